@@ -1,0 +1,67 @@
+# Everything a contributor runs. Each target brings its own environment: `make test` on a fresh clone is enough.
+#   make demo    a small shop on SQLite, nothing else needed        make check   style, types, import directions
+#   make test    all tests but the soak ones                        make bench   throughput, ours and others'
+#   make soak    the long tests                                     make clean   remove caches and build results (keeps .venv)
+# Arguments for the tool behind a target: make test ARGS="tests/domain -k backoff"
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+ARGS    ?=
+
+# A pyenv shim may be on the path and still fail, and Debian's python3 may lack venv: ask each candidate to show that it works.
+find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
+	if "$$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo "$$candidate"; exit 0; fi; done; \
+	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
+pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help demo test soak check format bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n '2,5s/^# *//p' Makefile
+
+$(BIN)/python:
+	@python=$$($(find_python)) && echo "venv: creating $(VENV) with $$($$python --version)" && $$python -m venv $(VENV)
+
+# Stamps: one per set of packages, renewed when pyproject.toml changes. What is installed already is not fetched again.
+$(VENV)/.installed-core: pyproject.toml | $(BIN)/python
+	@echo "venv: installing windlass"
+	@$(pip_install) -e . && touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "venv: installing windlass with its development tools"
+	@$(pip_install) -e '.[dev]' && touch $@ $(VENV)/.installed-core
+
+$(VENV)/.installed-peers: pyproject.toml | $(BIN)/python
+	@echo "venv: installing windlass with the queues it is measured against"
+	@$(pip_install) -e '.[dev,peers]' && touch $@ $(VENV)/.installed-dev $(VENV)/.installed-core
+
+demo: $(VENV)/.installed-core
+	@$(BIN)/windlass demo $(ARGS)
+
+# Two runs: in parallel what can be, then alone what must be. pytest's exit code 5 means "no such tests", which is fine for the second.
+test: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not soak and not serial" $(ARGS)
+	@$(BIN)/python -m pytest -q -p no:xdist -m "serial and not soak" $(ARGS) || [ $$? -eq 5 ]
+
+soak: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -p no:xdist -m soak --timeout 3600 $(ARGS)
+
+check: $(VENV)/.installed-dev
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(VENV)/.installed-peers
+	@$(BIN)/windlass bench $(ARGS)
+
+clean:
+	@rm -rf build dist .coverage .coverage.* htmlcov .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,342 @@
+"""The application object: opens a store from a URL, holds the registry, hands out jobs, handles and workers."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
+from uuid import UUID
+
+from windlass.client.handle import JobHandle
+from windlass.client.jobs import Jobs
+from windlass.client.results import Results
+from windlass.domain.clock import SystemClock
+from windlass.domain.job import Attempt, Job, NewJob
+from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.polling import AdaptivePolling
+from windlass.embedded import Worker
+from windlass.errors import ConfigurationError
+from windlass.events.bus import EventBus
+from windlass.events.types import Event
+from windlass.failure.retry import DefaultRetryPolicy
+from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.settings import Settings
+from windlass.spi import (
+    Clock,
+    Coordinator,
+    ErrorSanitizer,
+    InstanceResolver,
+    InvocationResolver,
+    PollingStrategy,
+    RetryPolicy,
+    Serializer,
+    TargetPolicy,
+)
+from windlass.stores import migrate
+from windlass.stores.database import DONE, WORK, Database
+from windlass.stores.notifier import Notifier
+from windlass.stores.open import open_database
+from windlass.submission.call import Call, bind
+from windlass.submission.codec import JsonSerializer
+from windlass.submission.instances import Instances
+from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
+from windlass.submission.registry import Registry
+from windlass.submission.signature import CallSpec
+from windlass.worker import Parts
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound=Event)
+T = TypeVar("T")
+
+DEFAULT_URL = "sqlite:///windlass.db"
+
+
+class Windlass:
+    """A durable job engine on the database you have.
+
+    ```python
+    app = Windlass("sqlite:///shop.db")
+
+    @app.job(max_retries=3, backoff=Backoff.exponential(1))
+    def charge(invoice_id: int) -> str:
+        return f"charged {invoice_id}"
+
+    with app.worker():
+        print(charge.enqueue(42).result(timeout=10))
+    ```
+
+    `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`. Nothing is opened before it is needed. Each keyword after
+    `settings` replaces one extension point of `windlass.spi`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        allow: Iterable[str] = (),
+        settings: Settings | None = None,
+        retry_policy: RetryPolicy | None = None,
+        error_sanitizer: ErrorSanitizer | None = None,
+        target_policy: TargetPolicy | None = None,
+        serializer: Serializer | None = None,
+        coordinator: Coordinator | None = None,
+        polling: PollingStrategy | None = None,
+        invocation_resolver: InvocationResolver | None = None,
+        instance_resolver: InstanceResolver | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.settings = settings if settings is not None else Settings.load()
+        self.url = url or os.environ.get("WINDLASS_URL") or DEFAULT_URL
+        self.allow = tuple(allow)
+        self.registry = Registry(
+            self.allow, policy=target_policy, resolver=invocation_resolver, instances=instance_resolver
+        )
+        self._policy_given = target_policy is not None
+        jobs = self.settings.jobs
+        self._sanitizer = error_sanitizer or DefaultErrorSanitizer(
+            redact_emails=jobs.redact_emails, max_length=jobs.max_error_length
+        )
+        self._retry_policy = retry_policy or DefaultRetryPolicy()
+        self._serializer = serializer or JsonSerializer()
+        self._coordinator = coordinator
+        self._polling = polling or _polling(self.settings)
+        self._clock = clock or SystemClock()
+        self._bus = EventBus(self._sanitizer.sanitize)
+        self._opening = threading.Lock()
+        self._ready = False
+        self._worker: Worker | None = None
+        self._open()
+        atexit.register(self.close)
+
+    def _open(self) -> None:
+        """Make everything that talks to the store; nothing is connected by that."""
+        self._database = open_database(self.url, self._clock)
+        self._results = Results(self._database)
+        self._work = Notifier(self._database, WORK)
+        self._done = Notifier(self._database, DONE)
+        self._jobs = Jobs(self._database, self.registry, self._serializer, self.settings.jobs, self._results)
+
+    # ------------------------------------------------------------------ declaring
+
+    @overload
+    def job(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncJobFunction[P, R]: ...
+    @overload
+    def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
+    @overload
+    def job(self, **options: Unpack[JobOptionsDict]) -> JobDecorator: ...
+    def job(self, function: Any = None, /, **options: Unpack[JobOptionsDict]) -> Any:
+        """Make a function or method a job, bare or with options: `@app.job` or `@app.job(max_retries=3)`."""
+        checked = JobOptions.make(**options)
+
+        def decorate(function: Any) -> Any:
+            return declare(function, registry=self.registry, submitter=self, options=checked)
+
+        return decorate if function is None else decorate(function)
+
+    def provide(self, what: object, factory: Callable[[], object] | None = None) -> None:
+        """Give the object that methods of its class run on, or a class and a factory that makes it when first needed."""
+        if not isinstance(self.registry.instances, Instances):
+            raise ConfigurationError("provide() belongs to the default instance resolver, and this app was given another one")
+        if factory is None:
+            self.registry.instances.provide(what)
+        else:
+            self.registry.instances.provide(what, factory)
+
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], T]], Callable[[E], T]]:
+        """Call the decorated function with every event of a kind, after its commit: `@app.on(JobDeadLettered)`."""
+        return self._bus.on(kind)
+
+    # ------------------------------------------------------------------ submitting
+
+    def bind(self, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> Call[R]:
+        """A call of a job, or of any function that `allow` admits, as a value: `app.bind(shop.tax.recalculate, 7)`."""
+        if isinstance(function, JobFunction | AsyncJobFunction):
+            return cast("Call[R]", function.bind(*args, **kwargs))
+        return bind(function, args, kwargs, registry=self.registry, submitter=self, options=JobOptions())
+
+    def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
+        """Store many calls in one transaction; handles come in order, duplicates marked. All or none."""
+        return self.submit(list(calls))
+
+    async def aenqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
+        """Async twin of `enqueue_many`."""
+        return await self.asubmit(list(calls))
+
+    def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+        """Store calls, all or none; what `enqueue` of a call does."""
+        rows = self._jobs.rows(calls)
+        if not rows:
+            return []
+        self._make_ready()
+        placed = self._jobs.submit(rows)
+        work = _levels(rows)
+        self._wake(work)
+        if self._database.notifies and self._coordinator is None:
+            self._work.tell(_words(work))
+        return self._jobs.handles(calls, placed)
+
+    async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+        """Async twin of `submit`."""
+        rows = self._jobs.rows(calls)
+        if not rows:
+            return []
+        if not self._ready:
+            await asyncio.to_thread(self._make_ready)
+        placed = await self._jobs.asubmit(rows)
+        work = _levels(rows)
+        self._wake(work)
+        if self._database.notifies and self._coordinator is None:
+            await self._work.atell(_words(work))
+        return self._jobs.handles(calls, placed)
+
+    def _wake(self, work: Sequence[tuple[str, int]]) -> None:
+        worker = self._worker
+        if worker is not None:
+            worker.wake(work)
+        if self._coordinator is not None:
+            for queue, level in work:
+                self._coordinator.notify_new_work(queue, level)
+
+    # ------------------------------------------------------------------ following
+
+    def handle(self, job_id: UUID | str) -> JobHandle[Any]:
+        """A handle on a job stored earlier, perhaps by another process."""
+        return self._jobs.handle(job_id)
+
+    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
+        """`handle` with a known return type; what `charge.handle(id)` does."""
+        return self._jobs.handle(job_id, spec)
+
+    def get(self, job_id: UUID | str) -> Job:
+        """One job as it is now; `JobNotFoundError` if there is none."""
+        self._make_ready()
+        return self._jobs.get(job_id)
+
+    async def aget(self, job_id: UUID | str) -> Job:
+        """Async twin of `get`."""
+        await asyncio.to_thread(self._make_ready)
+        return await self._jobs.aget(job_id)
+
+    def history(self, job_id: UUID | str) -> list[Attempt]:
+        """Every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
+        self._make_ready()
+        return self._jobs.history(job_id)
+
+    async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
+        """Async twin of `history`."""
+        await asyncio.to_thread(self._make_ready)
+        return await self._jobs.ahistory(job_id)
+
+    # ------------------------------------------------------------------ running
+
+    def worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> Worker:
+        """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application."""
+        slots = self.settings.node.concurrency if concurrency is None else concurrency
+        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
+            raise ConfigurationError(f"concurrency must be a whole number of at least 1, got {slots!r}")
+        return Worker(self._parts, slots, _queue_list(queues), self._entered)
+
+    def run_worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> int:
+        """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced."""
+        return self.worker(concurrency=concurrency, queues=queues).run()
+
+    def _entered(self, worker: Worker | None) -> None:
+        if worker is not None and self._worker is not None:
+            raise ConfigurationError(
+                "this application already runs a worker in this process; give it more concurrency, or start another process"
+            )
+        self._worker = worker
+
+    def _parts(self) -> Parts:
+        """Everything a node needs, checked. Not on an event loop: it may migrate."""
+        if not (self.registry.targets or self.allow or self._policy_given):
+            raise ConfigurationError(
+                "a worker with nothing allowed would run nothing: decorate functions with @app.job, "
+                'or allow modules, e.g. Windlass(..., allow=["shop.tasks"])'
+            )
+        self._make_ready()
+        return Parts(
+            database=self._database,
+            registry=self.registry,
+            serializer=self._serializer,
+            settings=self.settings,
+            retry_policy=self._retry_policy,
+            sanitizer=self._sanitizer,
+            polling=self._polling,
+            clock=self._clock,
+            bus=self._bus,
+            results=self._results,
+            done=self._done,
+            coordinator=self._coordinator,
+            own_words=self._work.sender,
+        )
+
+    # ------------------------------------------------------------------ the store
+
+    @property
+    def database(self) -> Database:
+        """The store, for tools."""
+        return self._database
+
+    def migrate(self) -> list[str]:
+        """Bring the schema up to date; answers what was applied. SQLite does this by itself at first use."""
+        applied = migrate.migrate(self._database)
+        self._ready = True
+        return applied
+
+    def _make_ready(self) -> None:
+        """Before first use: a SQLite schema is made, a server's must be current."""
+        if self._ready:
+            return
+        with self._opening:
+            if not self._ready:
+                if self._database.dialect.name == "sqlite":
+                    migrate.migrate(self._database)
+                else:
+                    migrate.require_current(self._database)
+                self._ready = True
+
+    def close(self) -> None:
+        """Drain a worker entered by `with`, send what is owed, close every connection, forget what was resolved. Idempotent."""
+        if self._worker is not None:
+            self._worker.drain()
+        self._results.close()
+        self._work.close()
+        self._done.close()
+        self._database.close()
+        self._bus.close()
+        self.registry.clear()
+        atexit.unregister(self.close)
+
+
+def _polling(settings: Settings) -> AdaptivePolling:
+    poller = settings.poller
+    return AdaptivePolling(
+        burst_delay=poller.burst_delay,
+        min_delay=poller.min_delay,
+        max_delay=poller.max_delay,
+        deep_idle_delay=poller.deep_idle_delay,
+        deep_idle_after=poller.deep_idle_after,
+    )
+
+
+def _levels(rows: Sequence[NewJob]) -> list[tuple[str, int]]:
+    if len(rows) == 1:
+        return [(rows[0].queue, rows[0].priority)]
+    return sorted({(row.queue, row.priority) for row in rows})
+
+
+def _words(work: Sequence[tuple[str, int]]) -> list[str]:
+    return [f"{queue}:{level}" for queue, level in work]
+
+
+def _queue_list(queues: Iterable[str] | None) -> list[str] | None:
+    if queues is None:
+        return None
+    if isinstance(queues, str):
+        raise ConfigurationError(f"queues must be a list of names, got the text {queues!r}; write [{queues!r}]")
+    return list(queues)

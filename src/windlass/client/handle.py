@@ -1,0 +1,134 @@
+"""A handle on a job: its id, and ways to follow it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from windlass.client.results import Results
+from windlass.domain.durations import seconds
+from windlass.domain.job import Outcome
+from windlass.domain.states import TERMINAL, JobStatus
+from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, WouldBlockLoopError
+from windlass.stores import reading
+from windlass.stores.database import Database
+
+R = TypeVar("R")
+
+Timeout = float | timedelta | None
+
+
+class JobHandle(Generic[R]):
+    """Follows one job.
+
+    ```python
+    handle = charge.enqueue(42)
+    handle.status()             # JobStatus.PENDING
+    handle.result(timeout=10)   # "charged 42", or raises JobFailedError, JobCanceledError, TimeoutError
+    ```
+    """
+
+    __slots__ = ("_database", "_decode", "_results", "duplicate", "id")
+
+    def __init__(
+        self,
+        job_id: UUID,
+        duplicate: bool,
+        database: Database,
+        results: Results,
+        decode: Callable[[Outcome], Any],
+    ) -> None:
+        self.id = job_id
+        self.duplicate = duplicate
+        """True if an earlier job with the same key answers for the submission, which then stored nothing."""
+        self._database = database
+        self._results = results
+        self._decode = decode
+
+    def __repr__(self) -> str:
+        return f"JobHandle({str(self.id)!r}{', duplicate=True' if self.duplicate else ''})"
+
+    def status(self) -> JobStatus:
+        """The job's present status."""
+        return _only(self.id, self._database.read(reading.outcomes, [self.id])).status
+
+    async def astatus(self) -> JobStatus:
+        """Async twin of `status`."""
+        return _only(self.id, await self._database.aread(reading.outcomes, [self.id])).status
+
+    def result(self, timeout: Timeout = None) -> R:
+        """Wait for the job to end and give what it returned."""
+        return self._value(self._wait(timeout, "result"))
+
+    async def aresult(self, timeout: Timeout = None) -> R:
+        """Async twin of `result`."""
+        return self._value(await self._await(timeout))
+
+    def join(self, timeout: Timeout = None) -> JobStatus:
+        """Wait for the job to end and give its status."""
+        return self._wait(timeout, "join").status
+
+    async def ajoin(self, timeout: Timeout = None) -> JobStatus:
+        """Async twin of `join`."""
+        return (await self._await(timeout)).status
+
+    # ------------------------------------------------------------------ waiting
+
+    def _wait(self, timeout: Timeout, verb: str) -> Outcome:
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        _refuse_on_a_loop(verb)
+        future = self._results.expect(self.id)
+        try:
+            outcome = _only(self.id, self._database.read(reading.outcomes, [self.id]))
+            return outcome if outcome.status in TERMINAL else future.result(limit)
+        except TimeoutError:
+            raise TimeoutError(_still_running(self.id, limit)) from None
+        finally:
+            self._results.forget(self.id, future)
+
+    async def _await(self, timeout: Timeout) -> Outcome:
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        future = self._results.expect(self.id)
+        try:
+            outcome = _only(self.id, await self._database.aread(reading.outcomes, [self.id]))
+            if outcome.status in TERMINAL:
+                return outcome
+            return await asyncio.wait_for(asyncio.wrap_future(future), limit)
+        except TimeoutError:
+            raise TimeoutError(_still_running(self.id, limit)) from None
+        finally:
+            self._results.forget(self.id, future)
+
+    def _value(self, outcome: Outcome) -> R:
+        if outcome.status is JobStatus.FAILED:
+            raise JobFailedError(
+                outcome.job_id, outcome.reason or "", outcome.error or "", outcome.error_class or ""
+            )
+        if outcome.status is JobStatus.CANCELED:
+            raise JobCanceledError(outcome.job_id)
+        value: R = self._decode(outcome)
+        return value
+
+
+def _only(job_id: UUID, outcomes: list[Outcome]) -> Outcome:
+    if not outcomes:
+        raise JobNotFoundError(job_id)
+    return outcomes[0]
+
+
+def _still_running(job_id: UUID, limit: float | None) -> str:
+    return f"job {job_id} was not over after {limit:g} s; it goes on, and the handle can be asked again"
+
+
+def _refuse_on_a_loop(verb: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise WouldBlockLoopError(
+        f"{verb}() would block the event loop that runs on this thread, and with it perhaps the very job; "
+        f"write `await handle.a{verb}()` instead"
+    )

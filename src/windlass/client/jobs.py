@@ -1,0 +1,157 @@
+"""Submitting calls and reading jobs: sync and async faces of the same plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from windlass.client.handle import JobHandle
+from windlass.client.results import Results
+from windlass.client.views import attempt_of, job_of
+from windlass.domain.identity import parse_job_id
+from windlass.domain.job import Attempt, Job, NewJob, Outcome, Placed
+from windlass.domain.options import JobOptions, ResolvedOptions
+from windlass.errors import JobNotFoundError, SerializationError
+from windlass.settings import JobsSettings
+from windlass.spi import Serializer
+from windlass.stores import reading
+from windlass.stores.database import Database
+from windlass.submission.call import Call
+from windlass.submission.registry import Registry
+from windlass.submission.signature import CallSpec
+from windlass.submission.submit import Submitter, params_text, to_row
+from windlass.submission.target import Known
+
+Wake = Callable[[Sequence[tuple[str, int]]], None]
+
+_MOST_CACHED = 512
+
+
+class Jobs:
+    """Jobs as seen from an application. What is stored is checked before anything is stored."""
+
+    def __init__(
+        self, database: Database, registry: Registry, serializer: Serializer, settings: JobsSettings, results: Results
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._serializer = serializer
+        self._settings = settings
+        self._results = results
+        self._submitter = Submitter(database)
+        self._resolved: dict[int, tuple[JobOptions, ResolvedOptions, str | None]] = {}
+
+    # ------------------------------------------------------------------ submitting
+
+    def rows(self, calls: Iterable[Call[Any]]) -> list[NewJob]:
+        """Check and encode calls; nothing is stored."""
+        return [self._row(call) for call in calls]
+
+    def submit(self, rows: Sequence[NewJob]) -> list[Placed]:
+        """Store rows, all or none."""
+        return self._submitter.submit(rows)
+
+    async def asubmit(self, rows: Sequence[NewJob]) -> list[Placed]:
+        """Async twin of `submit`."""
+        return await self._submitter.asubmit(rows)
+
+    def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:
+        """Handles in the order of the calls."""
+        return [self._handle(place, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
+
+    def _row(self, call: Call[Any]) -> NewJob:
+        options, params = self._options(call.options)
+        args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._settings.max_payload_bytes)
+        return to_row(call.target, args, options, params)
+
+    def _options(self, options: JobOptions) -> tuple[ResolvedOptions, str | None]:
+        """Resolved once per options object: thousands of calls of one job share it."""
+        cached = self._resolved.get(id(options))
+        if cached is None or cached[0] is not options:
+            resolved = options.resolved()
+            if len(self._resolved) >= _MOST_CACHED:
+                self._resolved.clear()
+            cached = self._resolved[id(options)] = (options, resolved, _params(resolved))
+        return cached[1], cached[2]
+
+    # ------------------------------------------------------------------ following
+
+    def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
+        """A handle on a job stored earlier; whether it exists is found out when it is asked."""
+        return self._handle(Placed(parse_job_id(job_id)), None if spec is None else spec.returns)
+
+    def _handle(self, place: Placed, returns: Any) -> JobHandle[Any]:
+        def decode(outcome: Outcome) -> Any:
+            annotation = self._returns(outcome.target) if returns is None else returns
+            return self._serializer.decode_result(outcome.result, annotation)
+
+        return JobHandle(place.job_id, place.duplicate, self._database, self._results, decode)
+
+    def _returns(self, target: str) -> Any:
+        resolution = self._registry.resolve(target)
+        return resolution.spec.returns if isinstance(resolution, Known) else Any
+
+    # ------------------------------------------------------------------ reading
+
+    def get(self, job_id: UUID | str) -> Job:
+        """One job as it is now."""
+        key = parse_job_id(job_id)
+        return self._job(key, self._database.read(reading.get, key))
+
+    async def aget(self, job_id: UUID | str) -> Job:
+        """Async twin of `get`."""
+        key = parse_job_id(job_id)
+        return self._job(key, await self._database.aread(reading.get, key))
+
+    def history(self, job_id: UUID | str) -> list[Attempt]:
+        """Every attempt of a job, oldest first."""
+        key = parse_job_id(job_id)
+        return self._attempts(key, self._database.read(reading.history, key))
+
+    async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
+        """Async twin of `history`."""
+        key = parse_job_id(job_id)
+        return self._attempts(key, await self._database.aread(reading.history, key))
+
+    def _job(self, job_id: UUID, stored: reading.StoredJob | None) -> Job:
+        if stored is None:
+            raise JobNotFoundError(job_id)
+        return job_of(stored, self._database.dialect, self._arguments, self._result)
+
+    def _arguments(self, target: str, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Typed where the target is known here, plain JSON elsewhere."""
+        resolution = self._registry.resolve(target)
+        if isinstance(resolution, Known):
+            try:
+                return self._serializer.decode_arguments(resolution.spec, text)
+            except SerializationError:
+                pass  # the signature has changed since: show what is stored
+        args, kwargs = plain_arguments(text)
+        return tuple(args), kwargs
+
+    def _result(self, target: str, text: str | None) -> Any:
+        try:
+            return self._serializer.decode_result(text, self._returns(target))
+        except SerializationError:
+            return self._serializer.decode_result(text, Any)
+
+    def _attempts(self, job_id: UUID, rows: list[Sequence[Any]] | None) -> list[Attempt]:
+        if rows is None:
+            raise JobNotFoundError(job_id)
+        return [attempt_of(row) for row in rows]
+
+
+def _params(resolved: ResolvedOptions) -> str | None:
+    try:
+        return params_text(resolved)
+    except TypeError as error:
+        raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None
+
+
+def plain_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
+    """Stored arguments as plain JSON."""
+    import json
+
+    args, kwargs = json.loads(text)
+    return args, kwargs

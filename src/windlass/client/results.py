@@ -1,0 +1,96 @@
+"""One waiter per process for all handles.
+
+A worker in this process tells it directly what it finished; other processes by a notification (or by the file that changed), upon which
+it asks the store once for everything awaited. Without any word it asks anyway, at growing intervals: a lost wakeup costs latency only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from uuid import UUID
+
+from windlass.domain.job import Outcome
+from windlass.domain.states import TERMINAL
+from windlass.runtime.thread_service import ThreadService
+from windlass.stores import reading
+from windlass.stores.database import DONE, Database, Wakeups
+
+FIRST_PAUSE = 0.01
+LAST_PAUSE = 0.25
+LINGER = 5.0
+"""How long the thread and its subscription outlive the last waiter."""
+
+
+class Results(ThreadService):
+    """Futures of outcomes, by job."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__("results")
+        self._database = database
+        self._guard = threading.Lock()
+        self._awaited: dict[UUID, list[Future[Outcome]]] = {}
+        self._wakeups: Wakeups | None = None
+        self._pause = FIRST_PAUSE
+
+    def expect(self, job_id: UUID) -> Future[Outcome]:
+        """A future that is set when the job is terminal. Whoever gives up waiting calls `forget`."""
+        future: Future[Outcome] = Future()
+        with self._guard:
+            self._awaited.setdefault(job_id, []).append(future)
+            self._pause = FIRST_PAUSE
+        if self._wakeups is None:
+            self._subscribe()
+        self.start()
+        self.wake()
+        return future
+
+    def forget(self, job_id: UUID, future: Future[Outcome]) -> None:
+        """Stop waiting."""
+        with self._guard:
+            waiting = self._awaited.get(job_id, [])
+            if future in waiting:
+                waiting.remove(future)
+            if not waiting:
+                self._awaited.pop(job_id, None)
+
+    def tell(self, outcomes: Iterable[Outcome]) -> None:
+        """Set the futures of jobs that ended. From any thread."""
+        if not self._awaited:
+            return
+        for outcome in outcomes:
+            if outcome.status in TERMINAL:
+                with self._guard:
+                    waiting = self._awaited.pop(outcome.job_id, [])
+                for future in waiting:
+                    if future.set_running_or_notify_cancel():
+                        future.set_result(outcome)
+
+    def tick(self) -> float | None:
+        """Ask the store for everything awaited."""
+        with self._guard:
+            ids: Sequence[UUID] = list(self._awaited)
+        if not ids:
+            return None
+        self.tell(self._database.read(reading.outcomes, ids))
+        with self._guard:
+            pause, self._pause = self._pause, min(self._pause * 2, LAST_PAUSE)
+        return pause
+
+    def _subscribe(self) -> None:
+        with self._guard:
+            if self._wakeups is None:
+                self._wakeups = self._database.listen(self._heard)
+
+    def _heard(self, channel: str, payload: str) -> None:
+        del payload
+        if channel in (DONE, "") and self._awaited:
+            self.wake()
+
+    def close(self) -> None:
+        """End the thread and the subscription."""
+        self.stop()
+        if self._wakeups is not None:
+            self._wakeups.close()
+            self._wakeups = None

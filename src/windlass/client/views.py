@@ -1,0 +1,99 @@
+"""Rows of the store as the values users see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from windlass.domain.clock import from_micros
+from windlass.domain.job import Attempt, Job
+from windlass.domain.states import JobStatus
+from windlass.stores.dialect import Dialect, tags_of
+from windlass.stores.reading import StoredJob
+from windlass.submission.stored_options import from_text
+
+Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
+Result = Callable[[str, str | None], Any]
+
+
+def job_of(stored: StoredJob, dialect: Dialect, arguments: Arguments, result: Result) -> Job:
+    """A row of `get_job` as a `Job`."""
+    (
+        job_id, target, queue, status, priority, args_text, options, tags, params, correlation_id, idempotency_key,
+        business_key, parent, batch, created, fence, attempts, crashes, node, due, picked, paused_from,
+        result_text, error, error_class, reason, superseded_by, started, finished,
+    ) = stored.row  # fmt: skip
+    last_error, last_class, wait_us, last_started, last_ended = stored.last_attempt or (None,) * 5
+    live = JobStatus(status) in (JobStatus.PENDING, JobStatus.RUNNING, JobStatus.PAUSED, JobStatus.WAITING)
+    args, kwargs = arguments(target, args_text)
+    return Job(
+        id=dialect.uuid(job_id),
+        target=target,
+        queue=queue,
+        status=JobStatus(status),
+        priority=priority,
+        args=args,
+        kwargs=kwargs,
+        result=result(target, result_text),
+        error=last_error if live else error,
+        error_class=last_class if live else error_class,
+        reason=reason,
+        attempts=attempts,
+        max_retries=from_text(options).max_retries,
+        crash_count=crashes,
+        tags=tags_of(tags),
+        params=msgspec.json.decode(params) if params else {},
+        idempotency_key=idempotency_key,
+        business_key=business_key,
+        node=node,
+        created_at=from_micros(created),
+        due_at=_moment(due),
+        picked_at=_moment(picked),
+        started_at=_moment(last_started if live else started),
+        finished_at=_moment(finished),
+        wait_ms=_milliseconds(wait_us),
+        run_ms=_span(last_started, last_ended),
+        correlation_id=correlation_id,
+        parent_id=_id(dialect, parent),
+        batch_id=_id(dialect, batch),
+        superseded_by=_id(dialect, superseded_by),
+        paused_from=None if paused_from is None else JobStatus(paused_from),
+        version=fence,
+    )
+
+
+def attempt_of(row: Sequence[Any]) -> Attempt:
+    """A row of `history` as an `Attempt`."""
+    number, node, picked, started, ended, wait_us, outcome, error_class, error, traceback = row
+    return Attempt(
+        number=number,
+        node=node,
+        picked_at=_moment(picked),
+        started_at=_moment(started),
+        ended_at=from_micros(ended),
+        wait_ms=_milliseconds(wait_us),
+        run_ms=_span(started, ended),
+        outcome=outcome,
+        error_class=error_class,
+        error=error,
+        traceback=traceback,
+    )
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else from_micros(value)
+
+
+def _milliseconds(value: int | None) -> int | None:
+    return None if value is None else value // 1000
+
+
+def _span(start: int | None, end: int | None) -> int | None:
+    return None if start is None or end is None else max(end - start, 0) // 1000
+
+
+def _id(dialect: Dialect, value: Any) -> Any:
+    return None if value is None else dialect.uuid(value)

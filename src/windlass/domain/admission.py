@@ -1,0 +1,90 @@
+"""Which submitted jobs may be stored: idempotency keys first, then business keys (J1.4, J1.5). Pure; the store supplies who holds what.
+
+A unit is what one caller submitted in one call: it is stored whole or, when a conflict raises, not at all. Several units of
+concurrent callers may be decided together (they share a commit), in order, so that a later one sees the keys of an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from windlass.domain.job import Conflict, NewJob, Placed
+
+NOT_STARTED = frozenset({"PENDING", "PAUSED", "WAITING"})
+
+
+class Holder(NamedTuple):
+    """Who has a business key now."""
+
+    id: UUID
+    status: str
+
+
+class Admission(NamedTuple):
+    """What to write, and what to answer each unit."""
+
+    rows: list[NewJob]
+    replaced: dict[UUID, UUID]
+    """Old holder → the job that supersedes it; the old one may be among `rows` itself."""
+    answers: list[list[Placed] | Conflict]
+
+
+def admit(
+    units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, UUID], holders: Mapping[str, Holder]
+) -> Admission:
+    """Decide unit by unit; nothing of a refused unit is kept."""
+    admission = Admission([], {}, [])
+    keys, live = dict(known_keys), dict(holders)
+    for unit in units:
+        attempt = _Unit(keys, live)
+        conflict = attempt.place_all(unit)
+        if conflict is not None:
+            admission.answers.append(conflict)
+            continue
+        keys, live = attempt.keys, attempt.live
+        admission.rows.extend(attempt.rows)
+        admission.replaced.update(attempt.replaced)
+        admission.answers.append(attempt.placed)
+    return admission
+
+
+class _Unit:
+    """One unit being decided, on copies of the keys, so that a conflict leaves no trace."""
+
+    def __init__(self, keys: Mapping[str, UUID], live: Mapping[str, Holder]) -> None:
+        self.keys = dict(keys)
+        self.live = dict(live)
+        self.rows: list[NewJob] = []
+        self.replaced: dict[UUID, UUID] = {}
+        self.placed: list[Placed] = []
+
+    def place_all(self, unit: Sequence[NewJob]) -> Conflict | None:
+        for job in unit:
+            conflict = self._place(job)
+            if conflict is not None:
+                return conflict
+        return None
+
+    def _place(self, job: NewJob) -> Conflict | None:
+        if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:
+            self.placed.append(Placed(first, duplicate=True))
+            return None
+        if job.business_key is not None and (holder := self.live.get(job.business_key)) is not None:
+            if job.on_conflict == "return_existing":
+                self.placed.append(Placed(holder.id, duplicate=True))
+                return None
+            if job.on_conflict == "raise" or holder.status not in NOT_STARTED:
+                return Conflict(job.business_key, holder.id, holder.status)
+            self.replaced[holder.id] = job.id
+        self._keep(job)
+        return None
+
+    def _keep(self, job: NewJob) -> None:
+        if job.idempotency_key is not None:
+            self.keys[job.idempotency_key] = job.id
+        if job.business_key is not None:
+            self.live[job.business_key] = Holder(job.id, "PENDING")
+        self.rows.append(job)
+        self.placed.append(Placed(job.id))

@@ -1,0 +1,89 @@
+"""Time: the only module that asks the operating system for it.
+
+The store keeps time as whole microseconds since 1970-01-01 UTC; people see aware datetimes.
+"""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+from windlass.errors import InvalidOptionError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_VIRTUAL_START = datetime(2030, 1, 1, tzinfo=UTC)
+
+monotonic = time.monotonic
+"""Seconds that only grow, for measuring and for timers; comparable within one process only."""
+
+wall_nanos = time.time_ns
+"""Nanoseconds since the epoch by the system's clock, which may jump in either direction."""
+
+
+def micros(moment: datetime) -> int:
+    """Give an aware datetime as microseconds since the epoch, without rounding.
+
+    Example: `micros(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)) == 1_000_000`
+    """
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidOptionError(
+            f"expected a datetime with a time zone, got the naive {moment!r}; add one, e.g. tzinfo=datetime.UTC"
+        )
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(value: int) -> datetime:
+    """Give microseconds since the epoch as an aware datetime in UTC; the inverse of `micros`."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    __slots__ = ()
+
+    def now(self) -> datetime:
+        """Give the present moment, aware, in UTC."""
+        return datetime.now(UTC)
+
+    def micros(self) -> int:
+        """Give the present moment as microseconds since the epoch."""
+        return time.time_ns() // 1000
+
+
+class VirtualClock:
+    """A clock that moves only when told to; it may be shared between threads.
+
+    ```python
+    clock = VirtualClock()
+    clock.advance(60)
+    ```
+    """
+
+    __slots__ = ("_lock", "_micros")
+
+    def __init__(self, start: datetime = _VIRTUAL_START) -> None:
+        self._lock = threading.Lock()
+        self._micros = micros(start)
+
+    def now(self) -> datetime:
+        """Give the moment this clock stands at, aware, in UTC."""
+        return from_micros(self._micros)
+
+    def micros(self) -> int:
+        """Give the moment this clock stands at as microseconds since the epoch."""
+        return self._micros
+
+    def advance(self, seconds: float | timedelta) -> None:
+        """Move forward by `seconds`; use `set` to go back."""
+        step = seconds // _MICROSECOND if isinstance(seconds, timedelta) else round(seconds * 1_000_000)
+        if step < 0:
+            raise InvalidOptionError(f"advance: expected seconds >= 0, got {seconds!r}; use set() to move a clock back")
+        with self._lock:
+            self._micros += step
+
+    def set(self, moment: datetime) -> None:
+        """Stand at `moment`, which may also lie in this clock's past."""
+        target = micros(moment)
+        with self._lock:
+            self._micros = target

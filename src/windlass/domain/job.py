@@ -1,0 +1,146 @@
+"""A job's values on its way through the engine: submitted, claimed, loaded, and as users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from windlass.domain.states import JobStatus
+
+
+class NewJob(NamedTuple):
+    """A row about to be stored. Either `due_at` is given, or `delay_us` is added to the store's own clock."""
+
+    id: UUID
+    queue: str
+    target: str
+    priority: int
+    args: str
+    due_at: int | None = None
+    delay_us: int = 0
+    options: str | None = None
+    tags: tuple[str, ...] = ()
+    params: str | None = None
+    correlation_id: str | None = None
+    idempotency_key: str | None = None
+    business_key: str | None = None
+    on_conflict: str = "raise"
+
+
+class Claim(NamedTuple):
+    """What a claim brings: light, whatever the payload, so that a waiting claim costs next to nothing."""
+
+    job_id: UUID
+    fence: int
+    queue: str
+    target: str
+    attempts: int
+    crash_count: int
+    priority: int
+    due_at: int
+    picked_at: int
+
+
+class Payload(NamedTuple):
+    """What a slot reads when it takes a claimed job: the immutable part of the job."""
+
+    job_id: UUID
+    args: str
+    options: str | None
+    params: str | None
+    tags: tuple[str, ...]
+    correlation_id: str | None
+    business_key: str | None
+    created_at: int
+
+
+class Placed(NamedTuple):
+    """What became of one submitted job: `duplicate` is True when an earlier job answers for it."""
+
+    job_id: UUID
+    duplicate: bool = False
+
+
+class Conflict(NamedTuple):
+    """A submission refused: `holder` has the business key (and is running, if the policy was to replace it)."""
+
+    key: str
+    holder: UUID
+    holder_status: str
+
+
+class Outcome(NamedTuple):
+    """How far a job is: its status and, once it is terminal, its result or its error."""
+
+    job_id: UUID
+    status: JobStatus
+    target: str
+    result: str | None = None
+    error: str | None = None
+    error_class: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as it is now. Times are aware UTC datetimes.
+
+    `error` is the latest failure: it stays visible while the job waits for its retry, and success clears it.
+    """
+
+    id: UUID
+    target: str
+    queue: str
+    status: JobStatus
+    priority: int
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    result: Any
+    error: str | None
+    error_class: str | None
+    reason: str | None
+    attempts: int
+    max_retries: int
+    crash_count: int
+    tags: tuple[str, ...]
+    params: Mapping[str, Any]
+    idempotency_key: str | None
+    business_key: str | None
+    node: str | None
+    created_at: datetime
+    due_at: datetime | None
+    picked_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    wait_ms: int | None
+    run_ms: int | None
+    correlation_id: str | None
+    parent_id: UUID | None
+    batch_id: UUID | None
+    superseded_by: UUID | None
+    paused_from: JobStatus | None
+    version: int
+    """The fence: grows with every claim."""
+    resource: str | None = None
+    circuit: str | None = None
+    progress: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One row of a job's history. `outcome` is succeeded, retried, failed, lost, released, snoozed or passed_over."""
+
+    number: int
+    node: str | None
+    picked_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime
+    wait_ms: int | None
+    run_ms: int | None
+    outcome: str
+    error_class: str | None
+    error: str | None
+    traceback: str | None

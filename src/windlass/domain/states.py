@@ -1,0 +1,80 @@
+"""The state machine of a job: every legal move, once.
+
+```
+PENDING → RUNNING → SUCCEEDED | FAILED (dead letter) | PENDING (retry, release, recovery)
+PENDING, FAILED → PAUSED → the state it was paused from
+PENDING, RUNNING, PAUSED, WAITING → CANCELED
+WAITING → PENDING (signal) | FAILED (its timeout)
+FAILED → PENDING (retry by hand)
+```
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class JobStatus(StrEnum):
+    """Where a job is in its life; the value is what the store, the command line and JSON show."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    PAUSED = "PAUSED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELED = "CANCELED"
+
+
+LIVE: Final = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.WAITING, JobStatus.PAUSED})
+"""States that hold a business key (a job PAUSED from FAILED excepted)."""
+
+TERMINAL: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
+"""States in which a job has ended; only FAILED can be left again, by hand."""
+
+
+class Move(StrEnum):
+    """What moves a job from one state to another."""
+
+    CLAIM = "claim"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    GIVE_BACK = "give_back"  # retry after a failure, snooze, gate, drain, lost node
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
+    RETRY = "retry"  # by hand, from the dead letters
+    SIGNAL = "signal"
+    EXPIRE = "expire"  # a signal that did not come in time
+
+
+_S = JobStatus
+
+MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingProxyType(
+    {
+        Move.CLAIM: frozenset({(_S.PENDING, _S.RUNNING)}),
+        Move.SUCCEED: frozenset({(_S.RUNNING, _S.SUCCEEDED)}),
+        Move.FAIL: frozenset({(_S.RUNNING, _S.FAILED)}),
+        Move.GIVE_BACK: frozenset({(_S.RUNNING, _S.PENDING)}),
+        Move.CANCEL: frozenset((state, _S.CANCELED) for state in LIVE),
+        Move.PAUSE: frozenset({(_S.PENDING, _S.PAUSED), (_S.FAILED, _S.PAUSED)}),
+        Move.RESUME: frozenset({(_S.PAUSED, _S.PENDING), (_S.PAUSED, _S.FAILED)}),
+        Move.RETRY: frozenset({(_S.FAILED, _S.PENDING)}),
+        Move.SIGNAL: frozenset({(_S.WAITING, _S.PENDING)}),
+        Move.EXPIRE: frozenset({(_S.WAITING, _S.FAILED)}),
+    }
+)
+"""The table: for each move the (state it leaves, state it enters) pairs."""
+
+_LEGAL: Final = frozenset(pair for pairs in MOVES.values() for pair in pairs)
+
+
+def may_move(source: JobStatus, target: JobStatus) -> bool:
+    """Tell whether any move leads from `source` straight to `target`."""
+    return (source, target) in _LEGAL
+
+
+def leaves(move: Move) -> frozenset[JobStatus]:
+    """Give the states that `move` may leave, e.g. for the guard of its compare-and-set."""
+    return frozenset(source for source, _ in MOVES[move])

@@ -1,0 +1,80 @@
+"""At most one signal per interval: the first at once, the rest of a burst as one at its end."""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from windlass.errors import InvalidOptionError
+
+
+class Action(Enum):
+    """What a request asks of its caller."""
+
+    SEND = "send"
+    WAIT = "wait"
+    NOTHING = "nothing"
+
+
+class Decision(NamedTuple):
+    """Send now; or call `due` at `until` and send then; or do nothing, a send that covers this is already to come."""
+
+    action: Action
+    until: float | None = None
+
+
+SEND: Final = Decision(Action.SEND)
+NOTHING: Final = Decision(Action.NOTHING)
+
+
+class Throttle:
+    """Decides when to send; the caller sends, keeps the time, and guards it if several threads use it.
+
+    ```python
+    throttle = Throttle(0.02)
+    throttle.request(now=1.00)  # SEND
+    throttle.request(now=1.01)  # WAIT until 1.02
+    throttle.request(now=1.015)  # NOTHING: the one at 1.02 covers it
+    throttle.due(now=1.02)  # True: send
+    ```
+    """
+
+    __slots__ = ("_free_at", "_interval", "_pending")
+
+    def __init__(self, interval: float) -> None:
+        if not interval >= 0:
+            raise InvalidOptionError(f"throttle interval must be seconds >= 0, got {interval!r}")
+        self._interval = interval
+        self._free_at = float("-inf")
+        self._pending = False
+
+    def request(self, now: float) -> Decision:
+        """Ask for a send that is not earlier than `now`."""
+        if now >= self._free_at:
+            self._sent(now)
+            return SEND
+        if self._pending:
+            return NOTHING
+        self._pending = True
+        return Decision(Action.WAIT, self._free_at)
+
+    def due(self, now: float) -> bool:
+        """Tell whether the trailing send is due, and count it as sent if so."""
+        if not self._pending or now < self._free_at:
+            return False
+        self._sent(now)
+        return True
+
+    def flush(self, now: float) -> bool:
+        """Tell whether a trailing send is still owed, due or not, and count it as sent if so: for the exit."""
+        owed = self._pending
+        if owed:
+            self._sent(now)
+        return owed
+
+    @property
+    def pending_at(self) -> float | None:
+        """When the trailing send is due, None while there is none."""
+        return self._free_at if self._pending else None
+
+    def _sent(self, now: float) -> None:
+        self._free_at = now + self._interval
+        self._pending = False

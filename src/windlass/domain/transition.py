@@ -1,0 +1,107 @@
+"""A state change as a value.
+
+Whoever decides what becomes of a running job (the verdict, a drain, the poller handing claims back) builds one of these with a
+named constructor; `stores.jobs.apply` is the only place that writes them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from windlass.domain.job import Claim
+from windlass.domain.states import JobStatus
+
+
+class Times(NamedTuple):
+    """When an attempt started and ended, in microseconds of the store's clock, and how long the job had waited."""
+
+    started_at: int | None
+    ended_at: int
+    wait_us: int | None
+
+
+class Failure(NamedTuple):
+    """What is kept of an error: already sanitised."""
+
+    error: str
+    error_class: str
+    traceback: str | None = None
+
+
+NO_FAILURE = Failure("", "")
+
+
+class Transition(NamedTuple):
+    """What a claimed job becomes. `status` PENDING means it goes back to its queue, anything else is terminal."""
+
+    job_id: UUID
+    fence: int
+    status: JobStatus
+    outcome: str
+    number: int
+    """The attempt's number in the history."""
+    attempts: int
+    """Attempts counted so far once this is written."""
+    times: Times
+    delay_us: int = 0
+    result: str | None = None
+    failure: Failure | None = None
+    reason: str | None = None
+    lane: str | None = None
+    releases_business_key: bool = False
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the job is over once this is written."""
+        return self.status is not JobStatus.PENDING
+
+    @property
+    def keeps_due(self) -> bool:
+        """Whether a job that goes back to its queue keeps its place there."""
+        return self.outcome not in ("retried", "snoozed")
+
+
+def succeeded(claim: Claim, times: Times, result: str | None, *, holds_key: bool) -> Transition:
+    """The body returned."""
+    number = claim.attempts + 1
+    return Transition(
+        claim.job_id, claim.fence, JobStatus.SUCCEEDED, "succeeded", number, number, times, 0, result, None, None, None, holds_key
+    )
+
+
+def retry_at(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Transition:
+    """The attempt failed and another one follows after the delay."""
+    number = claim.attempts + 1
+    return Transition(claim.job_id, claim.fence, JobStatus.PENDING, "retried", number, number, times, delay_us, failure=failure)
+
+
+def dead_letter(
+    claim: Claim, times: Times, failure: Failure, reason: str, *, holds_key: bool, counted: bool = True
+) -> Transition:
+    """The job failed for good. `counted` is False when its body was never entered (a denied or unknown target)."""
+    number = claim.attempts + 1
+    return Transition(
+        job_id=claim.job_id,
+        fence=claim.fence,
+        status=JobStatus.FAILED,
+        outcome="failed",
+        number=number,
+        attempts=number if counted else claim.attempts,
+        times=times,
+        failure=failure,
+        reason=reason,
+        releases_business_key=holds_key,
+    )
+
+
+def released(claim: Claim, times: Times, *, outcome: str = "released", delay_us: int = 0) -> Transition:
+    """Handed back without spending an attempt: unstarted on drain, cut off by a forced drain, or snoozed."""
+    return Transition(
+        claim.job_id, claim.fence, JobStatus.PENDING, outcome, claim.attempts + 1, claim.attempts, times, delay_us
+    )
+
+
+def passed_over(claim: Claim, times: Times, lane: str) -> Transition:
+    """Left to nodes that know its target: waits in a lane of its own, so no claim of this node meets it again."""
+    return released(claim, times, outcome="passed_over")._replace(lane=lane)

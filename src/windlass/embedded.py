@@ -1,0 +1,192 @@
+"""Where a node's loop lives: in a thread of its own (`with`), on the caller's loop (`async with`), or in the main thread (`run`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from windlass.errors import ConfigurationError
+from windlass.worker import Node, Parts
+
+logger = logging.getLogger("windlass.worker")
+
+CLEAN, FORCED = 0, 3
+"""Exit codes of a drained worker."""
+
+
+class Worker:
+    """A node of this process, made by `app.worker(…)`.
+
+    ```python
+    with app.worker(concurrency=20):
+        print(charge.enqueue(42).result(timeout=10))
+    ```
+    """
+
+    def __init__(
+        self,
+        parts: Callable[[], Parts],
+        concurrency: int,
+        queues: Sequence[str] | None,
+        entered: Callable[[Worker | None], None],
+    ) -> None:
+        self._parts = parts
+        self._concurrency = concurrency
+        self._queues = queues
+        self._entered = entered
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self.node: Node | None = None
+        """The running node; None before and after."""
+
+    def wake(self, work: Sequence[tuple[str, int]]) -> None:
+        """Tell the node of new work in this process. From any thread."""
+        node = self.node
+        if node is not None:
+            node.wakeups.wake(list(work))
+
+    # ------------------------------------------------------------------ with: a loop in a thread
+
+    def __enter__(self) -> Self:
+        self._entered(self)
+        started = threading.Event()
+        failure: list[BaseException] = []
+        self._thread = threading.Thread(
+            target=self._thread_main, args=(started, failure), name="windlass-worker", daemon=True
+        )
+        self._thread.start()
+        started.wait()
+        if failure:
+            self._thread.join()
+            self._entered(None)
+            raise failure[0]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.drain()
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Stop claiming, let running jobs finish, leave; True when all of them did. For workers entered by `with`."""
+        loop, node, thread = self._loop, self.node, self._thread
+        if loop is None or node is None or thread is None:
+            return True
+        try:
+            clean = asyncio.run_coroutine_threadsafe(self._leave(node, timeout), loop).result()
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+        return clean
+
+    def _thread_main(self, started: threading.Event, failure: list[BaseException]) -> None:
+        loop = self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_until_complete(self._start())
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for the start
+            failure.append(error)
+            loop.close()
+            return
+        finally:
+            started.set()
+        try:
+            loop.run_forever()
+        finally:
+            _close(loop)
+
+    # ------------------------------------------------------------------ async with: the caller's loop
+
+    async def __aenter__(self) -> Self:
+        self._entered(self)
+        try:
+            await self._start()
+        except BaseException:
+            self._entered(None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.node is not None:
+            await self._leave(self.node, None)
+
+    async def _start(self) -> None:
+        parts = await asyncio.to_thread(self._parts)
+        node = Node(parts, self._concurrency, self._queues)
+        await node.start()
+        self.node = node
+
+    async def _leave(self, node: Node, timeout: float | None) -> bool:
+        try:
+            return await node.drain(timeout)
+        finally:
+            self.node = None
+            self._entered(None)
+
+    # ------------------------------------------------------------------ run: the main thread, with signals
+
+    def run(self, when_ready: Callable[[Node], None] = lambda node: None) -> int:
+        """Run until SIGTERM or SIGINT, then drain; a second signal forces. Answers the exit code."""
+        if threading.current_thread() is not threading.main_thread():
+            raise ConfigurationError("run_worker() handles signals and so needs the main thread; use `with app.worker():` here")
+        self._entered(self)
+        try:
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                return runner.run(self._run(when_ready))
+        finally:
+            self._entered(None)
+
+    async def _run(self, when_ready: Callable[[Node], None]) -> int:
+        loop = asyncio.get_running_loop()
+        asked = asyncio.Event()
+        forced = asyncio.Event()
+
+        def on_signal(name: str) -> None:
+            if asked.is_set():
+                logger.warning("%s again: running jobs are stopped and released now", name)
+                forced.set()
+            else:
+                logger.info("%s: draining; running jobs may finish, a second signal forces", name)
+                asked.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, on_signal, number.name)
+        await self._start()
+        node = self.node
+        assert node is not None  # noqa: S101 - `_start` has just set it
+        when_ready(node)
+        await asked.wait()
+        return await self._drain_or_force(node, forced)
+
+    async def _drain_or_force(self, node: Node, forced: asyncio.Event) -> int:
+        draining = asyncio.ensure_future(node.drain())
+        force = asyncio.ensure_future(forced.wait())
+        await asyncio.wait({draining, force}, return_when=asyncio.FIRST_COMPLETED)
+        if not draining.done():
+            node.coordinator.force()
+        force.cancel()
+        clean = await draining
+        self.node = None
+        return CLEAN if clean else FORCED
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()

@@ -1,0 +1,1 @@
+"""One attempt, read top to bottom: poller, coordinator, runner, invoke, verdict, completer."""

@@ -1,0 +1,90 @@
+"""After the commit: events, in order, and who waits for these jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from windlass.domain.clock import from_micros
+from windlass.domain.job import Outcome
+from windlass.domain.keys import error_fingerprint
+from windlass.domain.states import JobStatus
+from windlass.domain.transition import NO_FAILURE
+from windlass.engine.attempt import Attempt
+from windlass.engine.completer import Finished
+from windlass.events.bus import EventBus
+from windlass.events.types import Event, JobCompleted, JobDeadLettered, JobFailed, JobRetrying, JobTimedOut
+from windlass.stores.dialect import Head
+
+LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, JobTimedOut)
+
+
+def events_of(batch: Sequence[Finished], bus: EventBus) -> list[Event]:
+    """The events of what was won, in order; none is built that nobody listens to."""
+    if not any(bus.wanted(kind) for kind in LISTENED):
+        return []
+    return [event for finished in batch if finished.attempt is not None for event in _events(finished, finished.attempt)]
+
+
+def outcomes_of(batch: Sequence[Finished]) -> list[Outcome]:
+    """The terminal outcomes among what was won, for handles in this process."""
+    return [_outcome(finished) for finished in batch if finished.transition.terminal]
+
+
+def heads_of(batch: Sequence[Finished]) -> list[Head]:
+    """When jobs that go back to their queue are due again, for the local poller."""
+    return [
+        Head(done.queue, done.attempt.claim.priority, done.transition.times.ended_at + done.transition.delay_us)
+        for done in batch
+        if not done.transition.terminal and done.transition.lane is None and done.attempt is not None
+    ]
+
+
+def _outcome(finished: Finished) -> Outcome:
+    transition = finished.transition
+    failure = transition.failure or NO_FAILURE
+    return Outcome(
+        transition.job_id,
+        transition.status,
+        finished.target,
+        transition.result,
+        failure.error or None,
+        failure.error_class or None,
+        transition.reason,
+    )
+
+
+def _events(finished: Finished, attempt: Attempt) -> list[Event]:
+    transition, times = finished.transition, finished.transition.times
+    base: dict[str, Any] = {
+        "job_id": transition.job_id,
+        "target": finished.target,
+        "queue": finished.queue,
+        "correlation_id": attempt.payload.correlation_id,
+        "at": from_micros(times.ended_at),
+    }
+    if transition.status is JobStatus.SUCCEEDED:
+        run_ms = 0 if times.started_at is None else (times.ended_at - times.started_at) // 1000
+        return [JobCompleted(**base, attempt=transition.number, wait_ms=(times.wait_us or 0) // 1000, run_ms=run_ms)]
+    if transition.failure is None:
+        return []
+    return _failure_events(finished, attempt, base)
+
+
+def _failure_events(finished: Finished, attempt: Attempt, base: dict[str, Any]) -> list[Event]:
+    transition = finished.transition
+    failure = transition.failure or NO_FAILURE
+    error = {"error": failure.error, "error_class": failure.error_class, "attempt": transition.number}
+    events: list[Event] = []
+    if failure.error_class == "JobTimeoutError":
+        events.append(JobTimedOut(**base, timeout=timedelta(seconds=attempt.timeout or 0)))
+    events.append(JobFailed(**base, **error, will_retry=not transition.terminal))
+    if transition.terminal:
+        fingerprint = error_fingerprint(finished.target, failure.error_class, failure.error)
+        events.append(JobDeadLettered(**base, **error, reason=transition.reason or "", fingerprint=fingerprint))
+    else:
+        due = transition.times.ended_at + transition.delay_us
+        delay = timedelta(microseconds=transition.delay_us)
+        events.append(JobRetrying(**base, **error, next_at=from_micros(due), delay=delay))
+    return events

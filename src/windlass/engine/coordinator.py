@@ -1,0 +1,221 @@
+"""Slots: which claims run now, which wait, and how many more the node may take.
+
+A node never hoards: it claims for its free slots, and ahead only what it will start within a few hundredths of a second at its present
+pace. Claims that wait longer than that after all are handed back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from windlass.domain.clock import monotonic
+from windlass.domain.job import Claim, Payload
+from windlass.domain.transition import released
+from windlass.engine.attempt import Attempt, Handed, Raised, Stop, unstarted_times
+from windlass.engine.completer import Completer, Finished
+from windlass.engine.deadlines import Timeouts, stop
+from windlass.engine.invoke import Invoker
+from windlass.engine.pace import Pace
+from windlass.engine.runner import Runner
+from windlass.errors import JobTimeoutError
+from windlass.runtime.service import Service
+from windlass.stores import jobs
+from windlass.stores.database import Database
+
+logger = logging.getLogger("windlass.coordinator")
+
+CLAIM_AHEAD = 0.05
+"""Seconds of work a node may hold claimed beyond its slots, as light claims."""
+LOAD_AHEAD = 0.02
+"""Seconds of work it may hold with payloads."""
+HAND_BACK_AFTER = 1.0
+"""A claim that has waited this long for a slot goes back to its queue."""
+LAST_WORDS = 2.0
+"""How long bodies may take to end once a forced drain has cancelled them."""
+
+
+class Coordinator(Service):
+    """Runs attempts in `concurrency` slots. As a service it loads the payloads of waiting claims, many at once."""
+
+    def __init__(
+        self,
+        database: Database,
+        runner: Runner,
+        invoker: Invoker,
+        completer: Completer,
+        concurrency: int,
+        most_ahead: int,
+    ) -> None:
+        super().__init__("coordinator")
+        self._database = database
+        self._runner = runner
+        self._invoker = invoker
+        self._completer = completer
+        self._concurrency = concurrency
+        self._most_ahead = most_ahead
+        self._loop = asyncio.get_running_loop()
+        self._timeouts = Timeouts(self._loop, self._abandon)
+        self._running: set[Attempt] = set()
+        self._waiting: deque[tuple[Claim, float]] = deque()
+        self._ready: deque[Attempt] = deque()
+        self._pace = Pace(monotonic())
+        self._draining = False
+        self._forced = asyncio.Event()
+        self.when_free: Callable[[], None] = lambda: None
+        """Called whenever a slot frees up."""
+
+    # ------------------------------------------------------------------ what the poller asks
+
+    @property
+    def running(self) -> int:
+        """How many attempts run now."""
+        return len(self._running)
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the slots in use."""
+        return len(self._running) / self._concurrency
+
+    def room(self) -> int:
+        """How many more jobs the node may claim."""
+        if self._draining or self._completer.full:
+            return 0
+        held = len(self._running) + len(self._ready) + len(self._waiting)
+        return self._concurrency + self._ahead(CLAIM_AHEAD) - held
+
+    def loads_at_once(self, wanted: int) -> bool:
+        """Whether that many jobs would start at once, so that their payloads may come with the claim."""
+        free = self._concurrency - len(self._running)
+        return not self._waiting and wanted <= free + self._ahead(LOAD_AHEAD) - len(self._ready)
+
+    def _ahead(self, seconds: float) -> int:
+        return min(self._most_ahead, int(self._pace.per_second(monotonic()) * seconds))
+
+    # ------------------------------------------------------------------ claims come in
+
+    def accept(self, claims: Sequence[Claim], payloads: Sequence[Payload] | None, received: float) -> None:
+        """Take claims over: they start, wait with their payload, or wait light."""
+        if payloads is None:
+            self._waiting.extend((claim, received) for claim in claims)
+            self.wake()
+        else:
+            self._make_ready([(claim, received) for claim in claims], payloads)
+        if self._draining:
+            self._hand_back_unstarted()
+
+    def _make_ready(self, claims: Sequence[tuple[Claim, float]], payloads: Sequence[Payload]) -> None:
+        by_id = {payload.job_id: payload for payload in payloads}
+        for claim, received in claims:
+            payload = by_id.get(claim.job_id)
+            if payload is None:
+                logger.error("job %s is claimed, but its row is gone; somebody deleted it by hand", claim.job_id)
+                continue
+            self._ready.append(Attempt.of(claim, payload, received))
+        self._fill_slots()
+
+    def _fill_slots(self) -> None:
+        running, ready = self._running, self._ready
+        while ready and len(running) < self._concurrency and not self._draining:
+            self._start(ready.popleft())
+
+    def _start(self, attempt: Attempt) -> None:
+        self._running.add(attempt)
+        attempt.task = self._loop.create_task(self._attend(attempt))
+        attempt.timeout = self._invoker.timeout_of(attempt)
+        if attempt.timeout is not None:
+            self._timeouts.arm(attempt, attempt.timeout)
+
+    async def _attend(self, attempt: Attempt) -> None:
+        try:
+            await self._runner.run(attempt)
+        except BaseException as error:  # noqa: BLE001 - whatever this is, the job must not stay RUNNING
+            logger.exception("job %s: the engine failed to run it", attempt.claim.job_id)
+            self._runner.settle(attempt, Raised(error))
+        finally:
+            self._free(attempt)
+
+    def _free(self, attempt: Attempt) -> None:
+        if attempt not in self._running:
+            return
+        self._running.discard(attempt)
+        self._timeouts.disarm(attempt)
+        self._pace.add()
+        self._fill_slots()
+        if self._waiting:
+            self.wake()
+        self.when_free()
+
+    def _abandon(self, attempt: Attempt) -> None:
+        """Its body does not end although it was told to: pass the verdict without it. Whatever it still does is fenced off."""
+        logger.error("job %s does not end after its timeout; its slot is freed, its body is left alone", attempt.claim.job_id)
+        self._runner.settle(attempt, Raised(JobTimeoutError("the job ran over its timeout and ignored being cancelled")))
+        self._free(attempt)
+
+    # ------------------------------------------------------------------ payloads
+
+    async def tick(self) -> float | None:
+        """Load payloads for the slots that are free or soon will be."""
+        self._hand_back_late()
+        room = self._concurrency - len(self._running) + self._ahead(LOAD_AHEAD) - len(self._ready)
+        batch = [self._waiting[index] for index in range(min(room, len(self._waiting)))]
+        if not batch:
+            return HAND_BACK_AFTER / 2 if self._waiting else None
+        payloads = await self._database.aread(jobs.load, [claim.job_id for claim, _ in batch])
+        if not self._draining:
+            for _ in batch:
+                self._waiting.popleft()
+            self._make_ready(batch, payloads)
+        return 0 if self._waiting else None
+
+    def _hand_back_late(self) -> None:
+        limit = monotonic() - HAND_BACK_AFTER
+        late = 0
+        while late < len(self._waiting) and self._waiting[late][1] < limit:
+            late += 1
+        for _ in range(late):
+            self._hand_back(*self._waiting.popleft())
+
+    def _hand_back(self, claim: Claim, received: float) -> None:
+        transition = released(claim, unstarted_times(claim, received))
+        self._completer.finish(Finished(transition, claim.queue, claim.target))
+
+    # ------------------------------------------------------------------ the end
+
+    async def drain(self, timeout: float) -> bool:
+        """Hand back what has not started, let the rest finish, then stop it without spending attempts. True: all finished."""
+        self._draining = True
+        self._hand_back_unstarted()
+        await self._wait_for_bodies(timeout, self._forced)
+        clean = not self._running
+        for attempt in list(self._running):
+            stop(attempt, Stop.DRAIN)
+        await self._wait_for_bodies(LAST_WORDS)
+        for attempt in list(self._running):
+            self._runner.settle(attempt, Handed())
+            self._free(attempt)
+        self._timeouts.close()
+        return clean
+
+    def _hand_back_unstarted(self) -> None:
+        while self._waiting:
+            self._hand_back(*self._waiting.popleft())
+        while self._ready:
+            attempt = self._ready.popleft()
+            self._hand_back(attempt.claim, attempt.received)
+
+    def force(self) -> None:
+        """End the patience of a drain that is under way."""
+        self._forced.set()
+
+    async def _wait_for_bodies(self, timeout: float, forced: asyncio.Event | None = None) -> None:
+        tasks = {attempt.task for attempt in self._running if attempt.task is not None}
+        if not tasks:
+            return
+        bodies = asyncio.ensure_future(asyncio.wait(tasks, timeout=timeout))
+        impatience = asyncio.ensure_future((forced or asyncio.Event()).wait())
+        await asyncio.wait({bodies, impatience}, return_when=asyncio.FIRST_COMPLETED)
+        for waiter in (bodies, impatience):
+            waiter.cancel()

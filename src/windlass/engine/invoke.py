@@ -1,0 +1,107 @@
+"""Calls the target: decodes its arguments, finds its object, and runs it as a coroutine or on a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from windlass.context import JobCancelled, JobContext, Snooze
+from windlass.engine.attempt import Attempt, Ending, Handed, Raised, Refused, Returned, Snoozed, Stop
+from windlass.errors import JobTimeoutError, SerializationError
+from windlass.runtime.threads import BodyExit
+from windlass.spi import InstanceResolver, Serializer
+from windlass.submission.target import Known
+
+logger = logging.getLogger("windlass.job")
+
+ThreadRun = Callable[[Callable[[], Any]], Any]
+
+
+class Limits(NamedTuple):
+    """What bounds an invocation."""
+
+    max_result_bytes: int
+    default_timeout: float | None
+
+
+class Invoker:
+    """Runs one body and says how it ended; never raises anything but its own cancellation at shutdown."""
+
+    def __init__(
+        self, serializer: Serializer, instances: InstanceResolver, threads: ThreadRun, limits: Limits
+    ) -> None:
+        self._serializer = serializer
+        self._instances = instances
+        self._threads = threads
+        self._limits = limits
+
+    async def invoke(self, attempt: Attempt, known: Known) -> Ending:
+        """Enter the body."""
+        try:
+            args, kwargs = self._serializer.decode_arguments(known.spec, attempt.payload.args)
+        except SerializationError as error:
+            return Refused(error, "poison_payload")
+        try:
+            function = known.ready(self._instances)
+            if known.spec.is_coroutine and attempt.options.executor != "thread":
+                value = await function(*args, **kwargs)
+            elif known.spec.is_coroutine:
+                value = await self._threads(lambda: asyncio.run(function(*args, **kwargs)))
+            else:
+                value = await self._threads(partial(function, *args, **kwargs))
+        except BaseException as error:
+            return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
+        if attempt.stop is Stop.TIMEOUT:
+            return Raised(self._timeout(attempt))
+        return self._returned(attempt, known, value)
+
+    def _returned(self, attempt: Attempt, known: Known, value: Any) -> Returned:
+        if value is None:
+            return Returned(None)
+        result, warning = self._serializer.encode_result(value, known.spec.returns, self._limits.max_result_bytes)
+        if warning:
+            logger.warning("job %s (%s): %s", attempt.claim.job_id, attempt.claim.target, warning)
+        return Returned(result)
+
+    def _raised(self, attempt: Attempt, error: BaseException) -> Ending:
+        """An error from the body, or from being stopped. SystemExit and a foreign CancelledError are the job's own failure."""
+        if attempt.stop is Stop.TIMEOUT and not isinstance(error, Snooze):
+            return Raised(self._timeout(attempt, error))
+        if attempt.stop is not None and isinstance(error, asyncio.CancelledError | JobCancelled):
+            return Handed()
+        if isinstance(error, Snooze):
+            return Snoozed(error.delay)
+        return Raised(error)
+
+    def _timeout(self, attempt: Attempt, error: BaseException | None = None) -> JobTimeoutError:
+        timeout = JobTimeoutError(f"the job ran longer than its timeout of {attempt.timeout:g} s")
+        if error is not None and not isinstance(error, asyncio.CancelledError | JobCancelled):
+            timeout.__cause__ = error
+        return timeout
+
+    def timeout_of(self, attempt: Attempt) -> float | None:
+        """The seconds an attempt may take; None for no limit."""
+        given = attempt.options.timeout
+        return self._limits.default_timeout if not isinstance(given, float | int | None) else given
+
+
+def bind_context(attempt: Attempt, node: str, params: Any) -> JobContext:
+    """Make the attempt's context the current one of this task."""
+    claim, payload = attempt.claim, attempt.payload
+    context = JobContext(
+        claim.job_id,
+        attempt.number,
+        claim.fence,
+        node=node,
+        target=claim.target,
+        queue=claim.queue,
+        params=params,
+        tags=payload.tags,
+        correlation_id=payload.correlation_id,
+    )
+    context.bind()
+    attempt.context = context
+    return context

@@ -1,0 +1,31 @@
+"""How many jobs a second a node gets through, lately: decides how far ahead it may claim and load."""
+
+from __future__ import annotations
+
+WINDOW = 0.2
+
+
+class Pace:
+    """A rate over a short window, so that it falls as soon as jobs get slow."""
+
+    __slots__ = ("_count", "_rate", "_since")
+
+    def __init__(self, now: float) -> None:
+        self._since = now
+        self._count = 0
+        self._rate = 0.0
+
+    def add(self) -> None:
+        """One more job is through."""
+        self._count += 1
+
+    def per_second(self, now: float) -> float:
+        """Jobs a second over the last full window."""
+        elapsed = now - self._since
+        if elapsed >= WINDOW:
+            self._rate = self._count / elapsed
+            self._since = now
+            self._count = 0
+        elif elapsed > 0 and self._count / WINDOW > self._rate:
+            self._rate = self._count / WINDOW
+        return self._rate

@@ -1,0 +1,160 @@
+"""How long to wait, claim a batch, pass it on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from windlass.domain.clock import monotonic
+from windlass.domain.polling import WINDOW, PollObservation
+from windlass.engine.coordinator import Coordinator
+from windlass.runtime.service import Service
+from windlass.spi import PollingStrategy
+from windlass.stores import jobs, queues
+from windlass.stores.database import Database
+from windlass.stores.dialect import ClaimRequest, Head
+
+HEADS_FRESH = 1.0
+"""Seconds that heads are believed; a paused queue is left alone within that time."""
+CONTENTION_PAUSE = 0.01
+"""When due jobs are there but others hold them all."""
+SMALLEST_CHUNK = 8
+MICROSECONDS = 1_000_000
+
+
+class PollerOptions(NamedTuple):
+    """What a poller asks for and in whose name."""
+
+    batch_size: int
+    boost_us: int
+    serves: Callable[[str], bool]
+    knows: Callable[[str], bool]
+
+
+class Poller(Service):
+    """Claims while there is room and work; sleeps until a wakeup, the next due time, or the strategy's delay."""
+
+    def __init__(
+        self, node: str, database: Database, coordinator: Coordinator, strategy: PollingStrategy, options: PollerOptions
+    ) -> None:
+        super().__init__("poller")
+        self.node = node
+        self._database = database
+        self._coordinator = coordinator
+        self._strategy = strategy
+        self._options = options
+        self._heads: dict[tuple[str, int, str | None], int] = {}
+        self._queues: frozenset[str] = frozenset()
+        self._refreshed = float("-inf")
+        self._store_now = (0, 0.0)
+        self._recent: deque[tuple[int, int]] = deque(maxlen=WINDOW)
+        self._last_job = monotonic()
+        self._woken = False
+        self._full = False
+        self._widening = 1
+
+    # ------------------------------------------------------------------ being told
+
+    def told(self, queue: str, level: int) -> None:
+        """There is new work at this level, due now. On the loop only."""
+        self._woken = True
+        if queue in self._queues:
+            self._heads.setdefault((queue, level, None), 0)
+            self._heads[(queue, level, None)] = min(self._heads[(queue, level, None)], self._now())
+        else:
+            self._refreshed = float("-inf")
+        self.wake()
+
+    def told_anything(self) -> None:
+        """Something changed, nobody knows what. On the loop only."""
+        self._woken = True
+        self._refreshed = float("-inf")
+        self.wake()
+
+    def expect(self, heads: Iterable[Head]) -> None:
+        """Jobs of this node will be due then: retries, snoozes. On the loop only."""
+        for head in heads:
+            if self._options.serves(head.queue):
+                key = (head.queue, head.level, head.lane)
+                self._heads[key] = min(self._heads.get(key, head.due_at), head.due_at)
+        self.wake()
+
+    def slot_freed(self) -> None:
+        """Claim again, if it was for want of room that nothing was claimed."""
+        if self._full:
+            self._full = False
+            self.wake()
+
+    # ------------------------------------------------------------------ one poll
+
+    async def tick(self) -> float | None:
+        """Claim once and say how long to sleep."""
+        wanted = min(self._coordinator.room(), self._options.batch_size)
+        if wanted <= 0:
+            self._full = True
+            return None
+        if monotonic() - self._refreshed > HEADS_FRESH:
+            await self._refresh()
+        due = self._due()
+        got = await self._claim(due, wanted) if due else 0
+        self._recent.append((wanted, got))
+        if got:
+            self._last_job = monotonic()
+        if got == wanted:
+            self._widening = 1
+            return 0
+        await self._refresh()
+        if self._due():  # the claim was cut short, or other nodes hold these rows just now
+            self._widening *= 2
+            return 0 if got else CONTENTION_PAUSE
+        self._widening = 1
+        return self._pause()
+
+    async def _claim(self, due: list[Head], wanted: int) -> int:
+        request = ClaimRequest(
+            node=self.node,
+            heads=due,
+            wanted=wanted,
+            chunk=self._chunk(len(due), wanted),
+            boost_us=self._options.boost_us,
+            with_payload=self._coordinator.loads_at_once(wanted),
+        )
+        claimed = await self._database.arun(jobs.claim, request)
+        if claimed.claims:
+            self._coordinator.accept(claimed.claims, claimed.payloads, monotonic())
+        return len(claimed.claims)
+
+    def _chunk(self, levels: int, wanted: int) -> int:
+        """Rows to read of each level: all that is wanted of one or two, a share of many. Powers of two, for few statements."""
+        share = wanted if levels <= 2 else max(SMALLEST_CHUNK, 2 * wanted // levels) * self._widening
+        return 1 << (min(share, wanted) - 1).bit_length()
+
+    async def _refresh(self) -> None:
+        self._refreshed = monotonic()
+        found = await self._database.aread(queues.heads, self._options.serves, self._options.knows)
+        self._store_now = (found.now, monotonic())
+        self._queues = found.queues
+        self._heads = {(head.queue, head.level, head.lane): head.due_at for head in found.heads}
+
+    def _now(self) -> int:
+        now, at = self._store_now
+        return now + int((monotonic() - at) * MICROSECONDS)
+
+    def _due(self) -> list[Head]:
+        now = self._now()
+        return [Head(queue, level, due, lane) for (queue, level, lane), due in self._heads.items() if due <= now]
+
+    def _pause(self) -> float:
+        """The strategy's delay, or the time until the next job is due, whichever is shorter."""
+        observation = PollObservation(
+            recent=tuple(self._recent),
+            idle_for=monotonic() - self._last_job,
+            utilisation=self._coordinator.utilisation,
+            woken=self._woken,
+        )
+        self._woken = False
+        delay = self._strategy.next_delay(observation)
+        if self._heads:
+            delay = min(delay, (min(self._heads.values()) - self._now()) / MICROSECONDS)
+        return max(delay, 0.0)

@@ -1,0 +1,64 @@
+"""Notifications in: from other processes' words to the poller of this node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from windlass.engine.poller import Poller
+from windlass.spi import Coordinator
+from windlass.stores.database import WORK, Database, Wakeups
+from windlass.stores.notifier import EVERYTHING
+
+
+class WakeupBridge:
+    """Listens, and wakes the poller on its loop."""
+
+    def __init__(
+        self,
+        database: Database,
+        poller: Poller,
+        loop: asyncio.AbstractEventLoop,
+        coordinator: Coordinator | None,
+        own_words: str,
+    ) -> None:
+        self._database = database
+        self._poller = poller
+        self._loop = loop
+        self._coordinator = coordinator
+        self._wakeups: Wakeups | None = None
+        self._own_words = own_words  # the local enqueue has woken the poller already
+
+    def open(self) -> None:
+        """Start to listen: to the coordinator where there is one, else to the store."""
+        if self._coordinator is not None:
+            self._coordinator.listen(lambda queue, level: self.wake(((queue, level),)))
+        self._wakeups = self._database.listen(self._heard)
+
+    def wake(self, work: tuple[tuple[str, int], ...] | list[tuple[str, int]]) -> None:
+        """New work of this process; from any thread."""
+        self._on_loop(lambda: [self._poller.told(queue, level) for queue, level in work])
+
+    def _heard(self, channel: str, payload: str) -> None:
+        if channel not in (WORK, ""):
+            return
+        sender, _, words = payload.partition(" ")
+        if sender and sender == self._own_words:
+            return
+        if not words or words == EVERYTHING:
+            self._on_loop(self._poller.told_anything)
+            return
+        pairs = [word.rpartition(":") for word in words.split(",")]
+        self.wake([(queue, int(level)) for queue, _, level in pairs])
+
+    def _on_loop(self, action: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(action)
+        except RuntimeError:
+            self.close()  # the loop is gone
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._wakeups is not None:
+            self._wakeups.close()
+            self._wakeups = None

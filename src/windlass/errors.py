@@ -1,0 +1,278 @@
+"""Every exception of Windlass, and the marks that forbid a retry.
+
+```
+WindlassError
+├── ConfigurationError (ValueError)    a setting, URL or declaration is wrong
+│   └── InvalidOptionError             one option, argument or id is wrong
+├── SerializationError (TypeError)     a value cannot be stored, or no longer fits what it is read as
+├── PayloadTooLargeError               the arguments of a job are over the limit
+├── TargetNotAllowedError              the function is not registered and not under `allow`
+├── TargetNotFoundError                the stored target does not exist in this process
+├── DuplicateBusinessKeyError          a live job or schedule holds the key   .key .holder
+├── JobNotFoundError                   no job has this id                     .job_id
+├── JobFailedError                     the job awaited ended FAILED           .job_id .reason .error .error_class
+├── JobCanceledError                   the job awaited ended CANCELED         .job_id
+├── JobTimeoutError                    an attempt ran longer than its timeout
+├── StaleClaimError                    another claim has taken the job over
+├── StoreUnavailableError              the database does not answer
+├── MigrationRequiredError             the schema is not the one this version needs
+├── WouldBlockLoopError                a blocking call on a thread with a running event loop
+├── DoNotRetry (= NonRetryable)        raised by a body: fail for good
+└── RetryAfter                         raised by a body: try again, after this delay   .delay
+```
+
+The last two are not errors of Windlass but words a job's body says to it, hence their names.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, TypeVar, overload
+from uuid import UUID
+
+__all__ = [
+    "ConfigurationError",
+    "DoNotRetry",
+    "DuplicateBusinessKeyError",
+    "InvalidOptionError",
+    "JobCanceledError",
+    "JobFailedError",
+    "JobNotFoundError",
+    "JobTimeoutError",
+    "MigrationRequiredError",
+    "NonRetryable",
+    "PayloadTooLargeError",
+    "RetryAfter",
+    "SerializationError",
+    "StaleClaimError",
+    "StoreUnavailableError",
+    "TargetNotAllowedError",
+    "TargetNotFoundError",
+    "WindlassError",
+    "WouldBlockLoopError",
+    "do_not_retry",
+    "do_not_retry_reason",
+]
+
+_MARK = "__windlass_do_not_retry__"
+_LONGEST = timedelta(days=100 * 366)
+
+_E = TypeVar("_E", bound=BaseException)
+
+
+class WindlassError(Exception):
+    """Base of everything Windlass raises; `except WindlassError` catches it all."""
+
+
+class ConfigurationError(WindlassError, ValueError):
+    """A setting, URL or declaration is wrong; the message names it and says what would be right."""
+
+
+class InvalidOptionError(ConfigurationError):
+    """One option, argument or id is wrong, e.g. `max_retries=-1`."""
+
+
+class SerializationError(WindlassError, TypeError):
+    """A value cannot be stored as JSON, or what is stored no longer fits the target's signature."""
+
+
+class PayloadTooLargeError(WindlassError):
+    """The stored form of a job's arguments is over `jobs.max_payload_bytes`."""
+
+
+class TargetNotAllowedError(WindlassError):
+    """The target is neither registered with `@app.job` nor under a prefix of `allow`."""
+
+
+class TargetNotFoundError(WindlassError):
+    """The stored target cannot be imported or found in this process."""
+
+
+# The classes with fields keep them in `args` and build the text in `__str__`: copies and pickles then need no help.
+
+
+class DuplicateBusinessKeyError(WindlassError):
+    """The business key is held by a live job or schedule; `key` and `holder` say which."""
+
+    def __init__(self, key: str, holder: UUID) -> None:
+        super().__init__(key, holder)
+        self.key = key
+        self.holder = holder
+
+    def __str__(self) -> str:
+        return (
+            f"business key {self.key!r} is held by {self.holder}, which has not ended; wait for it or cancel it, "
+            "or enqueue with on_conflict='return_existing' or 'replace'"
+        )
+
+
+class JobNotFoundError(WindlassError):
+    """No job has this id: it never existed, was purged, or belongs to another database."""
+
+    def __init__(self, job_id: UUID) -> None:
+        super().__init__(job_id)
+        self.job_id = job_id
+
+    def __str__(self) -> str:
+        return f"no job has the id {self.job_id}; check the id and that the app uses the database it was enqueued to"
+
+
+class JobFailedError(WindlassError):
+    """The job whose result was asked for ended FAILED; `error` is its sanitised message."""
+
+    def __init__(self, job_id: UUID, reason: str, error: str, error_class: str) -> None:
+        super().__init__(job_id, reason, error, error_class)
+        self.job_id = job_id
+        self.reason = reason
+        self.error = error
+        self.error_class = error_class
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} failed ({self.reason}): {self.error}"
+
+
+class JobCanceledError(WindlassError):
+    """The job whose result was asked for ended CANCELED."""
+
+    def __init__(self, job_id: UUID) -> None:
+        super().__init__(job_id)
+        self.job_id = job_id
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} was canceled, so it has no result"
+
+
+class JobTimeoutError(WindlassError):
+    """An attempt ran longer than the job's `timeout`; it counts as a failed attempt."""
+
+
+class StaleClaimError(WindlassError):
+    """The claim behind a write is no longer the job's current one; nothing was written."""
+
+
+class StoreUnavailableError(WindlassError):
+    """The database cannot be reached or does not answer in time; the operation may be tried again."""
+
+
+class MigrationRequiredError(WindlassError):
+    """The database's schema is missing, too old or too new for this version of Windlass."""
+
+
+class WouldBlockLoopError(WindlassError):
+    """A blocking call was made on a thread that runs an event loop; the message names the async twin."""
+
+
+class DoNotRetry(WindlassError):
+    """Raised by a job's body, or anywhere in the cause chain of what it raises: fail now, whatever retries are left.
+
+    Example: `raise DoNotRetry("the card was reported stolen")`
+    """
+
+
+NonRetryable = DoNotRetry
+
+
+class RetryAfter(WindlassError):
+    """Raised by a job's body: this attempt failed, the next one comes after `delay` instead of the job's backoff.
+
+    It spends an attempt like any other failure. Example: `raise RetryAfter(30, "rate limited")`
+    """
+
+    def __init__(self, delay: float | timedelta, message: str = "") -> None:
+        super().__init__(delay, message)
+        self.delay = _retry_delay(delay)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message or f"retry after {self.delay.total_seconds():g} s"
+
+
+def _retry_delay(delay: object) -> timedelta:
+    span: timedelta | None = None
+    if isinstance(delay, timedelta):
+        span = delay
+    elif isinstance(delay, int | float) and not isinstance(delay, bool) and 0 <= delay <= _LONGEST.total_seconds():
+        span = timedelta(seconds=delay)
+    if span is None or not timedelta(0) <= span <= _LONGEST:
+        raise InvalidOptionError(
+            f"RetryAfter: delay must be seconds from 0 up to 100 years, or a timedelta of that size, got {delay!r}"
+        )
+    return span
+
+
+@overload
+def do_not_retry(marked: type[_E], /) -> type[_E]: ...
+@overload
+def do_not_retry(reason: str = "", /) -> Callable[[type[_E]], type[_E]]: ...
+def do_not_retry(target: Any = "", /) -> Any:
+    """Mark an exception class, and all that inherit from it, as never worth a retry; the reason is logged.
+
+    ```python
+    @do_not_retry("a declined card stays declined")
+    class CardDeclined(Exception): ...
+
+    @do_not_retry
+    class MalformedOrder(ValueError): ...
+    ```
+    """
+    if isinstance(target, str):
+        return lambda marked: _mark(marked, target)
+    return _mark(target, "")
+
+
+def _mark(marked: Any, reason: str) -> Any:
+    if not (isinstance(marked, type) and issubclass(marked, BaseException)):
+        raise ConfigurationError(f"@do_not_retry goes on an exception class, or takes a reason text; got {marked!r}")
+    try:
+        setattr(marked, _MARK, reason)
+    except TypeError:
+        raise ConfigurationError(
+            f"@do_not_retry cannot mark the built-in {marked.__name__}; mark a subclass, or raise DoNotRetry from it"
+        ) from None
+    return marked
+
+
+def do_not_retry_reason(exc: BaseException) -> str | None:
+    """Tell whether `exc` forbids a retry: the reason ("" if none was given), or None when a retry is allowed.
+
+    A mark of `@do_not_retry` counts on the exception itself and on members of exception groups; wrapping a marked
+    exception in an unmarked one takes the mark back. `DoNotRetry` counts anywhere in the chain of causes.
+    """
+    for failure in _members(exc):
+        if (reason := getattr(type(failure), _MARK, None)) is not None:
+            return str(reason)
+    for link in _chain(exc):
+        if isinstance(link, DoNotRetry):
+            return _text(link)
+    return None
+
+
+def _members(exc: BaseException) -> Iterator[BaseException]:
+    waiting = [exc]
+    while waiting:
+        failure = waiting.pop()
+        yield failure
+        if isinstance(failure, BaseExceptionGroup):
+            waiting.extend(reversed(failure.exceptions))
+
+
+def _chain(exc: BaseException) -> Iterator[BaseException]:
+    """Everything a printed traceback of `exc` would show, each exception once (chains can be circular)."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [exc]
+    while waiting:
+        link = waiting.pop()
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        waiting.append(None if link.__suppress_context__ else link.__context__)
+        waiting.append(link.__cause__)
+        if isinstance(link, BaseExceptionGroup):
+            waiting.extend(reversed(link.exceptions))
+
+
+def _text(exc: BaseException) -> str:
+    try:
+        return str(exc)
+    except Exception:  # noqa: BLE001 - a user's broken __str__ must not break the failure path
+        return ""

@@ -1,0 +1,1 @@
+"""What has happened to jobs and nodes, told to listeners after it was committed."""

@@ -1,0 +1,117 @@
+"""The events, one frozen dataclass each. They are told after the commit, in order, to whoever listens with `app.on`.
+
+All have `job_id, target, queue, correlation_id, at`; those of a node are about no job and have None there.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+__all__ = [
+    "Event",
+    "JobCanceled",
+    "JobCompleted",
+    "JobDeadLettered",
+    "JobEvent",
+    "JobFailed",
+    "JobRetrying",
+    "JobStarted",
+    "JobTimedOut",
+    "NodeLost",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Anything that has happened; listening to it means listening to everything."""
+
+    job_id: UUID | None = None
+    target: str | None = None
+    queue: str | None = None
+    correlation_id: str | None = None
+    at: datetime
+    """When it happened, aware, in UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent(Event):
+    """Anything that has happened to a job."""
+
+    job_id: UUID
+    target: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStarted(JobEvent):
+    """An attempt begins. The only event that is told before its attempt is settled."""
+
+    attempt: int
+    """Number of the attempt; the first is 1."""
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCompleted(JobEvent):
+    """The job has SUCCEEDED."""
+
+    attempt: int
+    wait_ms: int
+    """From when it was due until it started."""
+    run_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFailed(JobEvent):
+    """An attempt has failed; `will_retry` tells whether another follows. `error` is sanitised."""
+
+    error: str
+    error_class: str
+    attempt: int
+    will_retry: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRetrying(JobEvent):
+    """The failed job is waiting for its next attempt. Follows its `JobFailed`."""
+
+    error: str
+    error_class: str
+    attempt: int
+    """The attempt that has failed."""
+    next_at: datetime
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDeadLettered(JobEvent):
+    """The job has FAILED for good. Follows its `JobFailed`."""
+
+    error: str
+    error_class: str
+    attempt: int
+    reason: str
+    """Why nothing is left to try: `retry_exhausted`, `non_retryable`, `worker_lost` …"""
+    fingerprint: str
+    """Equal for failures of the same kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCanceled(JobEvent):
+    """The job was CANCELED."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTimedOut(JobEvent):
+    """An attempt ran longer than its timeout; its `JobFailed` follows."""
+
+    timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLost(Event):
+    """A node stopped renewing its lease, and its jobs were taken back."""
+
+    node: str
+    recovered: int
+    """How many jobs are waiting again."""

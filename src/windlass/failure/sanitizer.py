@@ -1,0 +1,111 @@
+"""What is stored, logged and published about an error: its class, its message and its causes, without secrets."""
+
+import traceback
+from collections.abc import Iterator
+
+from windlass.failure.redaction import redact
+
+_MAX_CAUSES = 5
+_MAX_MEMBERS = 3
+_MAX_FRAMES = 20
+_LONGEST_INPUT = 100_000  # far more than is ever kept; what is beyond it need not be searched for secrets
+_CAUSED_BY = " caused by "
+_ELLIPSIS = "…"
+
+
+class DefaultErrorSanitizer:
+    """The sanitizer an app uses unless it is given another one.
+
+    Example: `DefaultErrorSanitizer().sanitize(ValueError("token=abc")) == "ValueError: token=[REDACTED]"`
+    """
+
+    def __init__(self, *, redact_emails: bool = True, max_length: int = 2000) -> None:
+        self._redact_emails = redact_emails
+        self._max_length = max_length
+
+    def sanitize(self, error: BaseException) -> str:
+        """Give `ClassName: message caused by ClassName: message …`, redacted, at most `max_length` characters.
+
+        When it is too long, each message gives way as far as it must, so that no cause is pushed out by another.
+        """
+        parts = [(type(link).__name__, self.sanitize_text(self._message(link))) for link in _chain(error)]
+        frame = sum(len(name) for name, _ in parts) + (len(parts) - 1) * len(_CAUSED_BY) + 2 * len(parts)
+        share = _fair_share([len(message) for _, message in parts], self._max_length - frame)
+        whole = _CAUSED_BY.join(f"{name}: {_cut(message, share)}" if message else name for name, message in parts)
+        return _cut(whole, self._max_length)
+
+    def sanitize_text(self, text: str) -> str:
+        """Give any text redacted and fit to be stored: no NUL, no lone surrogates, its first 100,000 characters."""
+        if len(text) > _LONGEST_INPUT:
+            # At a space if there is one, so that no secret is cut in half and then not recognised.
+            space = text.rfind(" ", 0, _LONGEST_INPUT)
+            text = text[: space if space > 0 else _LONGEST_INPUT] + _ELLIPSIS
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode("utf-8")
+        return redact(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), emails=self._redact_emails)
+
+    def traceback_tail(self, error: BaseException, limit: int = 4000) -> str:
+        """Give the end of the traceback, redacted, in whole lines, at most `limit` characters."""
+        try:
+            text = "".join(traceback.format_exception(error, limit=-_MAX_FRAMES))
+        except Exception:  # noqa: BLE001 - an error that cannot be printed must not break the failure path
+            return self.sanitize(error)[-limit:]
+        text = self.sanitize_text(text[-_LONGEST_INPUT:]).rstrip("\n")
+        if len(text) <= limit:
+            return text
+        tail = text[len(text) - limit + len(_ELLIPSIS) + 1 :]
+        whole_lines = tail.partition("\n")[2] or tail
+        return f"{_ELLIPSIS}\n{whole_lines}"
+
+    def _message(self, error: BaseException) -> str:
+        try:
+            message = str(error)
+        except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
+            return f"<no message: its __str__ raised {type(broken).__name__}>"
+        if isinstance(error, BaseExceptionGroup):
+            return f"{message} [{self._members(error)}]"
+        return message
+
+    def _members(self, group: BaseExceptionGroup[BaseException]) -> str:
+        leaves = list(_leaves(group, _MAX_MEMBERS + 1))
+        shown = [
+            f"{type(leaf).__name__}: {message}" if (message := self._message(leaf)) else type(leaf).__name__
+            for leaf in leaves[:_MAX_MEMBERS]
+        ]
+        return "; ".join([*shown, _ELLIPSIS] if len(leaves) > _MAX_MEMBERS else shown)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Follow what a traceback would follow; chains may be long, and circular."""
+    link: BaseException | None = error
+    seen: set[int] = set()
+    while link is not None and id(link) not in seen and len(seen) <= _MAX_CAUSES:
+        seen.add(id(link))
+        yield link
+        implicit = None if link.__suppress_context__ else link.__context__
+        link = link.__cause__ if link.__cause__ is not None else implicit
+
+
+def _leaves(group: BaseExceptionGroup[BaseException], most: int) -> Iterator[BaseException]:
+    waiting: list[BaseException] = [group]
+    while waiting and most > 0:
+        error = waiting.pop(0)
+        if isinstance(error, BaseExceptionGroup):
+            waiting[:0] = error.exceptions
+        else:
+            most -= 1
+            yield error
+
+
+def _fair_share(lengths: list[int], room: int) -> int:
+    """Give the length to cut messages to, so that together they fit into `room` and short ones stay whole."""
+    for number, length in enumerate(sorted(lengths)):
+        share = room // (len(lengths) - number)
+        if length > share:
+            return max(share, 1)
+        room -= length
+    return max(lengths, default=0)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - len(_ELLIPSIS)] + _ELLIPSIS

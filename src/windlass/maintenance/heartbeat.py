@@ -1,0 +1,78 @@
+"""The heartbeat: renews the node's lease from a thread of its own, so that a blocked event loop does not look dead."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from windlass.domain.clock import monotonic
+from windlass.domain.heartbeat import heartbeat_interval, lease_for
+from windlass.runtime.thread_service import ThreadService
+from windlass.settings import NodeSettings
+from windlass.stores import cluster
+from windlass.stores.database import Database
+
+logger = logging.getLogger("windlass.heartbeat")
+
+MICROSECONDS = 1_000_000
+
+
+class Load(NamedTuple):
+    """What a node says of itself with every beat."""
+
+    running: int
+    utilisation: float
+
+
+class Heartbeat(ThreadService):
+    """Registers the node, beats, and says when the cluster has given the node up."""
+
+    def __init__(
+        self,
+        database: Database,
+        node: cluster.NodeRow,
+        settings: NodeSettings,
+        load: Callable[[], Load],
+        when_lost: Callable[[], cluster.NodeRow],
+    ) -> None:
+        super().__init__("heartbeat")
+        self._database = database
+        self.node = node
+        self._settings = settings
+        self._load = load
+        self._when_lost = when_lost
+        self._latency = 0.0
+
+    def register(self) -> None:
+        """Enter the node; before anything is claimed in its name."""
+        self._database.run(cluster.register, self.node, self._lease_us(self._settings.heartbeat_interval))
+
+    def unregister(self) -> None:
+        """Leave in good order."""
+        self._database.run(cluster.unregister, self.node.id)
+
+    def tick(self) -> float | None:
+        """Beat once; the lease covers the interval promised until the next beat."""
+        load = self._load()
+        nodes = self._database.run(cluster.live_nodes)
+        interval = heartbeat_interval(self._settings.heartbeat_interval, load.utilisation, nodes, self._latency)
+        started = monotonic()
+        alive = self._database.run(cluster.beat, self.node.id, self._lease_us(interval), load.running)
+        self._latency = monotonic() - started
+        if not alive:
+            self._start_over()
+        return interval
+
+    def _start_over(self) -> None:
+        """The cluster has given this node's jobs to others: go on under a new name; late results of the old one are refused."""
+        logger.error(
+            "node %s lost its lease (it was stalled, or cut off from the store); its jobs were given to other nodes, "
+            "it goes on under a new id",
+            self.node.id,
+        )
+        self.node = self._when_lost()
+        self.register()
+
+    def _lease_us(self, interval: float) -> int:
+        return int(lease_for(interval, self._settings.missed_heartbeats) * MICROSECONDS)

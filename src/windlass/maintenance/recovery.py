@@ -1,0 +1,77 @@
+"""Recovery: what a lost node was running is PENDING again, or FAILED once its crash budget is spent.
+
+Every node looks. Marking a node lost and bringing a job back are guarded writes, so several that look at once do no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+
+from windlass.events.bus import EventBus
+from windlass.events.types import Event, NodeLost
+from windlass.runtime.service import Service
+from windlass.settings import NodeSettings
+from windlass.spi import Clock
+from windlass.stores import cluster, queues
+from windlass.stores.database import Database
+
+logger = logging.getLogger("windlass.recovery")
+
+UNKNOWN_EVERY = 5
+"""Passes between two looks at targets nobody knows."""
+MICROSECONDS = 1_000_000
+
+
+class Recovery(Service):
+    """Looks for lost nodes every few seconds, and now and then for jobs whose target no node has known for too long."""
+
+    def __init__(
+        self, database: Database, settings: NodeSettings, bus: EventBus, clock: Clock, found_work: Callable[[], None]
+    ) -> None:
+        super().__init__("recovery")
+        self._database = database
+        self._settings = settings
+        self._bus = bus
+        self._clock = clock
+        self._found_work = found_work
+        self._passes = 0
+
+    async def tick(self) -> float | None:
+        """One pass."""
+        await self._database.arun(cluster.mark_lost)
+        while (await self._recover()).more:
+            pass
+        if self._passes % UNKNOWN_EVERY == 0:
+            await self._fail_unknown()
+        self._passes += 1
+        return self._settings.recovery_interval * random.uniform(0.8, 1.2)
+
+    async def _recover(self) -> cluster.Recovery:
+        found = await self._database.arun(cluster.recover, self._settings.crash_budget)
+        for node, count in found.recovered.items():
+            logger.warning("node %s was lost; %d of its jobs are waiting again", node, count)
+        for job, node in found.given_up:
+            logger.error("job %s failed for good: its worker was lost too often, the last time on node %s", job, node)
+        if found.recovered:
+            self._found_work()
+        self._publish([self._lost(node, count) for node, count in found.recovered.items()])
+        return found
+
+    def _lost(self, node: str, recovered: int) -> NodeLost:
+        return NodeLost(at=self._clock.now(), node=node, recovered=recovered)
+
+    async def _fail_unknown(self) -> None:
+        waited = self._settings.unknown_target_after
+        failed = await self._database.arun(queues.fail_unknown, int(waited * MICROSECONDS), _error_for(waited))
+        for job in failed:
+            logger.error("job %s failed for good: no node has known its target %s for %g s", job.job_id, job.target, waited)
+
+    def _publish(self, events: Sequence[Event]) -> None:
+        if events and self._bus.wanted(type(events[0])):
+            self._bus.publish(events)
+
+
+def _error_for(waited: float) -> Callable[[str], str]:
+    return lambda target: f"TargetNotFoundError: no node has known {target} for {waited:g} s; deploy it, or cancel its jobs"

@@ -1,0 +1,79 @@
+"""What a service does about its own errors: say each kind once, wait longer each time, never end."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from windlass.runtime.signals import Signal
+
+_log = logging.getLogger("windlass.service")
+
+
+def class_name(error: BaseException) -> str:
+    """Describe an error without its message, which may hold secrets."""
+    return type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorHandling:
+    """How a service bears errors: how long it waits after one, and how it words them in the log."""
+
+    first_delay: float = 0.1
+    """Seconds to wait after the first error; each further one doubles it."""
+    max_delay: float = 5.0
+    """Longest wait between tries."""
+    describe: Callable[[BaseException], str] = class_name
+    """Gives an error's text for the log; workers pass their sanitizer."""
+    logger: logging.Logger = _log
+    """Where errors and recoveries are logged."""
+
+
+DEFAULT_ERRORS = ErrorHandling()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSignals:
+    """What a test may wait for."""
+
+    ticked: Signal[float | None] = field(default_factory=Signal)
+    """A tick has ended well; the value is how long the service wants to sleep."""
+    failed: Signal[BaseException] = field(default_factory=Signal)
+    """A tick has raised."""
+    stopped: Signal[None] = field(default_factory=Signal)
+    """The service has ended."""
+
+
+class ErrorGuard:
+    """Counts the errors of one service in a row."""
+
+    def __init__(self, name: str, handling: ErrorHandling) -> None:
+        self._name = name
+        self._handling = handling
+        self._kinds_said: set[type[BaseException]] = set()
+        self._failures = 0
+
+    def failed(self, error: BaseException) -> float:
+        """Log the error if its kind is new since the last good tick; give the seconds to wait before the next try."""
+        handling = self._handling
+        # The exponent is capped because 2.0 ** 1024 overflows, which a day without a database reaches.
+        delay = min(handling.first_delay * 2.0 ** min(self._failures, 30), handling.max_delay)
+        self._failures += 1
+        if type(error) not in self._kinds_said:
+            self._kinds_said.add(type(error))
+            handling.logger.error(
+                "%s failed, trying again (next in %.1f s): %s", self._name, delay, self._describe(error)
+            )
+        return delay
+
+    def succeeded(self) -> None:
+        """Forget earlier errors, and say that they are over."""
+        if self._failures:
+            self._handling.logger.info("%s works again after %d failed tries", self._name, self._failures)
+            self._failures = 0
+            self._kinds_said.clear()
+
+    def _describe(self, error: BaseException) -> str:
+        try:
+            return self._handling.describe(error)
+        except Exception:  # noqa: BLE001 - wording an error must not be what ends the service
+            return class_name(error)

@@ -1,0 +1,111 @@
+"""The skeleton of `Service` on a thread of its own, for what must go on while the loop is blocked: the heartbeat."""
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+
+from windlass.runtime.guard import DEFAULT_ERRORS, ErrorGuard, ErrorHandling, ServiceSignals
+
+
+class _ThreadRun:
+    """One run of a `ThreadService`, from start to stop."""
+
+    def __init__(self) -> None:
+        self.stop_asked = threading.Event()
+        self.bell = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def stop(self) -> None:
+        self.stop_asked.set()
+        self.bell.set()
+
+
+class ThreadService(ABC):
+    """A background service on a daemon thread of its own; the contract is that of `Service`, without `async`."""
+
+    def __init__(self, name: str, errors: ErrorHandling = DEFAULT_ERRORS) -> None:
+        self.name = name
+        self.signals = ServiceSignals()
+        self._errors = errors
+        self._lock = threading.Lock()
+        self._run: _ThreadRun | None = None
+
+    @abstractmethod
+    def tick(self) -> float | None:
+        """Do one round of work; give the seconds to sleep then, or None to sleep until woken."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the service has been started and not been told to stop."""
+        run = self._run
+        # After a fork the thread is not there any more, whatever was asked of it.
+        return run is not None and not run.stop_asked.is_set() and run.thread is not None and run.thread.is_alive()
+
+    def start(self) -> None:
+        """Begin to tick on a thread; does nothing if it runs already."""
+        with self._lock:
+            if self.alive:
+                return
+            earlier = self._run
+            run = _ThreadRun()
+            run.thread = threading.Thread(
+                target=self._live, args=(run, earlier), name=f"windlass {self.name}", daemon=True
+            )
+            self._run = run  # before the first tick, which may already be woken
+            try:
+                run.thread.start()
+            except RuntimeError:  # no more threads to be had
+                self._run = earlier
+                raise
+
+    def wake(self) -> None:
+        """End the current sleep, from any thread; if a tick is under way, another one follows it."""
+        run = self._run
+        if run is not None:
+            run.bell.set()
+
+    def stop(self, grace: float = 5.0) -> None:
+        """End the service and wait for it: a sleep ends at once, a tick is waited for `grace` seconds at most.
+
+        May be called any number of times, by several at once, and from within `tick` (it then returns at once).
+        """
+        with self._lock:
+            run = self._run
+        if run is None or run.thread is None:
+            return
+        run.stop()
+        if run.thread is threading.current_thread():
+            return
+        run.thread.join(grace)
+        if run.thread.is_alive():
+            self._errors.logger.error("%s does not stop: its tick takes longer than %g s", self.name, grace)
+
+    async def astop(self, grace: float = 5.0) -> None:
+        """Do the same as `stop` without blocking the loop."""
+        await asyncio.to_thread(self.stop, grace)
+
+    def _live(self, run: _ThreadRun, earlier: _ThreadRun | None) -> None:
+        if earlier is not None and earlier.thread is not None:
+            earlier.thread.join()
+        guard = ErrorGuard(self.name, self._errors)
+        try:
+            while not run.stop_asked.is_set():
+                self._round(run, guard)
+        finally:
+            run.stop_asked.set()
+            self.signals.stopped.send(None)
+
+    def _round(self, run: _ThreadRun, guard: ErrorGuard) -> None:
+        run.bell.clear()
+        if run.stop_asked.is_set():  # the bell just cleared may have been the one of `stop`
+            return
+        try:
+            pause = self.tick()
+        except Exception as error:  # noqa: BLE001 - a service outlives every error of its ticks
+            pause = guard.failed(error)
+            self.signals.failed.send(error)
+            run.stop_asked.wait(pause)  # wakeups must not make a failing service try without a pause
+        else:
+            guard.succeeded()
+            self.signals.ticked.send(pause)
+            run.bell.wait(None if pause is None else min(pause, threading.TIMEOUT_MAX))

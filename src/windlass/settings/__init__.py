@@ -1,0 +1,158 @@
+"""Every setting of every component: its default, its meaning, what it accepts, and where its value comes from.
+
+`Settings()` holds the defaults; `Settings.load()` lays a file, the environment and arguments over them:
+
+```python
+settings = Settings(poller=PollerSettings(batch_size=64), jobs=JobsSettings(timeout=timedelta(minutes=5)))
+settings = Settings.load(overrides={"node": {"concurrency": 20}})
+```
+
+Durations are seconds or `timedelta` when given, and plain seconds when read. In files and variables "no limit" is
+written `none` (`WINDLASS_JOBS__TIMEOUT=none`), because 0 could be read as "at once".
+"""
+# ruff: noqa: RUF009 - the calls in the class bodies make descriptors, which are one per class on purpose
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from windlass.errors import ConfigurationError
+from windlass.settings.option import (
+    Commit,
+    OptionalSeconds,
+    Seconds,
+    Section,
+    Switch,
+    Whole,
+    commit_mode,
+    duration,
+    optional_duration,
+    switch,
+    whole,
+)
+from windlass.settings.sources import from_environ, from_file, from_overrides
+
+__all__ = ["SECTIONS", "JobsSettings", "NodeSettings", "PollerSettings", "Settings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PollerSettings(Section):
+    """How a node looks for due jobs."""
+
+    section: ClassVar[str] = "poller"
+
+    batch_size: Whole = whole(256, minimum=1)
+    """How many jobs one claim takes at most; free slots bound it too."""
+    burst_delay: Seconds = duration(0.5)
+    """Pause between polls right after a wakeup."""
+    min_delay: Seconds = duration(2)
+    """Shortest pause between polls in normal times."""
+    max_delay: Seconds = duration(30)
+    """Longest pause between polls in normal times."""
+    deep_idle_delay: Seconds = duration(60)
+    """Pause between polls of a node that has been idle for `deep_idle_after`."""
+    deep_idle_after: Seconds = duration(300)
+    """How long a node sees no job before it counts as deeply idle."""
+
+    def __post_init__(self) -> None:
+        if self.min_delay > self.max_delay:
+            raise ConfigurationError(
+                f"poller.min_delay must be at most poller.max_delay ({self.max_delay:g}), got {self.min_delay:g}; "
+                "lower the one or raise the other"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSettings(Section):
+    """How a worker process lives in the cluster."""
+
+    section: ClassVar[str] = "node"
+
+    heartbeat_interval: Seconds = duration(5)
+    """Base interval of the heartbeat; load moves it between half and twice this."""
+    missed_heartbeats: Whole = whole(3, minimum=1)
+    """After how many promised and missed heartbeats a node counts as lost."""
+    crash_budget: Whole = whole(3, minimum=0)
+    """How often a job is given out again after its node or process died, before it fails as `worker_lost`."""
+    drain_timeout: Seconds = duration(30, zero="at once")
+    """How long running jobs may go on when a node drains, before they are cancelled and released."""
+    recovery_interval: Seconds = duration(2)
+    """How often lost nodes are looked for."""
+    concurrency: Whole = whole(100, minimum=1)
+    """How many jobs a worker runs at a time, unless it is told otherwise."""
+    unknown_target_after: Seconds = duration(86_400, zero="at once")
+    """How long a job may wait for a node that knows its target, before it fails as `target_not_found`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobsSettings(Section):
+    """What holds for every job that does not say otherwise."""
+
+    section: ClassVar[str] = "jobs"
+
+    boost_interval: Seconds = duration(900, zero="off")
+    """A waiting job gains one priority level per interval; 0 turns it off."""
+    timeout: OptionalSeconds = optional_duration(1800)
+    """How long one attempt may run; None (`none` in files and variables) for no limit."""
+    max_payload_bytes: Whole = whole(102_400, minimum=1)
+    """Largest encoded arguments a job may be enqueued with."""
+    max_result_bytes: Whole = whole(65_536, minimum=1)
+    """Largest encoded result that is kept; a larger one is replaced by a marker."""
+    retention: Seconds = duration(2_592_000, zero="archive at once")
+    """How long finished jobs stay in the main tables before they are archived."""
+    commit: Commit = commit_mode("group")
+    """`group`: completions share commits, for throughput; `each`: one commit a job, for the narrowest re-run window."""
+    redact_emails: Switch = switch(True)
+    """Whether e-mail addresses are removed from stored errors."""
+    max_error_length: Whole = whole(2000, minimum=100)
+    """How many characters of an error are kept."""
+
+
+SECTIONS: Final[dict[str, type[Section]]] = {
+    kind.section: kind for kind in (PollerSettings, NodeSettings, JobsSettings)
+}
+"""The section classes by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All settings; every part has its defaults, so name only what you change.
+
+    Example: `Settings(poller=PollerSettings(batch_size=64)).poller.max_delay == 30.0`
+    """
+
+    poller: PollerSettings = field(default_factory=PollerSettings)
+    """How a node looks for due jobs."""
+    node: NodeSettings = field(default_factory=NodeSettings)
+    """How a worker process lives in the cluster."""
+    jobs: JobsSettings = field(default_factory=JobsSettings)
+    """What holds for every job that does not say otherwise."""
+
+    def __post_init__(self) -> None:
+        for name, kind in SECTIONS.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ConfigurationError(f"settings.{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        environ: Mapping[str, str] = os.environ,
+        overrides: Mapping[str, Mapping[str, object]] | None = None,
+    ) -> "Settings":
+        """Merge defaults, a file, `WINDLASS_<SECTION>__<FIELD>` variables and `overrides`, field by field.
+
+        The later one wins. Without `path` the file is `windlass.toml`, else `[tool.windlass]` of `pyproject.toml`, in
+        the current folder. An override of `msgspec.UNSET` counts as not given: callers can pass their options on as
+        they are.
+
+        Example: `Settings.load(environ={"WINDLASS_JOBS__TIMEOUT": "none"}).jobs.timeout is None`
+        """
+        given: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+        entries = (*from_file(path, SECTIONS), *from_environ(environ), *from_overrides(overrides or {}, SECTIONS))
+        for entry in entries:
+            checked = entry.value(SECTIONS)  # before the lookup: it is what refuses an unknown section
+            given[entry.section][entry.key] = checked
+        parts: dict[str, Any] = {name: kind(**given[name]) for name, kind in SECTIONS.items()}
+        return cls(**parts)

@@ -1,0 +1,140 @@
+"""One settings field: its default, what it accepts, how it is read from text, and the error that names it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from windlass.domain.durations import seconds
+from windlass.errors import ConfigurationError
+
+Accepted = TypeVar("Accepted")
+Value = TypeVar("Value")
+
+
+class Option(Generic[Accepted, Value]):
+    """A field of a settings section, as a descriptor: checks what it is given, and keeps it in one form.
+
+    Being a descriptor, it can take more than it gives: a duration may be set as a timedelta and is read as seconds, and
+    type checkers know both.
+    """
+
+    def __init__(self, default: Value, allowed: str, wire_type: Any, accept: Callable[[Any], Value]) -> None:
+        self.default = default
+        self.allowed = allowed
+        self.path = ""
+        self._name = ""
+        self._wire_type = wire_type
+        self._accept = accept
+
+    def __set_name__(self, owner: "type[Section]", name: str) -> None:
+        self._name = name
+        self.path = f"{owner.section}.{name}"
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> Value:
+        if instance is None:
+            return self.default
+        value: Value = instance.__dict__[self._name]
+        return value
+
+    def __set__(self, instance: object, value: Accepted) -> None:
+        instance.__dict__[self._name] = self.accept(value)
+
+    def accept(self, value: object) -> Value:
+        """Return a value given in code as it is kept, or raise `ConfigurationError`."""
+        try:
+            return self._accept(value)
+        except ValueError:
+            raise self._refusal(value) from None
+
+    def read(self, raw: object) -> Value:
+        """Return a value from a file or a variable, where anything may be a string, as it is kept."""
+        given = None if isinstance(raw, str) and raw.strip().lower() == "none" else raw
+        try:
+            return self._accept(msgspec.convert(given, self._wire_type, strict=False))
+        except (ValueError, msgspec.ValidationError):
+            raise self._refusal(raw) from None
+
+    def _refusal(self, value: object) -> ConfigurationError:
+        return ConfigurationError(f"{self.path} must be {self.allowed}, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A named group of settings; its fields are `Option`s."""
+
+    section: ClassVar[str]
+
+    @classmethod
+    def options(cls) -> dict[str, Option[Any, Any]]:
+        """Give the fields by name, for whoever loads or documents them."""
+        return {item.name: vars(cls)[item.name] for item in fields(cls)}
+
+
+Seconds: TypeAlias = Option[float | timedelta, float]
+OptionalSeconds: TypeAlias = Option[float | timedelta | None, float | None]
+Whole: TypeAlias = Option[int, int]
+Switch: TypeAlias = Option[bool, bool]
+CommitMode: TypeAlias = Literal["group", "each"]
+Commit: TypeAlias = Option[CommitMode, CommitMode]
+
+
+def duration(default: float, *, zero: str = "") -> Seconds:
+    """Make a number of seconds above 0; or from 0 on, when `zero` says what 0 means."""
+    if zero:
+        return Option(default, f"seconds or a timedelta, 0 ({zero}) or more", float, _from_zero)
+    return Option(default, "seconds or a timedelta above 0", float, _above_zero)
+
+
+def optional_duration(default: float) -> OptionalSeconds:
+    """Make a number of seconds above 0 that may be absent."""
+    allowed = 'seconds or a timedelta above 0, or None ("none" in files and variables)'
+    return Option(default, allowed, float | None, lambda value: None if value is None else _above_zero(value))
+
+
+def whole(default: int, *, minimum: int) -> Whole:
+    """Make a whole number of at least `minimum`."""
+    maximum = 2**31 - 1  # what an INTEGER column of any database holds
+
+    def accept(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+            raise ValueError
+        return value
+
+    return Option(default, f"a whole number from {minimum} to {maximum}", int, accept)
+
+
+def switch(default: bool) -> Switch:
+    """Make a value that is on or off."""
+
+    def accept(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError
+        return value
+
+    return Option(default, "true or false", bool, accept)
+
+
+def commit_mode(default: CommitMode) -> Commit:
+    """Make a choice between "group" and "each"."""
+
+    def accept(value: Any) -> CommitMode:
+        if value == "group" or value == "each":  # noqa: PLR1714 - the type checker follows ==, not `in`
+            mode: CommitMode = value
+            return mode
+        raise ValueError
+
+    return Option(default, '"group" or "each"', str, accept)
+
+
+def _from_zero(value: Any) -> float:
+    return seconds(value, "")
+
+
+def _above_zero(value: Any) -> float:
+    given = seconds(value, "")
+    if not given:
+        raise ValueError
+    return given

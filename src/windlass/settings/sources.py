@@ -1,0 +1,111 @@
+"""Where settings are written down: files, the environment, arguments; and what to say about an unknown name."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from windlass.errors import ConfigurationError
+from windlass.settings.option import Option, Section
+
+Sections = Mapping[str, type[Section]]
+_PREFIX = "WINDLASS_"
+
+
+class Entry(NamedTuple):
+    """One value somebody gave, and where."""
+
+    section: str
+    key: str
+    raw: object
+    source: str
+    typed: bool = False
+
+    def value(self, sections: Sections) -> object:
+        """Return the checked value; an error names the source too."""
+        option = _option(sections, self.section, self.key, self.source)
+        try:
+            return option.accept(self.raw) if self.typed else option.read(self.raw)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error} (from {self.source})") from None
+
+
+def from_file(path: str | os.PathLike[str] | None, sections: Sections) -> Iterator[Entry]:
+    """Read `path`, or the file of the current folder, if there is one."""
+    file = _find_file() if path is None else Path(path)
+    if file is None:
+        return
+    for section, table in _read_tables(file).items():
+        _refuse_unknown_section(sections, section, str(file))
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"[{section}] must be a table of settings, got {table!r} (from {file})")
+        yield from (Entry(section, key, raw, str(file)) for key, raw in table.items())
+
+
+def from_environ(environ: Mapping[str, str]) -> Iterator[Entry]:
+    """Read the ``WINDLASS_<SECTION>__<FIELD>`` variables."""
+    for variable, raw in environ.items():
+        # Without the double underscore it is no setting: WINDLASS_URL, WINDLASS_APP and the twins of CLI options.
+        if variable.startswith(_PREFIX) and "__" in variable:
+            section, _, key = variable.removeprefix(_PREFIX).lower().partition("__")
+            yield Entry(section, key, raw, f"the variable {variable}")
+
+
+def from_overrides(overrides: Mapping[str, Mapping[str, object]], sections: Sections) -> Iterator[Entry]:
+    """Read arguments, by section and field; `msgspec.UNSET` counts as not given."""
+    for section, values in overrides.items():
+        _refuse_unknown_section(sections, section, "arguments")
+        if not isinstance(values, Mapping):
+            raise ConfigurationError(f"overrides[{section!r}] must map fields to values, got {values!r}")
+        for key, value in values.items():
+            if value is not msgspec.UNSET:
+                yield Entry(section, key, value, "arguments", typed=True)
+
+
+def _find_file() -> Path | None:
+    candidates = (Path("windlass.toml"), Path("pyproject.toml"))
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def _read_tables(file: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"the settings file {file} cannot be read: {error.strerror}; check its path") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the settings file {file} is not valid TOML: {error}") from None
+    if file.name != "pyproject.toml":
+        return document
+    tables = document.get("tool", {}).get("windlass", {})
+    if not isinstance(tables, dict):
+        raise ConfigurationError(f"[tool.windlass] must hold tables of settings, got {tables!r} (from {file})")
+    return tables
+
+
+def _option(sections: Sections, section: str, key: str, source: str) -> Option[Any, Any]:
+    _refuse_unknown_section(sections, section, source)
+    options = sections[section].options()
+    if key not in options:
+        hint = _suggestion(key, {name: name for name in options})
+        known = ", ".join(options)
+        raise ConfigurationError(f"unknown setting {section}.{key} (from {source}){hint}; [{section}] has: {known}")
+    return options[key]
+
+
+def _refuse_unknown_section(sections: Sections, section: str, source: str) -> None:
+    if section in sections:
+        return
+    # A field written without its section is a likely slip, so fields are candidates as well.
+    homes = {key: f"{name}.{key}" for name, kind in sections.items() for key in kind.options()}
+    hint = _suggestion(section, homes | {name: name for name in sections})
+    known = ", ".join(sections)
+    raise ConfigurationError(f"unknown settings section {section!r} (from {source}){hint}; there are: {known}")
+
+
+def _suggestion(given: str, known: Mapping[str, str]) -> str:
+    close = difflib.get_close_matches(given.lower().replace("-", "_"), known, n=1)
+    return f"; did you mean {known[close[0]]}?" if close else ""

@@ -1,0 +1,238 @@
+"""Every extension point, on one page.
+
+Each is a small Protocol with a default; an application takes a replacement by the keyword named in its docstring, e.g.
+`Windlass(retry_policy=MyPolicy())`. A replacement inherits from nothing: it only needs the methods.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from windlass.domain.job import Job
+from windlass.domain.polling import PollObservation
+
+_T = TypeVar("_T")
+
+
+class RetryPolicy(Protocol):
+    """Whether and when a failed job is tried again (`retry_policy=`). Attempts count from 1.
+
+    ```python
+    class OnlyNetworkErrors:
+        def should_retry(self, attempt: int, error: BaseException) -> bool:
+            return isinstance(error, ConnectionError)
+
+        def get_delay(self, attempt: int) -> timedelta:
+            return timedelta(0)  # zero leaves the delay to the job's backoff
+    ```
+    """
+
+    def should_retry(self, attempt: int, error: BaseException) -> bool:
+        """Say False to end the job as a dead letter, whatever retries it has left."""
+        ...
+
+    def get_delay(self, attempt: int) -> timedelta:
+        """Give the wait after this attempt; zero leaves it to the job's own backoff."""
+        ...
+
+
+class ErrorSanitizer(Protocol):
+    """Takes secrets out of errors before they are stored, logged or published (`error_sanitizer=`)."""
+
+    def sanitize(self, error: BaseException) -> str:
+        """Give the text to keep, in the form `ClassName: message`."""
+        ...
+
+
+class TargetPolicy(Protocol):
+    """Which targets may be enqueued and run here (`target_policy=`); asked at enqueue and before every run.
+
+    It must not import the target to decide: a refused module is never loaded.
+    """
+
+    def allows(self, target: str) -> bool:
+        """Say whether `target`, e.g. `"shop.tasks:charge"`, may run."""
+        ...
+
+
+class InvocationResolver(Protocol):
+    """Turns functions into stored names and back (`invocation_resolver=`)."""
+
+    def describe(self, function: Callable[..., Any], /) -> str:
+        """Give the name to store; raise `SerializationError` for what could not be found again by that name."""
+        ...
+
+    def resolve(self, target: str, /) -> Callable[..., Any]:
+        """Give the function behind a stored name; raise `TargetNotFoundError` if it is not known here."""
+        ...
+
+
+class InstanceResolver(Protocol):
+    """Supplies the object an instance method runs on (`instance_resolver=`), e.g. from a dependency container."""
+
+    def resolve(self, cls: type[_T], /) -> _T:
+        """Give an object of `cls`; called from several threads."""
+        ...
+
+
+class ResilienceStrategy(Protocol):
+    """Protects named services that jobs depend on (`resilience=`); the default is a circuit breaker per service."""
+
+    def available(self, service: str) -> bool:
+        """Say whether a call to `service` may be tried now."""
+        ...
+
+    def retry_delay(self, service: str) -> timedelta:
+        """Give the wait after which an unavailable `service` is worth another look."""
+        ...
+
+    def execute(self, service: str, call: Callable[[], Coroutine[Any, Any, _T]]) -> Coroutine[Any, Any, _T]:
+        """Run `call`, and take note of how it went."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One attempt, ready to be called: `function(*args, **kwargs)`. `target` finds the function in other processes."""
+
+    target: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    timeout: float | None = None
+
+
+class JobExecutor(Protocol):
+    """Runs the bodies of jobs, one call each."""
+
+    async def run(self, invocation: Invocation, /) -> object:
+        """Run the body and give what it returns; cancelling this coroutine stops the body as far as possible."""
+        ...
+
+    async def close(self) -> None:
+        """Give up threads, processes or connections; safe to call twice."""
+        ...
+
+
+class ExecutorProvider(Protocol):
+    """Where bodies run (`executors=`)."""
+
+    def executor(self, kind: str) -> JobExecutor:
+        """Give the executor for `"async"`, `"thread"` or another kind that jobs name in `executor=`."""
+        ...
+
+
+class Coordinator(Protocol):
+    """Tells nodes of new work sooner than they would poll (`coordinator=`). A lost message costs time, never work."""
+
+    def notify_new_work(self, queue: str, priority: int) -> None:
+        """Wake nodes that serve `queue`; must not block and must not raise."""
+        ...
+
+    def listen(self, callback: Callable[[str, int], None]) -> None:
+        """Call `callback(queue, priority)` for every message from now on, from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Stop listening; safe to call twice."""
+        ...
+
+
+class PollingStrategy(Protocol):
+    """How long a node waits before it looks for work again (`polling=`); a pure function of what it has seen."""
+
+    def next_delay(self, observation: PollObservation) -> float:
+        """Give the seconds to wait, unless a wakeup or a known due time comes first."""
+        ...
+
+
+class Clock(Protocol):
+    """What time it is (`clock=`); tests pass one that moves only when told to."""
+
+    def now(self) -> datetime:
+        """Give the present moment as an aware datetime."""
+        ...
+
+
+class Authorizer(Protocol):
+    """Who may do what (`authorizer=`); asked by the API, the command line and the dashboard."""
+
+    def may(self, principal: object, action: str, job: Job | None) -> bool:
+        """Say whether `principal` may do `action` (e.g. `"cancel"`) to `job`, or at all when there is no job."""
+        ...
+
+
+class CallParameter(Protocol):
+    """One parameter of a target, as a serializer sees it."""
+
+    @property
+    def name(self) -> str:
+        """The name in the signature."""
+        ...
+
+    @property
+    def annotation(self) -> Any:
+        """The resolved annotation; `typing.Any` where there is none."""
+        ...
+
+
+class CallShape(Protocol):
+    """The signature of a target without `self` or `cls`, as a serializer sees it."""
+
+    @property
+    def name(self) -> str:
+        """What errors call the target."""
+        ...
+
+    @property
+    def positional(self) -> Sequence[CallParameter]:
+        """The parameters that may be given by position, in order."""
+        ...
+
+    @property
+    def keyword(self) -> Mapping[str, CallParameter]:
+        """The parameters that may be given by name."""
+        ...
+
+    @property
+    def var_positional(self) -> CallParameter | None:
+        """The `*args` of the target, if it has them."""
+        ...
+
+    @property
+    def var_keyword(self) -> CallParameter | None:
+        """The `**kwargs` of the target, if it has them."""
+        ...
+
+    @property
+    def returns(self) -> Any:
+        """The resolved return annotation (for a coroutine function: of what it awaits to); `typing.Any` if none."""
+        ...
+
+    def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise `TypeError`, naming the target, unless it could be called with these arguments."""
+        ...
+
+
+class Serializer(Protocol):
+    """How arguments and results become text and come back (`serializer=`); the default is typed JSON."""
+
+    def encode_arguments(self, shape: CallShape, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> str:
+        """Give the text to store.
+
+        Raises `SerializationError` for what could not come back as it is, `PayloadTooLargeError` over `limit` bytes.
+        """
+        ...
+
+    def decode_arguments(self, shape: CallShape, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give the arguments back; raises `SerializationError` if they no longer fit `shape`."""
+        ...
+
+    def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
+        """Give `(text, warning)`: never raises, since the body has run. What cannot be kept becomes a marker."""
+        ...
+
+    def decode_result(self, text: str | None, annotation: Any) -> Any:
+        """Give a stored result back, by its annotation where that is known."""
+        ...

@@ -1,0 +1,98 @@
+"""Plans for the cluster: a node's lease, and the recovery of what a lost node was running."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+
+
+class NodeRow(NamedTuple):
+    """What a node says of itself when it starts."""
+
+    id: str
+    host: str
+    pid: int
+    version: str
+    queues: str | None
+
+
+class Recovery(NamedTuple):
+    """What one pass brought back: jobs per lost node, the jobs given up, and whether there may be more."""
+
+    recovered: dict[str, int]
+    given_up: list[tuple[UUID, str]]
+    more: bool
+
+
+def register(dialect: Dialect, node: NodeRow, lease_us: int) -> Plan[None]:
+    """Enter a node with its first lease."""
+    del dialect
+    yield Step("insert_node", {**node._asdict(), "lease_us": lease_us}, alone=True)
+
+
+def beat(dialect: Dialect, node_id: str, lease_us: int, running: int) -> Plan[bool]:
+    """Renew a node's lease; False when the cluster has given the node up."""
+    del dialect
+    count: int = yield Step("beat", {"id": node_id, "lease_us": lease_us, "running": running}, alone=True)
+    return count == 1
+
+
+def live_nodes(dialect: Dialect) -> Plan[int]:
+    """How many nodes hold a lease now."""
+    del dialect
+    row = yield Step("count_nodes", alone=True)
+    return int(row[0])
+
+
+def unregister(dialect: Dialect, node_id: str) -> Plan[None]:
+    """Remove a node that leaves in good order."""
+    del dialect
+    yield Step("delete_node", {"id": node_id}, alone=True)
+
+
+def mark_lost(dialect: Dialect) -> Plan[int]:
+    """Mark every node whose lease has run out. One statement, so two nodes that look at once do no harm."""
+    del dialect
+    count: int = yield Step("mark_lost", alone=True)
+    return count
+
+
+def recover(dialect: Dialect, crash_budget: int) -> Plan[Recovery]:
+    """Bring back up to a batch of jobs per lost node: PENDING again, or FAILED once their crash budget is spent."""
+    recovered: dict[str, int] = {}
+    given_up: list[tuple[UUID, str]] = []
+    more = False
+    for (node,) in (yield Step("orphaned_nodes")):
+        jobs: Sequence[tuple[Any, int, int]] = yield Step("orphaned_jobs", {"node": node})
+        more = more or bool(jobs)
+        for job, fence, crashes in jobs:
+            if crashes < crash_budget:
+                recovered[node] = recovered.get(node, 0) + (yield from _bring_back(job, fence, node))
+            elif (yield from _give_up(job, fence, node, crashes)):
+                given_up.append((dialect.uuid(job), node))
+    yield Step("forget_lost_nodes")
+    return Recovery(recovered, given_up, more)
+
+
+def _bring_back(job: Any, fence: int, node: str) -> Plan[int]:
+    params = {"id": job, "fence": fence, "error_class": None, "error": f"node {node} was lost"}
+    if (yield Step("recover_attempt", params)) != 1:
+        return 0
+    yield Step("recover_hot", params)
+    return 1
+
+
+def _give_up(job: Any, fence: int, node: str, crashes: int) -> Plan[bool]:
+    error = f"WorkerLostError: the job's worker was lost {crashes + 1} times, the last time on node {node}"
+    params = {"id": job, "fence": fence, "error": error, "error_class": "WorkerLostError"}
+    params |= {"reason": "worker_lost", "crashes": 1, "holder_id": job}
+    if (yield Step("recover_attempt", params)) != 1:
+        return False
+    yield Step("give_up_done", params)
+    yield Step("give_up_hot", params)
+    yield Step("delete_live_key", params)
+    return True

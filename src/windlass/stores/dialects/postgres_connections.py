@@ -1,0 +1,115 @@
+"""Connections to PostgreSQL: made when needed, kept when idle, thrown away when broken. Sync for threads, async for one loop each."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import psycopg
+
+from windlass.errors import StoreUnavailableError
+from windlass.stores.dialects.postgres_session import prepare_connection
+
+MOST_CONNECTIONS = 10
+"""Per process and kind; callers beyond that wait for one to come back."""
+WAIT_SECONDS = 30.0
+
+Connection = psycopg.Connection[Any]
+AsyncConnection = psycopg.AsyncConnection[Any]
+
+
+class SyncConnections:
+    """For callers on threads."""
+
+    def __init__(self, conninfo: str, *, pooled: bool) -> None:
+        self._conninfo = conninfo
+        self._pooled = pooled
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._closed = False
+
+    @contextmanager
+    def one(self) -> Iterator[Connection]:
+        """Borrow a connection; it comes back only in good order."""
+        if not self._places.acquire(timeout=WAIT_SECONDS):
+            raise StoreUnavailableError(
+                f"all {MOST_CONNECTIONS} connections of this process have been busy for {WAIT_SECONDS:.0f} s"
+            )
+        try:
+            connection = self._take()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+        finally:
+            self._places.release()
+
+    def _take(self) -> Connection:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        connection: Connection = psycopg.connect(self._conninfo, autocommit=True)
+        prepare_connection(connection, pooled=self._pooled)
+        return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        idle = psycopg.pq.TransactionStatus.IDLE
+        if self._closed or connection.broken or connection.closed or connection.info.transaction_status != idle:
+            connection.close()
+            return
+        with self._lock:
+            self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close what is idle; what is out is closed when it comes back."""
+        self._closed = True
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+class AsyncConnections:
+    """For callers on one event loop."""
+
+    def __init__(self, conninfo: str, *, pooled: bool) -> None:
+        self._conninfo = conninfo
+        self._pooled = pooled
+        self._idle: list[AsyncConnection] = []
+        self._places = asyncio.BoundedSemaphore(MOST_CONNECTIONS)
+        self._closed = False
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[AsyncConnection]:
+        """Borrow a connection; it comes back only in good order."""
+        async with self._places:
+            connection = await self._take()
+            try:
+                yield connection
+            finally:
+                await self._give_back(connection)
+
+    async def _take(self) -> AsyncConnection:
+        if self._idle:
+            return self._idle.pop()
+        connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        prepare_connection(connection, pooled=self._pooled)
+        return connection
+
+    async def _give_back(self, connection: AsyncConnection) -> None:
+        idle = psycopg.pq.TransactionStatus.IDLE
+        if self._closed or connection.broken or connection.closed or connection.info.transaction_status != idle:
+            await connection.close()
+        else:
+            self._idle.append(connection)
+
+    async def close(self) -> None:
+        """Close what is idle; what is out is closed when it comes back."""
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()

@@ -1,0 +1,209 @@
+"""A PostgreSQL database: runs plans on connections of its own, and carries wakeups by LISTEN and NOTIFY."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import psycopg
+from psycopg import sql
+
+from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
+from windlass.stores.dialect import Dialect
+from windlass.stores.dialects import postgres_session as session
+from windlass.stores.dialects.postgres import PostgresDialect
+from windlass.stores.dialects.postgres_connections import AsyncConnection, AsyncConnections, Connection, SyncConnections
+from windlass.stores.plan import Plan, RestartPlanError, drive, drive_async
+
+T = TypeVar("T")
+
+logger = logging.getLogger("windlass.store")
+
+
+class PostgresDatabase:
+    """A PostgreSQL server, reached by a libpq URL. `pooled` says that a transaction pooler stands in between."""
+
+    wakeup_mode: ClassVar[str] = "LISTEN/NOTIFY"
+    notifies: ClassVar[bool] = True
+
+    def __init__(self, url: str, virtual_now: Callable[[], int] | None = None, *, pooled: bool = False) -> None:
+        self.dialect: Dialect = PostgresDialect()
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+        place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+        self.description = f"PostgreSQL {place}"
+        self.known_queues: set[str] = set()
+        self._conninfo = session.conninfo(url)
+        self._pooled = pooled
+        self._virtual_now = virtual_now
+        self._statements = session.Statements(":now::bigint" if virtual_now else session.NOW)
+        self._start()
+        reference = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: (database := reference()) and database._start())
+
+    def _start(self) -> None:
+        """No connections yet: also right after a fork, where the parent's sockets must not be used."""
+        self._sync = SyncConnections(self._conninfo, pooled=self._pooled)
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncConnections] = weakref.WeakKeyDictionary()
+        self._listeners: list[Listener] = []
+
+    def _extra(self) -> Mapping[str, Any]:
+        return {"now": self._virtual_now()} if self._virtual_now else {}
+
+    # ------------------------------------------------------------------ plans
+
+    def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan in a transaction, again after a deadlock or a lost race."""
+        for restart in range(MOST_RESTARTS):
+            try:
+                with self._sync.one() as connection:
+                    return self._play(plan(self.dialect, *args, **kwargs), connection)
+            except (psycopg.Error, OSError, RestartPlanError) as error:
+                self._raise_unless_restart(error, restart)
+        raise AssertionError("unreachable")
+
+    async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`run` on the running loop; a server that stopped answering is given up after a while."""
+        connections = self._on_this_loop()
+        for restart in range(MOST_RESTARTS):
+            try:
+                async with asyncio.timeout(session.STATEMENT_TIMEOUT), connections.one() as connection:
+                    return await self._play_async(plan(self.dialect, *args, **kwargs), connection)
+            except (psycopg.Error, OSError, RestartPlanError) as error:
+                self._raise_unless_restart(error, restart)
+        raise AssertionError("unreachable")
+
+    read = run
+    aread = arun
+
+    def _play(self, plan: Plan[T], connection: Connection) -> T:
+        extra = self._extra()
+        try:
+            first = next(plan)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        if first.alone:
+            return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
+        with connection.transaction():
+            return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
+
+    async def _play_async(self, plan: Plan[T], connection: AsyncConnection) -> T:
+        extra = self._extra()
+        try:
+            first = next(plan)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        if first.alone:
+            return await drive_async(
+                plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
+            )
+        async with connection.transaction():
+            return await drive_async(
+                plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
+            )
+
+    def _on_this_loop(self) -> AsyncConnections:
+        loop = asyncio.get_running_loop()
+        connections = self._by_loop.get(loop)
+        if connections is None:
+            connections = self._by_loop[loop] = AsyncConnections(self._conninfo, pooled=self._pooled)
+        return connections
+
+    def _raise_unless_restart(self, error: BaseException, restart: int) -> None:
+        kind = ErrorKind.RESTART if isinstance(error, RestartPlanError) else session.kind_of(error)
+        if kind is ErrorKind.RESTART and restart + 1 < MOST_RESTARTS:
+            return
+        if kind is ErrorKind.DATA:
+            raise StoreDataError(str(error)) from error
+        if kind is ErrorKind.GONE:
+            raise session.unavailable(self.description, error) from error
+        raise error
+
+    # ------------------------------------------------------------------ wakeups
+
+    def notify(self, channel: str, payload: str) -> None:
+        """Send one notification; a failure only costs latency."""
+        try:
+            with self._sync.one() as connection:
+                connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+        except (psycopg.Error, OSError) as error:
+            logger.debug("notification on %s was not sent: %s", channel, error)
+
+    async def anotify(self, channel: str, payload: str) -> None:
+        """Send one notification from the running loop."""
+        try:
+            async with self._on_this_loop().one() as connection:
+                await connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+        except (psycopg.Error, OSError) as error:
+            logger.debug("notification on %s was not sent: %s", channel, error)
+
+    def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
+        """Listen on a connection of its own, on a thread."""
+        listener = Listener(self._conninfo, callback, self.description)
+        self._listeners.append(listener)
+        return listener
+
+    # ------------------------------------------------------------------ end
+
+    def close(self) -> None:
+        """Close listeners and idle connections."""
+        for listener in self._listeners:
+            listener.close()
+        self._sync.close()
+
+    async def aclose_loop(self) -> None:
+        """Close the running loop's connections."""
+        connections = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if connections is not None:
+            await connections.close()
+
+
+class Listener:
+    """Hears notifications on a direct connection of its own, and connects again when it is lost."""
+
+    def __init__(self, conninfo: str, callback: Callable[[str, str], None], description: str) -> None:
+        self._conninfo = conninfo
+        self._callback = callback
+        self._description = description
+        self._stop = threading.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="windlass-postgres-listen", daemon=True)
+        self._thread.start()
+        self._ready.wait(session.CONNECT_TIMEOUT)
+
+    def _loop(self) -> None:
+        delay = 0.1
+        while not self._stop.is_set():
+            try:
+                with psycopg.connect(self._conninfo, autocommit=True) as connection:
+                    for channel in CHANNELS:
+                        connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+                    if self._ready.is_set():
+                        self._callback("", "")  # whatever was told while we were away is not told again
+                    self._ready.set()
+                    delay = 0.1
+                    self._hear(connection)
+            except (psycopg.Error, OSError) as error:
+                logger.debug("%s: listening was cut off (%s), trying again in %.1f s", self._description, error, delay)
+                self._ready.set()
+                self._stop.wait(delay)
+                delay = min(delay * 2, 5.0)
+
+    def _hear(self, connection: Connection) -> None:
+        while not self._stop.is_set():
+            for notification in connection.notifies(timeout=0.5):
+                self._callback(notification.channel, notification.payload)
+                if self._stop.is_set():
+                    return
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._stop.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=2)

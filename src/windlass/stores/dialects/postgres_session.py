@@ -1,0 +1,147 @@
+"""Runs the steps of a plan on one PostgreSQL connection, sync or async, and says what the driver's errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, LiteralString, cast
+from uuid import UUID
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Buffer, Loader
+
+from windlass.errors import StoreUnavailableError
+from windlass.stores.database import ErrorKind
+from windlass.stores.plan import SCRIPT, Step
+from windlass.stores.queries import Query, load, to_pyformat
+
+NOW = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
+"""The time the running statement came in: fresh in an old transaction, and constant enough for an index."""
+
+CONNECT_TIMEOUT = 5
+STATEMENT_TIMEOUT = 30.0
+_SOCKET: dict[str, int] = {
+    "connect_timeout": CONNECT_TIMEOUT,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+
+
+class _UuidLoader(Loader):
+    """UUIDs from their 16 bytes, without the checks of the general constructor."""
+
+    format = pq.Format.BINARY
+
+    def load(self, data: Buffer) -> UUID:
+        return UUID(int=int.from_bytes(data, "big"))
+
+
+class Statements:
+    """The named statements in the driver's form."""
+
+    def __init__(self, now: str = NOW) -> None:
+        self._queries = load("postgres")
+        self._now = now
+        self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
+
+    def query(self, step: Step) -> Query:
+        """The statement a step names."""
+        return self._queries[step.name]
+
+    def text(self, query: Query, literals: Mapping[str, int] | None) -> LiteralString:
+        """Its text, with literals written in."""
+        key = (query.name, tuple(sorted(literals.items())) if literals else ())
+        text = self._texts.get(key)
+        if text is None:
+            text = query.sql.replace("{now}", self._now)
+            for name, value in key[1]:
+                text = text.replace(f"{{{name}}}", str(int(value)))
+            text = self._texts[key] = text if text.startswith("COPY") else to_pyformat(text)
+        return cast("LiteralString", text)
+
+
+def conninfo(url: str) -> str:
+    """The URL with socket options that make a dead network show within seconds, where the user set none."""
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    return psycopg.conninfo.make_conninfo(url, **{key: value for key, value in _SOCKET.items() if key not in given})
+
+
+def prepare_connection(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], *, pooled: bool) -> None:
+    """What every connection of ours needs. Behind a pooler nothing may be prepared in the session."""
+    connection.adapters.register_loader("uuid", _UuidLoader)
+    connection.prepare_threshold = None if pooled else 2
+
+
+def execute(connection: psycopg.Connection[Any], statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
+    """Run one step on a sync connection."""
+    if step.name == SCRIPT:
+        return connection.execute(step.params["text"]).rowcount
+    query = statements.query(step)
+    text = statements.text(query, step.literals)
+    with connection.cursor(binary=True) as cursor:
+        if text.startswith("COPY"):
+            with cursor.copy(text) as copy:
+                copy.write(step.params["text"])
+            return cursor.rowcount
+        if step.rows is None:
+            cursor.execute(text, {**step.params, **extra})
+            return _result(query.kind, cursor)
+        results = []
+        for row in step.rows:
+            cursor.execute(text, {**row, **extra})
+            results.append(_result(query.kind, cursor))
+        return results
+
+
+async def execute_async(
+    connection: psycopg.AsyncConnection[Any], statements: Statements, step: Step, extra: Mapping[str, Any]
+) -> Any:
+    """Run one step on an async connection."""
+    if step.name == SCRIPT:
+        return (await connection.execute(step.params["text"])).rowcount
+    query = statements.query(step)
+    text = statements.text(query, step.literals)
+    cursor = connection.cursor(binary=True)
+    if text.startswith("COPY"):
+        async with cursor.copy(text) as copy:
+            await copy.write(step.params["text"])
+        return cursor.rowcount
+    if step.rows is None:
+        await cursor.execute(text, {**step.params, **extra})
+        return await _result_async(query.kind, cursor)
+    results = []
+    for row in step.rows:
+        await cursor.execute(text, {**row, **extra})
+        results.append(await _result_async(query.kind, cursor))
+    return results
+
+
+def _result(kind: str, cursor: psycopg.Cursor[Any]) -> Any:
+    if kind == "count":
+        return cursor.rowcount
+    return cursor.fetchall() if kind == "rows" else cursor.fetchone()
+
+
+async def _result_async(kind: str, cursor: psycopg.AsyncCursor[Any]) -> Any:
+    if kind == "count":
+        return cursor.rowcount
+    return await cursor.fetchall() if kind == "rows" else await cursor.fetchone()
+
+
+def kind_of(error: BaseException) -> ErrorKind:
+    """What a driver's error means."""
+    if isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure):
+        return ErrorKind.RESTART
+    if isinstance(error, psycopg.errors.DataError | psycopg.errors.IntegrityError):
+        return ErrorKind.DATA
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError | TimeoutError):
+        return ErrorKind.GONE
+    return ErrorKind.OTHER
+
+
+def unavailable(description: str, error: BaseException) -> StoreUnavailableError:
+    """The error users see when the server does not answer."""
+    detail = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return StoreUnavailableError(f"{description} does not answer: {detail}; work goes on by itself when it is back")

@@ -1,0 +1,177 @@
+"""SQLite: embedded, nothing to install. One writer thread per process, readers beside it (WAL), files shared by several processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import ClassVar, TypeVar
+
+from windlass.stores.database import DONE, WORK, P, PlanFunction, Wakeups
+from windlass.stores.dialect import Dialect
+from windlass.stores.dialects.sqlite_files import WriteLock, connect
+from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.dialects.sqlite_writer import Writer, translate
+from windlass.stores.plan import Plan, drive
+
+T = TypeVar("T")
+
+WATCH_INTERVAL = 0.02
+"""How often `PRAGMA data_version` is asked whether another connection has written: 5 µs each."""
+
+
+class SqliteDialect(Dialect):
+    """The portable plans as they are: inside one process a statement costs microseconds, so none needs to be merged."""
+
+    name: ClassVar[str] = "sqlite"
+
+
+class SqliteDatabase:
+    """A SQLite file, or a private database in memory (`:memory:`)."""
+
+    wakeup_mode: ClassVar[str] = "in process, and by watching the file"
+    notifies: ClassVar[bool] = False
+
+    def __init__(self, path: str, now: Callable[[], int], synchronous: str = "FULL") -> None:
+        self.dialect: Dialect = SqliteDialect()
+        self.path = path
+        self.description = "SQLite in memory" if path == ":memory:" else f"SQLite {path} (WAL, synchronous={synchronous})"
+        self.known_queues: set[str] = set()
+        self._now = now
+        self._synchronous = synchronous
+        self._start()
+        reference = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: (database := reference()) and database._start())
+
+    def _start(self) -> None:
+        """Fresh threads and no connections: also right after a fork, where the parent's must never be touched."""
+        self._writer = Writer(self.path, self._synchronous, self._now)
+        self._idle_readers: list[Session] = []
+        self._readers = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._watches: list[Watch] = []
+
+    # ------------------------------------------------------------------ plans
+
+    def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan on the writer thread and wait for its commit."""
+        result: T = self._writer.submit(lambda session: _play(plan(self.dialect, *args, **kwargs), session)).result()
+        return result
+
+    async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan on the writer thread and await its commit."""
+        future = self._writer.submit(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
+        result: T = await asyncio.wrap_future(future)
+        return result
+
+    def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan on a reading connection, in a snapshot of its own."""
+        if self.path == ":memory:":
+            return self.run(plan, *args, **kwargs)
+        try:
+            with self._reader() as session:
+                session.connection.execute("BEGIN")
+                try:
+                    return _play(plan(self.dialect, *args, **kwargs), session)
+                finally:
+                    session.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise translate(self.path, error) from error
+
+    async def aread(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`read` on a thread, so that the loop goes on."""
+        if self.path == ":memory:":
+            return await self.arun(plan, *args, **kwargs)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(2, thread_name_prefix="windlass-sqlite-reader")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, lambda: self.read(plan, *args, **kwargs))
+
+    @contextmanager
+    def _reader(self) -> Iterator[Session]:
+        with self._readers:
+            session = self._idle_readers.pop() if self._idle_readers else None
+        session = session or Session(connect(self.path, self._synchronous, self._now))
+        yield session
+        with self._readers:
+            self._idle_readers.append(session)
+
+    # ------------------------------------------------------------------ wakeups
+
+    def notify(self, channel: str, payload: str) -> None:
+        """Nothing to send: other processes see the file change."""
+
+    async def anotify(self, channel: str, payload: str) -> None:
+        """Nothing to send: other processes see the file change."""
+
+    def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
+        """Watch the file for commits of other connections."""
+        watch = Watch(self, callback)
+        self._watches.append(watch)
+        return watch
+
+    # ------------------------------------------------------------------ end
+
+    def close(self) -> None:
+        """Close readers first and the writer last, all under the lock: the last connection to close checkpoints."""
+        for watch in self._watches:
+            watch.close()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+        with self._readers:
+            idle, self._idle_readers = self._idle_readers, []
+        if idle:
+            lock = WriteLock(self.path)
+            with lock.held():
+                for session in idle:
+                    session.connection.close()
+            lock.close()
+        self._writer.close()
+
+    async def aclose_loop(self) -> None:
+        """Nothing here belongs to a loop."""
+
+
+class Watch:
+    """Asks `PRAGMA data_version` on a connection of its own and calls back when another connection has committed."""
+
+    def __init__(self, database: SqliteDatabase, callback: Callable[[str, str], None]) -> None:
+        self._database = database
+        self._callback = callback
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        if database.path != ":memory:":
+            self._thread = threading.Thread(target=self._loop, name="windlass-sqlite-watch", daemon=True)
+            self._thread.start()
+
+    def _loop(self) -> None:
+        with self._database._reader() as session:
+            seen = None
+            while not self._stop.wait(WATCH_INTERVAL):
+                with suppress(sqlite3.Error):
+                    version = session.connection.execute("PRAGMA data_version").fetchone()
+                    if version != seen:
+                        seen = version
+                        self._callback(WORK, "*")
+                        self._callback(DONE, "")
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+
+def _play(plan: Plan[T], session: Session) -> T:
+    try:
+        first = next(plan)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    return drive(plan, first, session.execute)

@@ -1,0 +1,122 @@
+"""SQLite files: connecting, the lock that writers of several processes share, and checkpoints.
+
+SQLite before 3.51.3 can corrupt a file when two connections write and checkpoint at the same moment. So Windlass never checkpoints
+automatically: whoever writes holds the lock of this module, and checkpoints happen only under it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from windlass.errors import StoreUnavailableError
+
+try:
+    import fcntl
+except ImportError:  # no POSIX locks: several writers then rely on SQLite's own busy timeout
+    fcntl = None  # type: ignore[assignment]
+
+BUSY_TIMEOUT_MS = 10_000
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""Size of the write-ahead log beyond which the writer copies it back into the database file."""
+
+_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY: "it is locked by another process",
+    sqlite3.SQLITE_LOCKED: "it is locked",
+    sqlite3.SQLITE_READONLY: "it is read-only; check the permissions of the file and its folder",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space, work goes on by itself",
+    sqlite3.SQLITE_IOERR: "reading or writing the file failed; check the disk",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that the folder exists and may be written",
+    sqlite3.SQLITE_NOTADB: "it is not a SQLite database; check the path in the URL",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
+}
+
+
+def connect(path: str, synchronous: str, now: Callable[[], int]) -> sqlite3.Connection:
+    """Open a connection with the durable settings, in autocommit mode."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        connection.create_function("windlass_now", 0, now)
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        if path != ":memory:":
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA cache_size = -16000")
+    except sqlite3.Error as error:
+        raise unavailable(path, error) from error
+    return connection
+
+
+def unavailable(path: str, error: sqlite3.Error) -> StoreUnavailableError:
+    """The error users see when SQLite cannot do its work, with what to do about it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return StoreUnavailableError(f"SQLite database {path}: {_UNAVAILABLE.get(code, 'it does not answer')} ({error})")
+
+
+def is_unavailable(error: sqlite3.Error) -> bool:
+    """Whether an error speaks of the file and not of the statement."""
+    return (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _UNAVAILABLE
+
+
+class WriteLock:
+    """A fair lock between the writers of several processes, on a file beside the database.
+
+    Waiting on SQLite's own lock means sleeping and trying again, which starves some of eight busy writers. Here everybody queues at
+    a turnstile first: who just wrote has to queue behind those who wait already.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._files: tuple[int, int] | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock."""
+        if fcntl is None:
+            yield
+            return
+        turnstile, lock = self._open()
+        fcntl.flock(turnstile, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        finally:
+            fcntl.flock(turnstile, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+    def _open(self) -> tuple[int, int]:
+        if self._files is None:
+            try:
+                turnstile, lock = (
+                    os.open(f"{self._path}-{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                    for name in ("turnstile", "lock")
+                )
+            except OSError as error:
+                raise StoreUnavailableError(
+                    f"cannot create the lock files beside {self._path} ({error.strerror}); "
+                    "the folder of a SQLite database must exist and be writable"
+                ) from error
+            self._files = (turnstile, lock)
+        return self._files
+
+    def close(self) -> None:
+        """Give the files back."""
+        for file in self._files or ():
+            os.close(file)
+        self._files = None
+
+
+def checkpoint_if_large(connection: sqlite3.Connection, path: str) -> None:
+    """Copy the write-ahead log back once it is large; the caller holds the write lock."""
+    try:
+        large = Path(f"{path}-wal").stat().st_size > CHECKPOINT_BYTES
+    except FileNotFoundError:
+        return
+    if large:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

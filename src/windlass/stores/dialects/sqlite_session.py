@@ -1,0 +1,64 @@
+"""Runs the steps of a plan on one SQLite connection."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from windlass.stores.plan import SCRIPT, Step
+from windlass.stores.queries import Query, load
+
+
+class Session:
+    """A connection that knows the named statements."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self._queries = load("sqlite")
+        self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
+
+    def execute(self, step: Step) -> Any:
+        """Run one step and give its result, by the statement's kind."""
+        if step.name == SCRIPT:
+            return [self.connection.execute(part).rowcount for part in _statements(step.params["text"])]
+        query = self._queries[step.name]
+        text = self._text(query, step.literals)
+        if step.rows is None:
+            return self._one(query.kind, text, step.params)
+        kind, execute = query.kind, self.connection.execute
+        if kind == "count":
+            return [execute(text, row).rowcount for row in step.rows]
+        if kind == "row":
+            return [execute(text, row).fetchone() for row in step.rows]
+        return [execute(text, row).fetchall() for row in step.rows]
+
+    def _one(self, kind: str, text: str, params: Mapping[str, Any]) -> Any:
+        cursor = self.connection.execute(text, params)
+        if kind == "rows":
+            return cursor.fetchall()
+        if kind == "row":
+            return cursor.fetchone()
+        return cursor.rowcount
+
+    def _text(self, query: Query, literals: Mapping[str, int] | None) -> str:
+        key = (query.name, tuple(sorted(literals.items())) if literals else ())
+        text = self._texts.get(key)
+        if text is None:
+            text = query.sql.replace("{now}", "windlass_now()")
+            for name, value in key[1]:
+                text = text.replace(f"{{{name}}}", str(int(value)))
+            self._texts[key] = text
+        return text
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a migration file, one by one: `executescript` would commit behind our back."""
+    parts: list[str] = []
+    pending = ""
+    for line in script.splitlines():
+        pending += line + "\n"
+        if sqlite3.complete_statement(pending):
+            parts.append(pending.strip())
+            pending = ""
+    return [part for part in parts if part]

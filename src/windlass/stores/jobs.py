@@ -1,0 +1,121 @@
+"""Plans for a job's life: submit, claim, load, apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from windlass.domain.admission import Admission, admit
+from windlass.domain.job import Conflict, NewJob, Payload, Placed
+from windlass.domain.transition import Transition
+from windlass.stores.dialect import Claimed, ClaimRequest, Dialect
+from windlass.stores.plan import Plan, RestartPlanError, Step
+
+Answer = list[Placed] | Conflict
+
+
+def submit(dialect: Dialect, units: Sequence[Sequence[NewJob]], new_queues: Sequence[str]) -> Plan[list[Answer]]:
+    """Store what callers submitted, each unit whole or not at all, and answer each. Queues seen first are made known."""
+    jobs = [job for unit in units for job in unit]
+    if new_queues:
+        yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
+    if not any(job.idempotency_key or job.business_key or job.tags for job in jobs):
+        yield from dialect.insert_jobs(jobs, alone=not new_queues)
+        return [[Placed(job.id) for job in unit] for unit in units]
+    admission = yield from _decide(dialect, units, jobs)
+    yield from _store(dialect, admission)
+    return admission.answers
+
+
+def _decide(dialect: Dialect, units: Sequence[Sequence[NewJob]], jobs: Sequence[NewJob]) -> Plan[Admission]:
+    idempotency = {job.idempotency_key for job in jobs if job.idempotency_key}
+    business = {job.business_key for job in jobs if job.business_key}
+    known = (yield from dialect.find_keys(sorted(idempotency))) if idempotency else {}
+    holders = (yield from dialect.find_holders(sorted(business))) if business else {}
+    return admit(units, known, holders)
+
+
+def _store(dialect: Dialect, admission: Admission) -> Plan[None]:
+    """Keys before rows: a key that another transaction took meanwhile restarts the plan, which then sees its holder."""
+    rows = admission.rows
+    idempotency = sorted((job.idempotency_key, job.id) for job in rows if job.idempotency_key)
+    if idempotency:
+        free = yield from dialect.insert_keys("insert_key", "idempotency_key", "job_id", idempotency)
+        if free != len(idempotency):
+            raise RestartPlanError
+    if rows:
+        yield from dialect.insert_jobs(rows, alone=False)
+    if admission.replaced:
+        yield from _supersede(dialect, admission.replaced)
+    business = sorted(
+        (job.business_key, job.id) for job in rows if job.business_key and job.id not in admission.replaced
+    )
+    if business:
+        free = yield from dialect.insert_keys("insert_live_key", "business_key", "holder_id", business)
+        if free != len(business):
+            raise RestartPlanError
+    tags = [(tag, job.id) for job in rows for tag in job.tags]
+    if tags:
+        yield from dialect.insert_tags(tags)
+
+
+def _supersede(dialect: Dialect, replaced: dict[UUID, UUID]) -> Plan[None]:
+    """Cancel the old holders, which must not have started meanwhile, and free their keys."""
+    pairs = [{"id": dialect.key(old), "superseded_by": dialect.key(new)} for old, new in replaced.items()]
+    yield Step("supersede_done", rows=pairs)
+    gone = yield Step("supersede_hot", rows=pairs)
+    if sum(gone) != len(pairs):
+        raise RestartPlanError
+    yield Step("delete_live_key", rows=[{"holder_id": pair["id"]} for pair in pairs])
+
+
+def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
+    """Claim jobs for a node, highest effective priority first, then due time, then id."""
+    claimed = yield from dialect.claim(request)
+    return claimed
+
+
+def load(dialect: Dialect, ids: Sequence[UUID]) -> Plan[list[Payload]]:
+    """Read the payloads of claimed jobs, many at once."""
+    payloads = yield from dialect.load(ids)
+    return payloads
+
+
+def apply(
+    dialect: Dialect, transitions: Sequence[Transition], *, retried: bool = False, alone: bool = True
+) -> Plan[list[bool]]:
+    """Write transitions, each guarded by its own fence; answers, in order, which ones were won.
+
+    `retried` is True when an earlier try was cut off while it committed: what the history then holds already was won.
+    `alone` is False when the caller has more to write in the same transaction.
+    """
+    won = [False] * len(transitions)
+    todo = list(range(len(transitions)))
+    if retried:
+        found = yield from dialect.applied(transitions)
+        won = list(found)
+        todo = [index for index in todo if not won[index]]
+    ending = [i for i in todo if transitions[i].terminal]
+    waiting = [i for i in todo if not transitions[i].terminal and not transitions[i].keeps_due]
+    back = [i for i in todo if not transitions[i].terminal and transitions[i].keeps_due]
+    keys = [i for i in ending if transitions[i].releases_business_key]
+    alone = alone and not (waiting or back or keys or retried)
+    for group, write in (
+        (ending, lambda part: dialect.finish(part, alone=alone)),
+        (waiting, dialect.requeue),
+        (back, dialect.hand_back),
+    ):
+        if group:
+            answers = yield from write([transitions[i] for i in group])
+            for index, answer in zip(group, answers, strict=True):
+                won[index] = answer
+    freed = [{"holder_id": dialect.key(transitions[i].job_id)} for i in keys if won[i]]
+    if freed:
+        yield Step("delete_live_key", rows=freed)
+    return won
+
+
+def register_lanes(dialect: Dialect, lanes: Sequence[tuple[str, str]]) -> Plan[None]:
+    """Make lanes known before jobs move into them."""
+    del dialect
+    yield Step("insert_lane", rows=[{"queue": queue, "lane": lane, "kind": "target"} for queue, lane in lanes])

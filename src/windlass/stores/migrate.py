@@ -1,0 +1,79 @@
+"""Migrations: numbered SQL files per dialect, applied in order, each remembered with its checksum."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import resources
+from typing import NamedTuple
+
+from windlass.errors import ConfigurationError, MigrationRequiredError
+from windlass.stores.database import Database
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import SCRIPT, Plan, Step
+
+
+class Migration(NamedTuple):
+    """One file."""
+
+    version: int
+    name: str
+    script: str
+
+    @property
+    def checksum(self) -> str:
+        """Hash of the file's text: a file that was applied must never change."""
+        return hashlib.sha256(self.script.encode()).hexdigest()
+
+
+def migrations(dialect: str) -> list[Migration]:
+    """All migrations a dialect ships, in order."""
+    folder = resources.files("windlass.stores").joinpath("migrations").joinpath(dialect)
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [Migration(int(file.name[:4]), file.name[:-4], file.read_text(encoding="utf-8")) for file in files]
+
+
+def pending(database: Database) -> list[Migration]:
+    """What is still to be applied. An applied file whose text differs from ours is an error."""
+    have = database.read(_applied)
+    ours = migrations(database.dialect.name)
+    for migration in ours:
+        if have.get(migration.version, migration.checksum) != migration.checksum:
+            raise ConfigurationError(
+                f"migration {migration.name} was applied to {database.description} with another text than this version has; "
+                "the schema may have been edited by hand: compare it with the file of that name"
+            )
+    return [migration for migration in ours if migration.version not in have]
+
+
+def migrate(database: Database) -> list[str]:
+    """Bring the schema up to date; answers the names of what was applied. Two processes may call it at once."""
+    return [migration.name for migration in pending(database) if database.run(_apply, migration)]
+
+
+def require_current(database: Database) -> None:
+    """Raise unless the schema is up to date."""
+    missing = pending(database)
+    if missing:
+        raise MigrationRequiredError(
+            f"{database.description}: the schema lacks {', '.join(m.name for m in missing)}; "
+            "run `windlass migrate module:app` or call app.migrate()"
+        )
+
+
+def _applied(dialect: Dialect) -> Plan[dict[int, str]]:
+    del dialect
+    if (yield Step("has_migrations")) is None:
+        return {}
+    return dict((yield Step("applied_migrations")))
+
+
+def _apply(dialect: Dialect, migration: Migration) -> Plan[bool]:
+    """One migration in one transaction; False when another process was quicker."""
+    yield Step("lock_migrations")
+    yield Step("create_migration_table")
+    if migration.version in (yield from _applied(dialect)):
+        return False
+    yield Step(SCRIPT, {"text": migration.script})
+    row = {"version": migration.version, "name": migration.name, "checksum": migration.checksum}
+    yield Step("insert_migration", row)
+    return True

@@ -1,0 +1,92 @@
+"""Coalesced notifications: the first at once, at most one per 20 ms, the last one never forgotten.
+
+A notification on every commit costs three quarters of the concurrent enqueue rate; one per 20 ms is free.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from uuid import uuid4
+
+from windlass.domain.clock import monotonic
+from windlass.domain.throttle import Action, Throttle
+from windlass.stores.database import Database
+
+INTERVAL = 0.02
+MOST_BYTES = 7_000
+EVERYTHING = "*"
+
+
+class Notifier:
+    """Collects what to tell on one channel. `take` gives the payload to send now, if any; a thread sends the trailing one."""
+
+    def __init__(self, database: Database, channel: str) -> None:
+        self._database = database
+        self._channel = channel
+        self._throttle = Throttle(INTERVAL)
+        self._lock = threading.Condition()
+        self._told: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self.sender = uuid4().hex[:12]
+        """Marks what this process sent, so that it need not heed its own words."""
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._lock = threading.Condition()
+        self._thread = None
+        self.sender = uuid4().hex[:12]
+
+    def tell(self, words: Iterable[str]) -> None:
+        """Send now or soon, from a thread."""
+        payload = self.take(words)
+        if payload is not None:
+            self._database.notify(self._channel, payload)
+
+    async def atell(self, words: Iterable[str]) -> None:
+        """Send now or soon, from the running loop."""
+        payload = self.take(words)
+        if payload is not None:
+            await self._database.anotify(self._channel, payload)
+
+    def take(self, words: Iterable[str]) -> str | None:
+        """Add words; the payload if it is time to send, else None: the trailing notification carries them."""
+        with self._lock:
+            self._told.update(words)
+            decision = self._throttle.request(monotonic())
+            if decision.action is Action.SEND:
+                return self._payload()
+            if decision.action is Action.WAIT:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._trail, name="windlass-notify", daemon=True)
+                    self._thread.start()
+                self._lock.notify()
+            return None
+
+    def _payload(self) -> str:
+        words = ",".join(sorted(self._told))
+        self._told.clear()
+        return f"{self.sender} {words if len(words) < MOST_BYTES else EVERYTHING}"
+
+    def _trail(self) -> None:
+        while True:
+            with self._lock:
+                pending = self._throttle.pending_at
+                if self._closed:
+                    return
+                self._lock.wait(None if pending is None else max(pending - monotonic(), 0))
+                if not self._throttle.due(monotonic()):
+                    continue
+                payload = self._payload()
+            self._database.notify(self._channel, payload)
+
+    def close(self) -> None:
+        """Send what is still owed."""
+        with self._lock:
+            self._closed = True
+            payload = self._payload() if self._throttle.flush(monotonic()) else None
+            self._lock.notify_all()
+        if payload is not None:
+            self._database.notify(self._channel, payload)

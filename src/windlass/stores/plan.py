@@ -1,0 +1,56 @@
+"""Plans: store operations as generators.
+
+A plan yields `Step`s (a named statement and its parameters) and is sent each result. One body thus serves sync callers, async
+callers and a caller's own transaction, and two plans can commit together with `yield from`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+SCRIPT = "script"
+"""Name of the one step that is no named statement: the text of a migration file."""
+
+
+class Step(NamedTuple):
+    """One statement to run. With `rows` it runs once per row and answers the list of counts."""
+
+    name: str
+    params: Mapping[str, Any] = {}
+    rows: Sequence[Mapping[str, Any]] | None = None
+    alone: bool = False
+    """A promise: the plan needs no transaction around this statement, because it is its only one."""
+    literals: Mapping[str, int] | None = None
+    """Whole numbers written into the statement's text, for the planner's sake (`LIMIT`)."""
+
+
+Plan = Generator[Step, Any, T]
+
+
+class RestartPlanError(Exception):
+    """Raised inside a plan that lost a race: roll back and run it again from the start."""
+
+
+def drive(plan: Plan[T], first: Step, execute: Callable[[Step], Any]) -> T:
+    """Run a plan whose first step was already taken, to its end."""
+    step = first
+    try:
+        while True:
+            step = plan.send(execute(step))
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+
+
+async def drive_async(plan: Plan[T], first: Step, execute: Callable[[Step], Awaitable[Any]]) -> T:
+    """`drive` for a driver that awaits."""
+    step = first
+    try:
+        while True:
+            step = plan.send(await execute(step))
+    except StopIteration as stop:
+        result: T = stop.value
+        return result

@@ -1,0 +1,40 @@
+"""Plans that only read: one job, its history, and how far many jobs are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from windlass.domain.job import Outcome
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+
+
+class StoredJob(NamedTuple):
+    """Everything stored of one job, as `get_job` reads it, and the last attempt that counted."""
+
+    row: Sequence[Any]
+    last_attempt: Sequence[Any] | None
+
+
+def get(dialect: Dialect, job_id: UUID) -> Plan[StoredJob | None]:
+    """One job, wherever it lives; None when there is none."""
+    row = yield Step("get_job", {"id": dialect.key(job_id)})
+    if row is None:
+        return None
+    return StoredJob(row, (yield Step("last_attempt", {"id": dialect.key(job_id)})))
+
+
+def history(dialect: Dialect, job_id: UUID) -> Plan[list[Sequence[Any]] | None]:
+    """Every attempt of a job, oldest first; None when there is no such job."""
+    if (yield Step("job_exists", {"id": dialect.key(job_id)})) is None:
+        return None
+    rows: list[Sequence[Any]] = yield Step("history", {"id": dialect.key(job_id)})
+    return rows
+
+
+def outcomes(dialect: Dialect, ids: Sequence[UUID]) -> Plan[list[Outcome]]:
+    """How far these jobs are; unknown ids are left out."""
+    found = yield from dialect.outcomes(ids)
+    return found

@@ -1,0 +1,56 @@
+-- Nodes, their leases, and what a lost one leaves behind. Only `lease_until` is ever compared, always with the store's clock.
+
+-- name: insert_node :count
+INSERT INTO windlass_node (id, host, pid, version, queues, started_at, heartbeat_at, lease_until, running, state)
+VALUES (:id, :host, :pid, :version, :queues, {now}, {now}, {now} + :lease_us, 0, 'alive')
+
+-- name: beat :count
+UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, running = :running
+WHERE id = :id AND state = 'alive'
+
+-- name: count_nodes :row
+SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now}
+
+-- name: node_alive :row
+SELECT 1 FROM windlass_node WHERE id = :id AND state = 'alive'
+
+-- name: delete_node :count
+DELETE FROM windlass_node WHERE id = :id
+
+-- name: mark_lost :count
+UPDATE windlass_node SET state = 'lost' WHERE state = 'alive' AND lease_until < {now}
+
+-- name: orphaned_nodes :rows
+WITH RECURSIVE holder (node) AS (
+    SELECT min(node) FROM windlass_hot WHERE status = 'RUNNING'
+    UNION ALL
+    SELECT (SELECT min(h.node) FROM windlass_hot h WHERE h.status = 'RUNNING' AND h.node > holder.node)
+    FROM holder WHERE holder.node IS NOT NULL
+)
+SELECT node FROM holder
+WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM windlass_node n WHERE n.id = holder.node AND n.state = 'alive')
+
+-- name: orphaned_jobs :rows
+SELECT id, fence, crash_count FROM windlass_hot WHERE node = :node AND status = 'RUNNING' ORDER BY id LIMIT 200
+
+-- name: recover_attempt :count
+INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome, error_class, error)
+SELECT id, fence, attempts + 1, node, picked_at, {now}, 'lost', :error_class, :error
+FROM windlass_hot WHERE id = :id AND fence = :fence
+
+-- name: recover_hot :count
+UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, crash_count = crash_count + 1, node = NULL, picked_at = NULL
+WHERE id = :id AND fence = :fence
+
+-- name: give_up_done :count
+INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, error, error_class, reason,
+    picked_at, finished_at)
+SELECT id, queue, target, 'FAILED', fence, attempts, crash_count + :crashes, node, due, :error, :error_class, :reason, picked_at, {now}
+FROM windlass_hot WHERE id = :id AND fence = :fence
+
+-- name: give_up_hot :count
+DELETE FROM windlass_hot WHERE id = :id AND fence = :fence
+
+-- name: forget_lost_nodes :count
+DELETE FROM windlass_node WHERE state = 'lost'
+    AND NOT EXISTS (SELECT 1 FROM windlass_hot h WHERE h.node = windlass_node.id AND h.status = 'RUNNING')

@@ -1,0 +1,42 @@
+-- Which queues there are, and the head of each priority level: what a claim will look at, and the next due time.
+
+-- name: insert_queue :count
+INSERT INTO windlass_queue (name) VALUES (:name) ON CONFLICT (name) DO NOTHING
+
+-- name: heads :rows
+WITH level (level) AS (
+    SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+)
+SELECT q.name, l.level, (
+        SELECT h.due FROM windlass_hot h
+        WHERE h.queue = q.name AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NULL AND h.due IS NOT NULL
+        ORDER BY h.due, h.id LIMIT 1
+    ), NULL
+FROM windlass_queue q CROSS JOIN level l WHERE q.paused = 0
+UNION ALL
+SELECT n.queue, l.level, (
+        SELECT h.due FROM windlass_hot h
+        WHERE h.queue = n.queue AND h.lane = n.lane AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NOT NULL
+            AND h.due IS NOT NULL
+        ORDER BY h.due, h.id LIMIT 1
+    ), n.lane
+FROM windlass_lane n JOIN windlass_queue q ON q.name = n.queue CROSS JOIN level l WHERE q.paused = 0
+UNION ALL
+SELECT NULL, NULL, {now}, NULL
+
+-- name: target_lanes :rows
+SELECT queue, lane FROM windlass_lane WHERE kind = 'target' ORDER BY queue, lane
+
+-- name: unknown_targets :rows
+SELECT h.id, h.fence, h.target FROM windlass_hot h
+WHERE h.queue = :queue AND h.lane = :lane AND h.priority = :level AND h.status = 'PENDING' AND h.lane IS NOT NULL
+    AND h.due <= {now} - :waited_us
+ORDER BY h.due, h.id LIMIT 200
+
+-- name: delete_empty_lane :count
+DELETE FROM windlass_lane WHERE queue = :queue AND lane = :lane
+    AND NOT EXISTS (SELECT 1 FROM windlass_hot h WHERE h.queue = :queue AND h.lane = :lane)
+
+-- name: store_now :row
+SELECT {now}

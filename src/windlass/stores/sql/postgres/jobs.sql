@@ -1,0 +1,109 @@
+-- Differs by need: PostgreSQL takes many rows in one statement (unnest of arrays), which is where its speed comes from.
+-- Arrays come as text literals built by the dialect: the driver's own list adaptation costs more than the statement.
+
+-- name: insert_jobs :count
+WITH input AS MATERIALIZED (
+    SELECT * FROM unnest(:ids::uuid[], :queues::text[], :targets::text[], :priorities::smallint[], :args::text[],
+        :options::text[], :tags::text[], :params::text[], :correlations::text[], :keys::text[], :business_keys::text[],
+        :dues::bigint[], :delays::bigint[])
+        AS i(id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, due, delay)
+), stored AS (
+    INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
+        business_key, created_at)
+    SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, {now}
+    FROM input
+)
+INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
+SELECT id, queue, target, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM input
+
+-- name: copy_jobs :count
+COPY windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key,
+    created_at) FROM STDIN
+
+-- name: copy_hot :count
+COPY windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count) FROM STDIN
+
+-- name: find_keys :rows
+SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key = ANY(:keys::text[])
+
+-- name: find_holders :rows
+SELECT k.business_key, k.holder_id, coalesce(h.status, 'RUNNING')
+FROM windlass_live_key k LEFT JOIN windlass_hot h ON h.id = k.holder_id
+WHERE k.business_key = ANY(:keys::text[])
+
+-- name: insert_keys :count
+INSERT INTO windlass_key (idempotency_key, job_id) SELECT * FROM unnest(:keys::text[], :ids::uuid[])
+ON CONFLICT (idempotency_key) DO NOTHING
+
+-- name: insert_live_keys :count
+INSERT INTO windlass_live_key (business_key, holder_kind, holder_id)
+SELECT k, 'job', j FROM unnest(:keys::text[], :ids::uuid[]) AS i(k, j)
+ON CONFLICT (business_key) DO NOTHING
+
+-- name: insert_tags :count
+INSERT INTO windlass_job_tag (tag, job_id) SELECT * FROM unnest(:tags::text[], :ids::uuid[])
+
+-- name: load_payloads :rows
+SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
+WHERE id = ANY(:ids::uuid[])
+
+-- name: finish :row
+WITH input AS MATERIALIZED (
+    SELECT * FROM unnest(:ids::uuid[], :fences::bigint[], :statuses::text[], :outcomes::text[], :numbers::int[],
+        :attempts::int[], :results::text[], :errors::text[], :error_classes::text[], :tracebacks::text[], :reasons::text[],
+        :started::bigint[], :ended::bigint[], :waits::bigint[])
+        AS i(id, fence, status, outcome, number, attempts, result, error, error_class, traceback, reason, started_at,
+            ended_at, wait_us)
+), gone AS (
+    DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence
+    RETURNING h.id, h.queue, h.target, i.status, h.fence, i.attempts, h.crash_count, h.node, h.due, i.result, i.error,
+        i.error_class, i.reason, h.picked_at, i.started_at, i.ended_at, i.number, i.wait_us, i.outcome, i.traceback
+), ended AS (
+    INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
+        reason, picked_at, started_at, finished_at)
+    SELECT id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class, reason, picked_at,
+        started_at, ended_at
+    FROM gone
+), remembered AS (
+    INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
+        error, traceback)
+    SELECT id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback FROM gone
+)
+SELECT count(*), CASE WHEN count(*) < :expected::bigint THEN array_agg(id) END FROM gone
+
+-- name: reopen :rows
+WITH input AS MATERIALIZED (
+    SELECT * FROM unnest(:ids::uuid[], :fences::bigint[], :outcomes::text[], :numbers::int[], :attempts::int[],
+        :errors::text[], :error_classes::text[], :tracebacks::text[], :started::bigint[], :ended::bigint[], :waits::bigint[],
+        :delays::bigint[], :lanes::text[])
+        AS i(id, fence, outcome, number, attempts, error, error_class, traceback, started_at, ended_at, wait_us, delay, lane)
+), held AS MATERIALIZED (
+    SELECT h.id, h.fence, h.node, h.picked_at FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
+    ORDER BY h.id FOR UPDATE OF h
+), back AS (
+    UPDATE windlass_hot h SET status = 'PENDING', fence = h.fence + 1, attempts = i.attempts, node = NULL, picked_at = NULL,
+        due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane)
+    FROM held JOIN input i ON i.id = held.id WHERE h.id = held.id AND h.fence = held.fence
+), remembered AS (
+    INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
+        error, traceback)
+    SELECT held.id, held.fence, i.number, held.node, held.picked_at, i.started_at, i.ended_at, i.wait_us, i.outcome,
+        i.error_class, i.error, i.traceback
+    FROM held JOIN input i ON i.id = held.id
+)
+SELECT id FROM held
+
+-- name: applied :rows
+SELECT a.job_id, a.fence FROM windlass_attempt a
+JOIN unnest(:ids::uuid[], :fences::bigint[]) AS i(id, fence) ON a.job_id = i.id AND a.fence = i.fence
+
+-- name: outcomes :rows
+SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason
+FROM windlass_job j
+LEFT JOIN windlass_hot h ON h.id = j.id
+LEFT JOIN windlass_done d ON d.id = j.id
+WHERE j.id = ANY(:ids::uuid[])
+
+-- name: orphaned_jobs :rows
+SELECT id, fence, crash_count FROM windlass_hot WHERE node = :node AND status = 'RUNNING' ORDER BY id LIMIT 200
+FOR UPDATE SKIP LOCKED

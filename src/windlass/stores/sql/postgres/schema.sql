@@ -1,0 +1,7 @@
+-- Differs by need: the catalogue, and the lock under which two processes that migrate at once take turns.
+
+-- name: has_migrations :row
+SELECT 1 WHERE to_regclass('windlass_migration') IS NOT NULL
+
+-- name: lock_migrations :row
+SELECT pg_advisory_xact_lock(7719472615823)

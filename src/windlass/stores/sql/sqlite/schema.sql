@@ -1,0 +1,4 @@
+-- Differs by need: each database lists its tables in its own catalogue.
+
+-- name: has_migrations :row
+SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'windlass_migration'

@@ -1,0 +1,110 @@
+"""What an annotation is made of, as far as storing values by it is concerned."""
+
+import inspect
+import types
+import typing
+from collections import abc
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final
+from uuid import UUID
+
+_CONTAINERS: Final = frozenset(
+    {list, tuple, set, frozenset, dict, abc.Collection, abc.Iterable, abc.Mapping, abc.MutableMapping}
+    | {abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet}
+)
+_OPEN: Final = _CONTAINERS | {object, inspect.Parameter.empty}
+_MAPPINGS: Final = frozenset({dict, abc.Mapping, abc.MutableMapping})
+_UNIONS: Final = frozenset({typing.Union, types.UnionType})
+
+_TEXT_LIKE: Final = frozenset({bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal, Path})
+_BUILTIN: Final = frozenset({Any, NoneType, str, int, float, bool}) | _TEXT_LIKE
+_JSON_KEYS: Final = frozenset({str, int, float, bytes, datetime, date, time, timedelta, UUID, Decimal})
+_EXACT: Final[tuple[type, ...]] = (str, int, bool, NoneType)
+
+
+def leaves(annotation: Any) -> Iterator[Any]:
+    """Give the types an annotation is made of, containers and unions taken apart; `Any` where nothing is said."""
+    annotation = _unwrapped(annotation)
+    origin = typing.get_origin(annotation)
+    if isinstance(annotation, typing.TypeVar) or annotation in _OPEN:
+        yield Any
+    elif origin is typing.Literal:
+        yield from (type(value) for value in typing.get_args(annotation))
+    elif origin in _CONTAINERS or origin in _UNIONS:
+        for argument in typing.get_args(annotation) or (Any,):
+            if argument is not ...:
+                yield from leaves(argument)
+    else:
+        yield annotation
+
+
+def is_builtin(annotation: Any) -> bool:
+    """Say whether values of this annotation hold nothing but built-in types (and `Any`)."""
+    return all(_hashable(leaf) and leaf in _BUILTIN for leaf in leaves(annotation))
+
+
+def says_any(annotation: Any) -> bool:
+    """Say whether some part of the annotation leaves the type open."""
+    return any(leaf is Any for leaf in leaves(annotation))
+
+
+def has_keys_json_cannot_tell(annotation: Any) -> bool:
+    """Say whether a mapping in it has keys that are not clearly of one type once they are text."""
+    annotation = _unwrapped(annotation)
+    arguments = [argument for argument in typing.get_args(annotation) if argument is not ...]
+    origin = typing.get_origin(annotation)
+    if origin is typing.Literal:
+        return False
+    if origin in _MAPPINGS and arguments:
+        kinds = list(leaves(arguments[0]))
+        is_container = typing.get_origin(_unwrapped(arguments[0])) in _CONTAINERS
+        if is_container or len(kinds) != 1 or kinds[0] not in _JSON_KEYS:
+            return True
+    return any(has_keys_json_cannot_tell(argument) for argument in arguments)
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """Give the members of a union; the annotation itself if it is none."""
+    annotation = _unwrapped(annotation, through_constraints=False)
+    return typing.get_args(annotation) if typing.get_origin(annotation) in _UNIONS else (annotation,)
+
+
+def exact_types(annotation: Any) -> frozenset[type]:
+    """Give the types whose objects fit the annotation and JSON as they are, so that nothing needs checking."""
+    found = [_unwrapped(member, through_constraints=False) for member in members(annotation)]
+    return frozenset(kind for kind in _EXACT if any(member is kind for member in found))
+
+
+def takes_floats(annotation: Any) -> bool:
+    """Say whether any finite float fits."""
+    return any(_unwrapped(member, through_constraints=False) is float for member in members(annotation))
+
+
+def readable(annotation: Any) -> Any:
+    """Give the annotation in a form that a decoder knows: an iterable is read as a list."""
+    if annotation is abc.Iterable:
+        return list
+    if typing.get_origin(annotation) is abc.Iterable:
+        return list[typing.get_args(annotation)[0]]  # type: ignore[misc]  # built at run time
+    return annotation
+
+
+def _unwrapped(annotation: Any, *, through_constraints: bool = True) -> Any:
+    """Look through new types, aliases and, where constraints do not matter, `Annotated`; None becomes its type."""
+    while True:
+        if isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif type(annotation).__name__ == "TypeAliasType":  # Python 3.12: type Name = ...
+            annotation = annotation.__value__
+        elif through_constraints and typing.get_origin(annotation) is typing.Annotated:
+            annotation = typing.get_args(annotation)[0]
+        else:
+            return NoneType if annotation is None else annotation
+
+
+def _hashable(value: Any) -> bool:
+    return isinstance(value, abc.Hashable)

@@ -1,0 +1,150 @@
+"""A call as a value: a function's stored name with arguments and options, checked, and not stored yet."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Generic, Protocol, TypeVar, Unpack
+from uuid import UUID
+
+from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.states import JobStatus
+from windlass.submission.registry import Registry
+from windlass.submission.signature import CallSpec
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Handle(Protocol[R_co]):
+    """What submitting a job gives back: its id, and ways to follow and steer it. `JobHandle` is the one there is."""
+
+    @property
+    def id(self) -> UUID:
+        """The job's id."""
+        ...
+
+    @property
+    def duplicate(self) -> bool:
+        """True if an earlier job with the same key answers for the submission, which then stored nothing."""
+        ...
+
+    def status(self) -> JobStatus:
+        """Give the job's present status."""
+        ...
+
+    async def astatus(self) -> JobStatus:
+        """Async twin of `status`."""
+        ...
+
+    def result(self, timeout: float | timedelta | None = None) -> R_co:
+        """Wait for the job to end and give what it returned."""
+        ...
+
+    async def aresult(self, timeout: float | timedelta | None = None) -> R_co:  # noqa: ASYNC109 - as in `result`
+        """Async twin of `result`."""
+        ...
+
+    def join(self, timeout: float | timedelta | None = None) -> JobStatus:
+        """Wait for the job to end and give its status."""
+        ...
+
+    async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:  # noqa: ASYNC109 - as in `join`
+        """Async twin of `join`."""
+        ...
+
+    def cancel(self) -> bool:
+        """Cancel the job; False if it has ended already."""
+        ...
+
+    async def acancel(self) -> bool:
+        """Async twin of `cancel`."""
+        ...
+
+    def pause(self) -> bool:
+        """Hold the job back; False unless it is waiting to run or has failed."""
+        ...
+
+    async def apause(self) -> bool:
+        """Async twin of `pause`."""
+        ...
+
+    def resume(self) -> bool:
+        """Undo `pause`; False if the job is not paused."""
+        ...
+
+    async def aresume(self) -> bool:
+        """Async twin of `resume`."""
+        ...
+
+    def retry(self) -> bool:
+        """Run the job once more from the start; False unless it has failed."""
+        ...
+
+    async def aretry(self) -> bool:
+        """Async twin of `retry`."""
+        ...
+
+
+class Submitter(Protocol):
+    """What takes calls and stores them; the application implements it."""
+
+    def submit(self, calls: "Sequence[Call[Any]]") -> Sequence[Handle[Any]]:
+        """Store the calls, all or none, and give their handles in order."""
+        ...
+
+    async def asubmit(self, calls: "Sequence[Call[Any]]") -> Sequence[Handle[Any]]:
+        """Async twin of `submit`."""
+        ...
+
+    def follow(self, job_id: UUID | str, spec: CallSpec) -> Handle[Any]:
+        """Give a handle on a job stored earlier, whose result is read by the return annotation of `spec`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[R]):
+    """A call to be stored; `R` is what its job returns.
+
+    ```python
+    call = charge.bind(42).using(priority=Priority.HIGH)
+    handle = call.enqueue()
+    ```
+    """
+
+    target: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: JobOptions
+    spec: CallSpec = field(repr=False, compare=False)
+    submitter: Submitter = field(repr=False, compare=False)
+
+    def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R]":
+        """Give the same call with these options in place of those it has."""
+        return replace(self, options=self.options.merged(JobOptions.make(**options)))
+
+    def enqueue(self) -> Handle[R]:
+        """Store the call as a job."""
+        return self.submitter.submit((self,))[0]
+
+    async def aenqueue(self) -> Handle[R]:
+        """Async twin of `enqueue`."""
+        return (await self.submitter.asubmit((self,)))[0]
+
+
+def bind(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    registry: Registry,
+    submitter: Submitter,
+    options: JobOptions,
+) -> Call[Any]:
+    """Make a call of any function that the policy admits; what `app.bind` does for functions that are no jobs.
+
+    Raises `SerializationError` if the function has no name to store, `TargetNotAllowedError` if it may not run, and
+    `TypeError` if it does not take these arguments.
+    """
+    known = registry.admit_function(function)
+    known.spec.bind_check(args, kwargs)
+    return Call(known.target, args, kwargs, options, known.spec, submitter)

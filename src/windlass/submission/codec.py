@@ -1,0 +1,206 @@
+"""Arguments and results as typed JSON text, checked where they are written.
+
+Arguments are stored as `[[positional, ...], {keyword: ...}]`. Each is written by what it is and read by its parameter's
+annotation; without one, built-in types come back as what they were (see `tagged`). Some limits of JSON remain:
+
+- NaN and the infinities are refused: JSON cannot carry them.
+- An aware datetime comes back as the same moment with the same offset, not with its zone's name.
+- Nothing is ever pickled.
+
+```python
+spec = call_spec(charge)                             # def charge(invoice: int, when: datetime) -> str
+text = encode_arguments(spec, (42, when), {})        # '[[42,"2030-01-01T00:00:00Z"],{}]'
+args, kwargs = decode_arguments(spec, text)
+```
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from math import isfinite
+from typing import Any, Final, cast
+
+import msgspec
+
+from windlass.errors import PayloadTooLargeError, SerializationError
+from windlass.spi import CallShape
+from windlass.submission.signature import CallSpec, Parameter
+from windlass.submission.tagged import DROPPED, PLAIN, TAG, TAG_IN_JSON, tag, tagged, untag
+from windlass.submission.values import ENCODER, TypedValue, read_json, value_codec
+from windlass.submission.wording import short
+
+MAX_PAYLOAD_BYTES: Final = 100 * 1024
+MAX_RESULT_BYTES: Final = 64 * 1024
+
+_read_envelope: Final = msgspec.json.Decoder(tuple[list[msgspec.Raw], dict[str, msgspec.Raw]]).decode
+_STARTS_WITH_TAG: Final = b"{" + TAG_IN_JSON
+_TAG_IN_TEXT: Final = TAG_IN_JSON.decode()
+
+
+class JsonSerializer:
+    """The default `Serializer`: this module's functions as an object."""
+
+    __slots__ = ()
+
+    def encode_arguments(self, shape: CallShape, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> str:
+        """See `encode_arguments`."""
+        return encode_arguments(cast("CallSpec", shape), args, kwargs, limit)
+
+    def decode_arguments(self, shape: CallShape, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """See `decode_arguments`."""
+        return decode_arguments(cast("CallSpec", shape), text)
+
+    def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
+        """See `encode_result`."""
+        return encode_result(value, annotation, limit)
+
+    def decode_result(self, text: str | None, annotation: Any) -> Any:
+        """See `decode_result`."""
+        return decode_result(text, annotation)
+
+
+def encode_arguments(
+    spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = MAX_PAYLOAD_BYTES
+) -> str:
+    """Give the stored form of a call's arguments, which must have passed `spec.bind_check`.
+
+    Raises `SerializationError`, naming parameter and value, for what would not come back as it is, and
+    `PayloadTooLargeError` if the text has more than `limit` bytes.
+    """
+    data = _encode_exact(spec, args, kwargs)
+    if data is None:
+        positional = [_encode_one(spec, *pair) for pair in zip(_by_position(spec, args), args, strict=True)]
+        keyword = {name: _encode_one(spec, _by_name(spec, name), value) for name, value in kwargs.items()}
+        data = ENCODER.encode((positional, keyword))
+    if len(data) > limit:
+        raise PayloadTooLargeError(
+            f"{spec.name}(): its arguments take {len(data):,} bytes as JSON, more than the limit of {limit:,}; "
+            "store the data elsewhere and pass its id, or raise jobs.max_payload_bytes"
+        )
+    return data.decode()
+
+
+def _encode_exact(spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes | None:
+    """The quick way: nothing needs checking if JSON and its parameter take every value as it is."""
+    if len(args) > len(spec.positional):
+        return None
+    for parameter, value in zip(spec.positional, args):  # noqa: B905 - shorter when defaults are left out
+        kind = type(value)
+        if kind not in parameter.exact and not (kind is float and parameter.floats and isfinite(value)):
+            return None
+    for name, value in kwargs.items():
+        named = spec.keyword.get(name)
+        if named is None or type(value) not in named.exact:
+            return None
+    try:
+        return ENCODER.encode((args, kwargs))
+    except ValueError:  # lone surrogates, endless integers: the long way finds out which argument it is
+        return None
+
+
+def _encode_one(spec: CallSpec, parameter: Parameter, value: Any) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(parameter.value.encode(value))
+    except SerializationError as error:
+        raise SerializationError(
+            f"{spec.name}(): argument {parameter.name!r} = {short(value)} cannot be stored: {error}"
+        ) from error.__cause__
+
+
+def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Give the arguments back as the signature has them now; raises `SerializationError` if they no longer fit it."""
+    try:
+        args, kwargs = _read_envelope(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise SerializationError(f"{spec.name}(): stored arguments {short(text)} are damaged: {error}") from error
+    try:
+        spec.bind_check(args, kwargs)
+    except TypeError as error:
+        raise SerializationError(f"stored arguments no longer fit the signature: {error}") from None
+    if len(args) <= len(spec.positional) and _TAG_IN_TEXT not in text:
+        try:
+            values = tuple([parameter.read(raw) for parameter, raw in zip(spec.positional, args)])  # noqa: B905
+            return values, {name: spec.keyword[name].read(raw) for name, raw in kwargs.items()} if kwargs else {}
+        except Exception:  # noqa: BLE001, S110 - whatever it was, the way below meets it again and names the parameter
+            pass
+    positional = [_decode_one(spec, *pair) for pair in zip(_by_position(spec, args), args, strict=True)]
+    return tuple(positional), {name: _decode_one(spec, _by_name(spec, name), raw) for name, raw in kwargs.items()}
+
+
+def _decode_one(spec: CallSpec, parameter: Parameter, raw: msgspec.Raw) -> Any:
+    try:
+        return parameter.value.decode(raw)
+    except SerializationError as error:
+        raise SerializationError(
+            f"{spec.name}(): stored argument {parameter.name!r} = {short(bytes(raw).decode())} no longer fits the "
+            f"signature: {error}"
+        ) from error.__cause__
+
+
+def plain_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Give stored arguments without knowing the signature, for showing: plain JSON, what carries its type as it was."""
+    args, kwargs = untag(read_json(text))
+    return tuple(args), kwargs
+
+
+def _by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[Parameter]:
+    yield from spec.positional[: len(args)]
+    if spec.var_positional is not None:
+        yield from repeat(spec.var_positional, len(args) - len(spec.positional))
+
+
+def _by_name(spec: CallSpec, name: str) -> Parameter:
+    parameter = spec.keyword.get(name) or spec.var_keyword
+    if parameter is None:
+        raise TypeError(f"{spec.name}(): got an unexpected keyword argument {name!r}")
+    return parameter
+
+
+def encode_result(value: Any, annotation: Any = Any, limit: int = MAX_RESULT_BYTES) -> tuple[str | None, str | None]:
+    """Give a result's stored form, None for None, and a warning if it could not be kept as it is.
+
+    The body has run, so nothing is raised: a result that its annotation does not describe is kept as plain JSON, one
+    that is too large or no JSON at all is replaced by a marker, which `decode_result` gives as `DroppedResult`.
+    """
+    if value is None:
+        return None, None
+    warning = None
+    try:
+        codec = value_codec(annotation)
+        data = codec.encode(value)
+        if data.startswith(_STARTS_WITH_TAG) and isinstance(codec, TypedValue):  # a user's dict that looks like ours
+            data = value_codec(Any).encode(value)
+    except SerializationError as misfit:
+        try:
+            data = _plain(value)
+        except Exception as error:  # noqa: BLE001 - user code may run here, and the job has succeeded
+            return _dropped(f"the result {short(value)} cannot be stored: {error}", 0)
+        warning = f"the result {short(value)} is kept as plain JSON: {misfit}"
+    if len(data) > limit:
+        reason = (
+            f"the result takes {len(data):,} bytes as JSON, more than the limit of {limit:,} (jobs.max_result_bytes)"
+        )
+        return _dropped(reason, len(data))
+    return data.decode(), warning
+
+
+def _plain(value: Any) -> bytes:
+    return ENCODER.encode(tagged(PLAIN, tag(msgspec.to_builtins(value, enc_hook=ENCODER.enc_hook))))
+
+
+def _dropped(reason: str, size: int) -> tuple[str, str]:
+    return ENCODER.encode({TAG: DROPPED, "reason": reason, "bytes": size}).decode(), reason
+
+
+def decode_result(text: str | None, annotation: Any = Any) -> Any:
+    """Give a stored result back, by its annotation; as plain JSON where that is not known.
+
+    A `DroppedResult` says why the result was not kept. Raises `SerializationError` if it does not fit the annotation.
+    """
+    if text is None:
+        return None
+    raw = text.encode()
+    codec = value_codec(Any if raw.startswith(_STARTS_WITH_TAG) else annotation)
+    try:
+        return codec.decode(raw)
+    except (SerializationError, msgspec.DecodeError, RecursionError) as error:
+        raise SerializationError(f"stored result {short(text)} does not fit its annotation: {error}") from error

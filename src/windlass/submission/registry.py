@@ -1,0 +1,237 @@
+"""Which functions this process knows and may run, by their stored names."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.clock import monotonic
+from windlass.errors import ConfigurationError, SerializationError, TargetNotAllowedError, TargetNotFoundError
+from windlass.spi import InstanceResolver, InvocationResolver, TargetPolicy
+from windlass.submission.instances import Instances
+from windlass.submission.signature import call_spec
+from windlass.submission.target import (
+    Denied,
+    Found,
+    ImportResolver,
+    Known,
+    PrefixPolicy,
+    Resolution,
+    TargetFunction,
+    Unknown,
+    find_loaded,
+)
+from windlass.submission.wording import short
+
+UNKNOWN_FOR: Final = 30.0
+"""Seconds for which a target that was not found is not looked for again: a failing import can be slow."""
+
+
+class Registry:
+    """Registered functions, the policy over all others, and what names were found to lead to.
+
+    ```python
+    registry = Registry(allow=["shop.tasks"])
+    registry.register(charge)                   # a JobFunction
+    match registry.resolve("shop:charge"):
+        case Known() as known: known.ready(registry.instances)(42)
+        case Unknown() | Denied() as refused: print(refused.error)
+    ```
+    """
+
+    def __init__(
+        self,
+        allow: Iterable[str] = (),
+        *,
+        policy: TargetPolicy | None = None,
+        resolver: InvocationResolver | None = None,
+        instances: InstanceResolver | None = None,
+        unknown_for: float = UNKNOWN_FOR,
+    ) -> None:
+        self.policy: TargetPolicy = PrefixPolicy(allow, self) if policy is None else policy
+        self.resolver: InvocationResolver = ImportResolver() if resolver is None else resolver
+        self.instances: InstanceResolver = Instances() if instances is None else instances
+        self._unknown_for = unknown_for
+        self._functions: dict[str, TargetFunction] = {}
+        self._known: dict[str, Known] = {}
+        self._unknown: dict[str, tuple[float, Unknown]] = {}
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of all registered functions."""
+        return tuple(self._functions)
+
+    def register(self, function: TargetFunction) -> None:
+        """Admit a function under its target; a second, different one under the same name is a `ConfigurationError`."""
+        target = function.target
+        first = self._functions.get(target)
+        if first is not None and not _is_same_source(first, function):
+            raise ConfigurationError(
+                f"two functions are registered as {target!r}: {_place(first)} and {_place(function)}; rename one"
+            )
+        self._functions[target] = function
+        self._known.pop(target, None)
+        self._unknown.pop(target, None)
+
+    def __contains__(self, target: object) -> bool:
+        """Say whether a name is registered, or leads to a registered function in a module that is loaded already.
+
+        The latter serves methods inherited from a class whose methods are jobs, and names left behind by a move.
+        """
+        if target in self._functions:
+            return True
+        found = find_loaded(target) if isinstance(target, str) else None
+        return found is not None and self._registered_in(found) is not None
+
+    def _registered_in(self, found: Found) -> TargetFunction | None:
+        inner = _unwrapped(found.value)
+        if isinstance(inner, TargetFunction) and self._functions.get(inner.target) is inner:
+            return inner
+        return None
+
+    def resolve(self, target: str) -> Resolution:
+        """Find out what a stored name means here. The policy is asked every time, the rest is remembered.
+
+        Nothing is imported for a target that the policy does not admit. Raises `SerializationError` if the function is
+        there but its annotations cannot be resolved.
+        """
+        if not self.policy.allows(target):
+            return self._not_admitted(target)
+        known = self._known.get(target)
+        if known is not None:
+            return known
+        until, unknown = self._unknown.get(target, (0.0, None))
+        if unknown is not None and monotonic() < until:
+            return unknown
+        return self._look_up(target)
+
+    def _not_admitted(self, target: str) -> Denied | Unknown:
+        if target in self._functions or find_loaded(target) is not None:
+            return Denied(target, _how_to_admit(target))
+        return Unknown(
+            target, f"{target} is neither registered nor loaded here, and not admitted, so it is not imported"
+        )
+
+    def _look_up(self, target: str) -> Resolution:
+        try:
+            known = self._registered(target) or self._imported(target)
+        except TargetNotFoundError as error:
+            unknown = Unknown(target, str(error))
+            self._unknown[target] = (monotonic() + self._unknown_for, unknown)
+            return unknown
+        if isinstance(known, Known):
+            self._known[target] = known
+        return known
+
+    def _registered(self, target: str) -> Known | None:
+        function = self._functions.get(target)
+        found = find_loaded(target)
+        if function is None:
+            registered = found and self._registered_in(found)
+            return _known(target, *found) if found and registered else None
+        if found is not None and _unwrapped(found.value) is function:
+            return _known(target, *found)
+        return _known(target, function, function.owner)
+
+    def _imported(self, target: str) -> Known | Denied:
+        value = self.resolver.resolve(target)
+        found = find_loaded(target)
+        try:
+            home = self.resolver.describe(value)
+        except SerializationError as error:
+            return Denied(target, str(error))
+        # An allowed module may hold functions of others (`from os import system`): their own home must be admitted too.
+        if home != target and not self.policy.allows(home):
+            return Denied(target, f"{target} is {home}; {_how_to_admit(home)}")
+        if found is not None and found.owner is not None and inspect.isfunction(found.value):
+            return _known(target, *found)
+        return _known(target, value, None)
+
+    def admit(self, target: str) -> Known:
+        """Give what a name that is about to be stored leads to; raises if it may not, or could not, run here."""
+        resolution = self.resolve(target)
+        match resolution:
+            case Known():
+                return resolution
+            case Denied():
+                raise TargetNotAllowedError(resolution.error)
+            case Unknown():
+                raise TargetNotFoundError(resolution.error)
+
+    def admit_function(self, function: Callable[..., Any]) -> Known:
+        """Give what the name of a function leads to; raises unless that is this very function and it may run."""
+        known = self.admit(self.resolver.describe(function))
+        if not _is_same_function(known.function, function):
+            raise SerializationError(
+                f"{short(function)} cannot be enqueued: its name {known.target!r} leads to {short(known.function)}; "
+                "give it a name of its own at the top level of a module"
+            )
+        return known
+
+    def clear(self) -> None:
+        """Forget what was looked up and made; what was registered and provided stays."""
+        self._known.clear()
+        self._unknown.clear()
+        if isinstance(self.instances, Instances):
+            self.instances.clear()
+
+
+class _Placement(NamedTuple):
+    function: Callable[..., Any]
+    owner: type | None
+    skip_first: bool
+
+
+def _known(target: str, value: Any, owner: type | None) -> Known:
+    function, instance_of, skip_first = _placement(value, owner)
+    spec = call_spec(function, skip_first=skip_first)
+    if skip_first and instance_of is None:
+        function = MethodType(function, owner)
+    return Known(target, function, spec, instance_of)
+
+
+def _placement(value: Any, owner: type | None) -> _Placement:
+    """Tell functions, static methods, class methods and instance methods apart by how they stand in their class."""
+    inner = _unwrapped(value)
+    wrapping = type(value) if inner is not value else getattr(inner, "wrapping", None)
+    function = inner.function if isinstance(inner, TargetFunction) else inner
+    if owner is None or wrapping is staticmethod:
+        return _Placement(function, None, skip_first=False)
+    if wrapping is classmethod:
+        return _Placement(function, None, skip_first=True)
+    return _Placement(function, owner, skip_first=True)
+
+
+def _unwrapped(value: Any) -> Any:
+    return value.__func__ if isinstance(value, staticmethod | classmethod) else value
+
+
+def _is_same_function(one: Any, other: Any) -> bool:
+    return _innermost(one) is _innermost(other)
+
+
+def _innermost(function: Any) -> Any:
+    return inspect.unwrap(getattr(function, "__func__", function))
+
+
+def _is_same_source(first: TargetFunction, second: TargetFunction) -> bool:
+    """Equal, or read again from the same lines (a reloaded module), or typed anew in an interactive session."""
+    if first.function is second.function or second.target.startswith("__main__:"):
+        return True
+    one, other = getattr(first.function, "__code__", None), getattr(second.function, "__code__", None)
+    if one is None or other is None:
+        return False
+    return bool((one.co_filename, one.co_firstlineno) == (other.co_filename, other.co_firstlineno))
+
+
+def _place(function: TargetFunction) -> str:
+    code = getattr(function.function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else short(function.function)
+
+
+def _how_to_admit(target: str) -> str:
+    module = target.partition(":")[0]
+    return (
+        f"{target} may not run: it is not registered and the policy does not admit it; "
+        f"decorate it with @app.job, or write Windlass(..., allow=[{module!r}])"
+    )

@@ -1,0 +1,204 @@
+"""From calls to rows, and group commit: callers that enqueue at the same moment share a transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.domain.clock import micros
+from windlass.domain.identity import new_job_id
+from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.options import ResolvedOptions
+from windlass.errors import DuplicateBusinessKeyError
+from windlass.stores import jobs
+from windlass.stores.database import Database, StoreDataError
+from windlass.submission.stored_options import to_text
+
+MOST_UNITS = 200
+MICROSECONDS = 1_000_000
+
+Unit = Sequence[NewJob]
+Answer = list[Placed] | Conflict
+
+
+def to_row(target: str, args: str, options: ResolvedOptions, params: str | None) -> NewJob:
+    """The row of one call, with an id of its own."""
+    return NewJob(
+        id=new_job_id(),
+        queue=options.queue,
+        target=target,
+        priority=options.priority,
+        args=args,
+        due_at=None if options.run_at is None else micros(options.run_at),
+        delay_us=int(options.delay * MICROSECONDS),
+        options=to_text(options),
+        tags=options.tags,
+        params=params,
+        correlation_id=options.correlation_id,
+        idempotency_key=options.idempotency_key,
+        business_key=options.business_key,
+        on_conflict=options.on_conflict,
+    )
+
+
+def params_text(options: ResolvedOptions) -> str | None:
+    """The params as they are stored."""
+    return msgspec.json.encode(dict(options.params)).decode() if options.params else None
+
+
+def settled(answer: Answer) -> list[Placed]:
+    """The answer of the store, or the error it means."""
+    if isinstance(answer, Conflict):
+        raise DuplicateBusinessKeyError(answer.key, answer.holder)
+    return answer
+
+
+class _Ticket:
+    """A caller's unit, waiting for a transaction to take it along."""
+
+    __slots__ = ("answer", "bell", "error", "leads", "unit")
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.bell = threading.Event()
+        self.leads = False
+        self.answer: Answer | None = None
+        self.error: BaseException | None = None
+
+
+class Submitter:
+    """Stores units. The first caller leads: it takes along whoever comes while it waits for the store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._queue: list[_Ticket] = []
+        self._led = False
+        self._loops: dict[asyncio.AbstractEventLoop, _LoopSubmitter] = {}
+
+    def submit(self, unit: Unit) -> list[Placed]:
+        """Store a unit and block until it is committed."""
+        ticket = _Ticket(unit)
+        with self._lock:
+            self._queue.append(ticket)
+            ticket.leads = not self._led
+            self._led = True
+        if not ticket.leads:
+            ticket.bell.wait()
+        if ticket.leads:
+            self._lead()
+        if ticket.error is not None:
+            raise ticket.error
+        assert ticket.answer is not None  # noqa: S101 - set by whoever led
+        return settled(ticket.answer)
+
+    def _lead(self) -> None:
+        """Commit what has gathered, then hand the lead to the first who came meanwhile."""
+        with self._lock:
+            tickets, self._queue = self._queue[:MOST_UNITS], self._queue[MOST_UNITS:]
+        try:
+            self._commit(tickets)
+        finally:
+            with self._lock:
+                following = self._queue[0] if self._queue else None
+                self._led = following is not None
+            for ticket in tickets:
+                ticket.bell.set()
+            if following is not None:
+                following.leads = True
+                following.bell.set()
+
+    def _commit(self, tickets: Sequence[_Ticket]) -> None:
+        units = [ticket.unit for ticket in tickets]
+        new = new_queues(self._database, units)
+        try:
+            answers = self._database.run(jobs.submit, units, new)
+        except StoreDataError as error:
+            if len(tickets) == 1:
+                tickets[0].error = error
+                return
+            for ticket in tickets:  # one of them has values the database refuses; the others must not suffer
+                self._commit([ticket])
+            return
+        except BaseException as error:
+            for ticket in tickets:
+                ticket.error = error
+            return
+        self._database.known_queues.update(new)
+        for ticket, answer in zip(tickets, answers, strict=True):
+            ticket.answer = answer
+
+    async def asubmit(self, unit: Unit) -> list[Placed]:
+        """Store a unit from the running loop."""
+        loop = asyncio.get_running_loop()
+        submitter = self._loops.get(loop)
+        if submitter is None:
+            self._loops = {known: value for known, value in self._loops.items() if not known.is_closed()}
+            submitter = self._loops[loop] = _LoopSubmitter(self._database)
+        return settled(await submitter.submit(unit))
+
+
+class _LoopSubmitter:
+    """Group commit for the tasks of one loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue: list[tuple[Unit, asyncio.Future[Answer]]] = []
+        self._committing: asyncio.Task[None] | None = None
+
+    async def submit(self, unit: Unit) -> Answer:
+        if self._committing is None and not self._queue:
+            return await self._alone(unit)
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._queue.append((unit, future))
+        return await future
+
+    async def _alone(self, unit: Unit) -> Answer:
+        """Nobody else is at it: commit directly, and let those who come meanwhile follow together."""
+        task = self._committing = asyncio.ensure_future(self._commit([unit]))
+        task.add_done_callback(self._follow)
+        return (await asyncio.shield(task))[0]
+
+    def _follow(self, _: Any) -> None:
+        self._committing = None
+        if self._queue:
+            batch, self._queue = self._queue[:MOST_UNITS], self._queue[MOST_UNITS:]
+            self._committing = asyncio.ensure_future(self._commit_all(batch))
+            self._committing.add_done_callback(self._follow)
+
+    async def _commit_all(self, batch: Sequence[tuple[Unit, asyncio.Future[Answer]]]) -> None:
+        try:
+            answers: Sequence[Answer | BaseException] = await self._commit([unit for unit, _ in batch])
+        except StoreDataError:
+            answers = [await self._one(unit) for unit, _ in batch]
+        except BaseException as error:
+            answers = [error] * len(batch)
+        for (_, future), answer in zip(batch, answers, strict=True):
+            if future.done():
+                continue
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    async def _one(self, unit: Unit) -> Answer | BaseException:
+        try:
+            return (await self._commit([unit]))[0]
+        except Exception as error:
+            return error
+
+    async def _commit(self, units: Sequence[Unit]) -> list[Answer]:
+        new = new_queues(self._database, units)
+        answers = await self._database.arun(jobs.submit, units, new)
+        self._database.known_queues.update(new)
+        return answers
+
+
+def new_queues(database: Database, units: Sequence[Unit]) -> list[str]:
+    """Queues that this process has not seen stored yet."""
+    known = database.known_queues
+    return sorted({job.queue for unit in units for job in unit if job.queue not in known})

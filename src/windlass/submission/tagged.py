@@ -1,0 +1,153 @@
+"""JSON that remembers types, for values nobody annotated.
+
+What JSON has no word for is kept as `{"$windlass": <kind>, "value": ...}`, and so is a dict whose keys are not all text
+or that uses the tag itself as a key; everything else looks as it always does in JSON.
+"""
+
+import binascii
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from math import isfinite
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final
+from uuid import UUID
+
+from windlass.errors import SerializationError
+from windlass.submission.wording import NOT_FINITE, remedy, short
+
+TAG: Final = "$windlass"
+TAG_IN_JSON: Final = b'"$windlass"'
+PLAIN: Final = "plain"
+DROPPED: Final = "result_dropped"
+
+NATIVE: Final[frozenset[type]] = frozenset({str, int, bool, NoneType})
+"""Types that any JSON carries as they are; float is missing because NaN and the infinities are not JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedResult:
+    """What stands in for a result that could not be kept: it was too large, or JSON cannot carry it."""
+
+    reason: str
+    bytes: int
+    """Its size, 0 where it has none."""
+
+
+def tag(value: Any) -> Any:
+    """Give `value` in terms of JSON. Raises `SerializationError` for what could not come back as it was."""
+    kind = type(value)
+    if kind in NATIVE:
+        return value
+    write = _WRITERS.get(kind)
+    if write is None:
+        write = _writer_of_subclass(value)
+    return write(value)
+
+
+def untag(value: Any) -> Any:
+    """Give back what `tag` was given; takes decoded JSON."""
+    kind = type(value)
+    if kind is list:
+        return [untag(item) for item in value]
+    if kind is not dict:
+        return value
+    if TAG not in value:
+        return {key: untag(item) for key, item in value.items()}
+    try:
+        read = _READERS.get(value[TAG])
+        if read is not None:
+            return read(value)
+    except (KeyError, TypeError, ValueError, ArithmeticError, binascii.Error) as error:
+        raise SerializationError(f"stored value {short(value)} is damaged: {error}") from error
+    raise SerializationError(
+        f"stored value {short(value)} is of a kind this version does not know; "
+        "it was written by a newer Windlass or by another program"
+    )
+
+
+def tagged(kind: str, value: Any) -> dict[str, Any]:
+    """Give the tagged form of an already written value."""
+    return {TAG: kind, "value": value}
+
+
+def _write_float(value: float) -> float:
+    if not isfinite(value):
+        raise SerializationError(NOT_FINITE.format(value))
+    return float.__float__(value)
+
+
+def _write_dict(value: dict[Any, Any]) -> dict[str, Any]:
+    if TAG not in value and all(type(key) is str for key in value):
+        return {key: tag(item) for key, item in value.items()}
+    return tagged("dict", [[tag(key), tag(item)] for key, item in value.items()])
+
+
+def _sequence_writer(kind: str) -> Callable[[Any], Any]:
+    return lambda value: tagged(kind, [tag(item) for item in value])
+
+
+def _text_writer(kind: str, text: Callable[[Any], str]) -> Callable[[Any], Any]:
+    return lambda value: tagged(kind, text(value))
+
+
+def _base64(value: bytes) -> str:
+    return b64encode(value).decode("ascii")
+
+
+def _write_timedelta(value: timedelta) -> dict[str, Any]:
+    return tagged("timedelta", [value.days, value.seconds, value.microseconds])
+
+
+_WRITERS: Final[dict[type, Callable[[Any], Any]]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: _write_float,
+    list: lambda value: [tag(item) for item in value],
+    dict: _write_dict,
+    tuple: _sequence_writer("tuple"),
+    set: _sequence_writer("set"),
+    frozenset: _sequence_writer("frozenset"),
+    bytes: _text_writer("bytes", _base64),
+    bytearray: _text_writer("bytearray", _base64),
+    datetime: _text_writer("datetime", datetime.isoformat),
+    date: _text_writer("date", date.isoformat),
+    time: _text_writer("time", time.isoformat),
+    timedelta: _write_timedelta,
+    UUID: _text_writer("uuid", str),
+    Decimal: _text_writer("decimal", str),
+    Path: _text_writer("path", str),
+}
+
+_READERS: Final[dict[Any, Callable[[dict[str, Any]], Any]]] = {
+    "dict": lambda stored: {untag(key): untag(item) for key, item in stored["value"]},
+    "tuple": lambda stored: tuple(untag(item) for item in stored["value"]),
+    "set": lambda stored: {untag(item) for item in stored["value"]},
+    "frozenset": lambda stored: frozenset(untag(item) for item in stored["value"]),
+    "bytes": lambda stored: b64decode(stored["value"], validate=True),
+    "bytearray": lambda stored: bytearray(b64decode(stored["value"], validate=True)),
+    "datetime": lambda stored: datetime.fromisoformat(stored["value"]),
+    "date": lambda stored: date.fromisoformat(stored["value"]),
+    "time": lambda stored: time.fromisoformat(stored["value"]),
+    "timedelta": lambda stored: timedelta(*stored["value"]),
+    "uuid": lambda stored: UUID(stored["value"]),
+    "decimal": lambda stored: Decimal(stored["value"]),
+    "path": lambda stored: Path(stored["value"]),
+    PLAIN: lambda stored: untag(stored["value"]),
+    DROPPED: lambda stored: DroppedResult(stored["reason"], stored["bytes"]),
+}
+
+# Harmless subclasses only: their objects equal those of the base. datetime stands before date, whose subclass it is.
+_BASES: Final = tuple(kind for kind in _WRITERS if kind is not tuple)
+
+
+def _writer_of_subclass(value: Any) -> Callable[[Any], Any]:
+    if not isinstance(value, Enum):
+        for base in _BASES:
+            if isinstance(value, base):
+                return _WRITERS[base]
+    raise SerializationError(f"{short(value)} would not come back as {type(value).__name__}; {remedy(value)}")

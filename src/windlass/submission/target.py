@@ -1,0 +1,254 @@
+"""Stored names of functions: `module:qualname`, from a function and back to it.
+
+A name leads through a module and its classes only, by plain look-up: no property, `__getattr__` or import runs while
+it is looked for, except the one import that `ImportResolver.resolve` makes, for targets that the policy admits.
+"""
+
+import functools
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import MethodType, ModuleType
+from typing import Any, Final, NamedTuple, NoReturn, cast
+
+from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
+from windlass.spi import InstanceResolver
+from windlass.submission.signature import CallSpec
+from windlass.submission.wording import short
+
+_MAIN_NAMES: Final = ("__main__", "__mp_main__")
+_MODULE: Final = re.compile(r"[^\s:.*]+(\.[^\s:.*]+)*")
+_MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The target exists here and may run. `owner` is set if it needs an object of that class to run on."""
+
+    target: str
+    function: Callable[..., Any]
+    spec: CallSpec
+    owner: type | None = None
+
+    def ready(self, instances: InstanceResolver) -> Callable[..., Any]:
+        """Give what takes the job's arguments: the function, or the method of an object from `instances`."""
+        if self.owner is None:
+            return self.function
+        return MethodType(self.function, instances.resolve(self.owner))
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The target is not found here; another node may know it (rolling deploy). `error` says what was tried."""
+
+    target: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The target exists here, and the policy does not admit it."""
+
+    target: str
+    error: str
+
+
+Resolution = Known | Unknown | Denied
+
+
+class Found(NamedTuple):
+    """What a name leads to: the value as it stands in its module or class, and that class."""
+
+    value: Any
+    owner: type | None
+
+
+def describe(function: object) -> str:
+    """Give the name to store for a function; a function of the program's main file gets the file's module name.
+
+    ```python
+    describe(shop.tasks.charge) == "shop.tasks:charge"
+    ```
+    Raises `SerializationError` for what has no name that could be looked up again, saying what to write instead.
+    """
+    if isinstance(function, TargetFunction):
+        return function.target
+    if isinstance(function, MethodType):
+        return _describe_method(function)
+    if isinstance(function, functools.partial):
+        _refuse(function, "is a partial", f"bind the arguments instead: app.bind({_name(function.func)}, ...)")
+    if isinstance(function, type):
+        _refuse(function, "is a class", "enqueue a function, or a method: app.bind(Class.method, ...)")
+    module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not callable(function) or not isinstance(qualname, str):
+        _refuse(function, "has no name to store", "enqueue a function, or a method: app.bind(Class.method, ...)")
+    if qualname.endswith("<lambda>"):
+        _refuse(function, "is a lambda and has no name", "write it with def at the top level of a module")
+    if "<locals>" in qualname:
+        outer = qualname.partition(".<locals>")[0]
+        _refuse(function, f"is local to {outer}()", "move it to the top level of a module and pass values as arguments")
+    if not isinstance(module, str):
+        _refuse(function, "belongs to no module", "wrap it in a function of yours and enqueue that")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        _refuse(function, "is a generator, whose body would not run", "return a list instead of yielding")
+    return f"{_stored_module(module)}:{qualname}"
+
+
+def _describe_method(method: MethodType) -> str:
+    cls: object = method.__self__
+    function: object = method.__func__
+    if not isinstance(cls, type):
+        holder = type(cls).__name__
+        _refuse(
+            method,
+            f"is bound to one {holder}, which is not stored",
+            f"use app.bind({holder}.{_name(function)}, ...); the object is resolved where the job runs: app.provide",
+        )
+    return function.target if isinstance(function, TargetFunction) else member_name(cls, _name(function))
+
+
+def member_name(cls: type, name: str) -> str:
+    """Give the name to store for a member of a class."""
+    if "<locals>" in cls.__qualname__:
+        _refuse(cls, "is a local class", "move it to the top level of a module")
+    return f"{_stored_module(cls.__module__)}:{cls.__qualname__}.{name}"
+
+
+def _refuse(value: object, what: str, instead: str) -> NoReturn:
+    raise SerializationError(f"{short(value)} cannot be enqueued: it {what}; {instead}")
+
+
+def _name(function: object) -> str:
+    return str(getattr(function, "__name__", "function"))
+
+
+def _stored_module(module: str) -> str:
+    return main_module_name() if module in _MAIN_NAMES else module
+
+
+def main_module_name() -> str:
+    """Give the name by which other processes import the program's main file; `__main__` in an interactive session."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    file = getattr(main, "__file__", None)
+    return Path(file).stem if file else "__main__"
+
+
+def find_loaded(target: str) -> Found | None:
+    """Look a stored name up in modules that are loaded already; imports nothing and runs no code of theirs."""
+    module, _, qualname = target.partition(":")
+    scope: Any = sys.modules.get(module)
+    if scope is None and module == main_module_name():
+        scope = sys.modules.get("__main__")
+    owner: type | None = None
+    for position, part in enumerate(qualname.split(".")):
+        if position == 0 and isinstance(scope, ModuleType):
+            scope = vars(scope).get(part, _MISSING)
+        elif position > 0 and isinstance(scope, type):
+            owner = scope
+            scope = inspect.getattr_static(scope, part, _MISSING)
+        else:
+            return None
+        if scope is _MISSING:
+            return None
+    return Found(scope, owner)
+
+
+class ImportResolver:
+    """The default `InvocationResolver`: names are `module:qualname`, found by import."""
+
+    __slots__ = ()
+
+    def describe(self, function: Callable[..., Any], /) -> str:
+        """See `describe`."""
+        return describe(function)
+
+    def resolve(self, target: str, /) -> Callable[..., Any]:
+        """Import the module and give what the name leads to; raises `TargetNotFoundError` with the import's error."""
+        found = find_loaded(target)
+        if found is None:
+            module, _, qualname = target.partition(":")
+            try:
+                importlib.import_module(module)
+            except (Exception, SystemExit) as error:
+                text = f"{target}: importing {module!r} failed here: {type(error).__name__}: {error}"
+                raise TargetNotFoundError(text) from error
+            found = find_loaded(target)
+            if found is None:
+                raise TargetNotFoundError(f"{target}: module {module!r} has no {qualname!r} here")
+        value = found.value
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__get__(None, found.owner)
+        if not callable(value):
+            raise TargetNotFoundError(f"{target}: {short(value)} cannot be called")
+        return value  # type: ignore[no-any-return]  # mypy does not narrow Any to a callable
+
+
+class PrefixPolicy:
+    """The default `TargetPolicy`: deny, except what is registered and what lies in or below an allowed module.
+
+    `PrefixPolicy(["shop"], registry)` admits modules `shop` and `shop.tasks`, not `shopping`.
+    """
+
+    __slots__ = ("_registered", "allow")
+
+    def __init__(self, allow: Iterable[str], registered: Container[str]) -> None:
+        if isinstance(allow, str):
+            raise ConfigurationError(
+                f"allow must be a list of module prefixes, got the text {allow!r}; write [{allow!r}]"
+            )
+        self.allow = tuple(_checked_prefix(prefix) for prefix in allow)
+        self._registered = registered
+
+    def allows(self, target: str) -> bool:
+        """Say whether `target` is registered or its module is at or below an allowed prefix."""
+        if target in self._registered:
+            return True
+        module = target.partition(":")[0]
+        return any(module == prefix or module.startswith(f"{prefix}.") for prefix in self.allow)
+
+
+def _checked_prefix(prefix: object) -> str:
+    if isinstance(prefix, str) and _MODULE.fullmatch(prefix):
+        return prefix
+    raise ConfigurationError(
+        f"allow must name modules or packages such as 'shop.tasks', got {prefix!r}; "
+        "what lies below is included, and single functions are admitted by @app.job"
+    )
+
+
+class TargetFunction:
+    """A function with a stored name; what `@app.job` makes of it builds on this.
+
+    It may be written above or below `@staticmethod` and `@classmethod`, and stand in a class as a method.
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Any, name: Callable[[Callable[..., Any]], str] = describe) -> None:
+        inner = function.__func__ if isinstance(function, staticmethod | classmethod) else function
+        if not callable(inner):
+            raise ConfigurationError(f"expected a function to make a job of, got {short(function)}")
+        self.function: Callable[..., Any] = inner
+        self.wrapping: type | None = type(function) if inner is not function else None
+        self.owner: type | None = None
+        self._describe = name
+        self._target: str | None = None
+        functools.update_wrapper(cast("Any", self), inner)
+
+    @property
+    def target(self) -> str:
+        """The stored name; raises `SerializationError` if the function cannot have one."""
+        if self._target is None:
+            self._target = self._describe(self.function)
+        return self._target
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner = owner

@@ -1,0 +1,238 @@
+"""How values of one annotation are written and read; made once per annotation.
+
+A value is written by what it is and read by what the annotation says, and both are tried when it is submitted: what
+would not come back as it was is refused there. What no annotation describes carries its type with it (see `tagged`).
+"""
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any, Final, NoReturn
+from uuid import UUID
+
+import msgspec
+
+from windlass.errors import SerializationError
+from windlass.submission import annotations
+from windlass.submission.fidelity import find_loss, not_finite
+from windlass.submission.tagged import NATIVE, TAG_IN_JSON, tag, untag
+from windlass.submission.wording import NOT_FINITE, remedy, short, type_name
+
+_PYTHON_TYPES: Final = (bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal)
+
+
+def _write_custom(value: Any) -> Any:
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(type(value), "model_dump"):  # pydantic, known by its method so that it need not be installed
+        return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    raise SerializationError(f"{short(value)} is not JSON; {remedy(value)}")
+
+
+def _read_custom(cls: Any, stored: Any) -> Any:
+    if isinstance(cls, type) and issubclass(cls, PurePath):
+        return cls(stored)
+    if hasattr(cls, "model_validate_json"):
+        return cls.model_validate_json(ENCODER.encode(stored))
+    raise TypeError(f"`{type_name(cls)}` cannot be read from JSON; make it a dataclass, or annotate what is passed")
+
+
+ENCODER: Final = msgspec.json.Encoder(enc_hook=_write_custom)
+read_json: Final = msgspec.json.Decoder().decode
+
+
+class ValueCodec:
+    """Writes and reads values of one annotation.
+
+    Objects of `exact` types, and finite floats if `floats`, need no checking. `read` is the quick way for JSON without
+    tags and may raise anything; `decode` reads all there is and explains what is wrong.
+    """
+
+    __slots__ = ("annotation", "exact", "floats", "read")
+
+    annotation: Any
+    exact: frozenset[type]
+    floats: bool
+    read: Callable[[Any], Any]
+
+    def encode(self, value: Any) -> bytes:
+        """Give `value` as JSON; raises `SerializationError` saying why it cannot be kept and what to do."""
+        raise NotImplementedError
+
+    def decode(self, raw: Any) -> Any:
+        """Give back what was stored; raises `SerializationError` if it does not fit the annotation."""
+        try:
+            return self._read_all(raw)
+        except SerializationError:
+            raise
+        except Exception as error:  # user code may run here: __post_init__, validators
+            raise SerializationError(_reason(error)) from error
+
+    def _read_all(self, raw: Any) -> Any:
+        return self.read(raw)
+
+
+class TypedValue(ValueCodec):
+    """Values whose annotation says everything: plain JSON, read by a decoder for exactly this type."""
+
+    __slots__ = ()
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+        self.read = msgspec.json.Decoder(annotations.readable(annotation), dec_hook=_read_custom).decode
+        self.exact = annotations.exact_types(annotation)
+        self.floats = annotations.takes_floats(annotation)
+
+    def encode(self, value: Any) -> bytes:
+        """See `ValueCodec.encode`."""
+        data = _to_json(value)
+        if b"null" in data:
+            _refuse_not_finite(value)
+        try:
+            loss = find_loss(value, self.read(data))
+        except Exception as error:  # user code may run here: __post_init__, validators
+            raise SerializationError(_misfit(error, self.annotation)) from error
+        if loss is not None:
+            raise SerializationError(loss)
+        return data
+
+    def _read_all(self, raw: Any) -> Any:
+        try:
+            return self.read(raw)
+        except Exception:
+            if TAG_IN_JSON not in bytes(raw):
+                raise
+        return _convert(untag(read_json(raw)), self.annotation)  # stored before the parameter was annotated
+
+
+class OpenValue(ValueCodec):
+    """Values of built-in types whose annotation leaves something open, or is more than JSON can tell apart."""
+
+    __slots__ = ("_checks",)
+
+    def __init__(self, annotation: Any = Any) -> None:
+        self.annotation = annotation
+        self._checks = _checkable(annotation)
+        self.read = self._read if self._checks else read_json
+        self.exact = annotations.exact_types(annotation) if self._checks else NATIVE
+        self.floats = not self._checks or annotations.takes_floats(annotation)
+
+    def encode(self, value: Any) -> bytes:
+        """See `ValueCodec.encode`."""
+        try:
+            plain = tag(value)
+        except RecursionError:
+            raise SerializationError(_CIRCULAR) from None
+        self._check(value)
+        return _to_json(plain)
+
+    def _read_all(self, raw: Any) -> Any:
+        if TAG_IN_JSON not in bytes(raw):
+            return self.read(raw)
+        return self._check(untag(read_json(raw)))
+
+    def _read(self, raw: Any) -> Any:
+        return self._check(read_json(raw))
+
+    def _check(self, value: Any) -> Any:
+        if not self._checks:
+            return value
+        misfit: Exception | None = None
+        for candidate in self._checks:
+            try:
+                return _convert(value, candidate)
+            except msgspec.ValidationError as error:
+                misfit = misfit or error
+        raise SerializationError(_misfit(misfit, self.annotation)) from misfit
+
+
+class UnusableValue(ValueCodec):
+    """Stands for an annotation that no value can be stored by; using it says so."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, annotation: Any, why: str) -> None:
+        self.annotation = annotation
+        self.exact = frozenset()
+        self.floats = False
+        self.read = self._refuse
+        self._why = why
+
+    def encode(self, value: Any) -> bytes:
+        """See `ValueCodec.encode`."""
+        self._refuse(value)
+
+    def _refuse(self, _value: Any) -> NoReturn:
+        raise SerializationError(
+            f"the annotation {type_name(self.annotation)} cannot be stored: {self._why}; "
+            "for one of several classes use msgspec.Structs with a tag"
+        )
+
+
+def value_codec(annotation: Any) -> ValueCodec:
+    """Give the codec of an annotation; `typing.Any` (or none at all) takes every built-in type."""
+    try:
+        return _cached(annotation)
+    except TypeError:  # not hashable, e.g. Annotated[int, {"unit": "ms"}]
+        return _build(annotation)
+
+
+def _build(annotation: Any) -> ValueCodec:
+    builtin = annotations.is_builtin(annotation)
+    if builtin and (annotations.says_any(annotation) or annotations.has_keys_json_cannot_tell(annotation)):
+        return OpenValue(annotation)
+    try:
+        return TypedValue(annotation)
+    except Exception as error:  # noqa: BLE001 - msgspec looks into user classes, which may raise anything
+        return OpenValue(annotation) if builtin else UnusableValue(annotation, str(error))
+
+
+_cached = lru_cache(maxsize=1024)(_build)
+
+_CIRCULAR: Final = "it contains itself, or is nested too deeply; pass ids instead of objects that refer to each other"
+
+
+def _to_json(value: Any) -> bytes:
+    try:
+        return ENCODER.encode(value)
+    except SerializationError:
+        raise
+    except RecursionError:
+        raise SerializationError(_CIRCULAR) from None
+    except Exception as error:  # user code may run here: pydantic serializers
+        raise SerializationError(f"{_reason(error)}; pass what JSON can carry") from error
+
+
+def _checkable(annotation: Any) -> tuple[Any, ...]:
+    """Give the types one of which a value must have; none if everything may come, or if nothing can tell."""
+    if annotation in (Any, object):
+        return ()
+    for candidates in ((annotation,), annotations.members(annotation)):
+        try:
+            for candidate in candidates:
+                msgspec.json.Decoder(annotations.readable(candidate))
+        except TypeError:
+            continue
+        return candidates
+    return ()
+
+
+def _convert(value: Any, annotation: Any) -> Any:
+    return msgspec.convert(value, annotations.readable(annotation), builtin_types=_PYTHON_TYPES, dec_hook=_read_custom)
+
+
+def _refuse_not_finite(value: Any) -> None:
+    """JSON writes them as null, which may well be what an annotation allows."""
+    found = not_finite(msgspec.to_builtins(value, enc_hook=_write_custom))
+    if found is not None:
+        raise SerializationError(NOT_FINITE.format(found))
+
+
+def _misfit(error: Exception | None, annotation: Any) -> str:
+    return f"{_reason(error)}; pass a value of type {type_name(annotation)}, or change the annotation"
+
+
+def _reason(error: Exception | None) -> str:
+    return str(error) or type(error).__name__

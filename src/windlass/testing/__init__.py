@@ -1,0 +1,1 @@
+"""What tests of and with Windlass need: servers to run against, clocks to move, stores to check."""

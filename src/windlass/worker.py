@@ -1,0 +1,192 @@
+"""A worker: the services of one node, started in order and drained in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass._version import __version__
+from windlass.client.results import Results
+from windlass.domain.identity import new_node_id
+from windlass.domain.transition import Failure
+from windlass.engine.announce import events_of, heads_of, outcomes_of
+from windlass.engine.completer import Completer, Finished
+from windlass.engine.coordinator import Coordinator
+from windlass.engine.invoke import Invoker, Limits
+from windlass.engine.poller import Poller, PollerOptions
+from windlass.engine.runner import Runner
+from windlass.engine.verdict import Policies
+from windlass.engine.wakeup import WakeupBridge
+from windlass.events.bus import EventBus
+from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.maintenance.heartbeat import Heartbeat, Load
+from windlass.maintenance.recovery import Recovery
+from windlass.runtime import logcontext
+from windlass.runtime.threads import ThreadBodies
+from windlass.settings import Settings
+from windlass.spi import Clock, Coordinator as WakeupCoordinator, ErrorSanitizer, PollingStrategy, RetryPolicy, Serializer
+from windlass.stores import cluster
+from windlass.stores.database import DONE, Database
+from windlass.stores.notifier import Notifier
+from windlass.submission.registry import Registry
+from windlass.submission.target import Known
+
+logger = logging.getLogger("windlass.worker")
+
+MICROSECONDS = 1_000_000
+DONE_WORD = "done"
+
+
+class Parts(NamedTuple):
+    """What an application lends its worker."""
+
+    database: Database
+    registry: Registry
+    serializer: Serializer
+    settings: Settings
+    retry_policy: RetryPolicy
+    sanitizer: ErrorSanitizer
+    polling: PollingStrategy
+    clock: Clock
+    bus: EventBus
+    results: Results
+    done: Notifier
+    coordinator: WakeupCoordinator | None
+    own_words: str
+    """Marks this process's own notifications."""
+
+
+class Node:
+    """One running node on the current loop. Built by `Worker`, which says where the loop is."""
+
+    def __init__(self, parts: Parts, concurrency: int, queues: Sequence[str] | None) -> None:
+        self._parts = parts
+        self._queues = frozenset(queues) if queues is not None else None
+        self._loop = asyncio.get_running_loop()
+        settings = parts.settings
+        self._fallback = DefaultErrorSanitizer(
+            redact_emails=settings.jobs.redact_emails, max_length=settings.jobs.max_error_length
+        )
+        self._sending: asyncio.Task[None] | None = None
+        row = self._new_row()
+        self._threads = ThreadBodies(self._loop)
+        self.completer = Completer(parts.database, self._told, one_by_one=settings.jobs.commit == "each")
+        limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
+        invoker = Invoker(parts.serializer, parts.registry.instances, self._threads.run, limits)
+        policies = Policies(parts.retry_policy, self._describe)
+        self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
+        self.coordinator = Coordinator(
+            parts.database, self.runner, invoker, self.completer, concurrency, settings.poller.batch_size
+        )
+        boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
+        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._knows)
+        self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options)
+        self.coordinator.when_free = self.poller.slot_freed
+        self.heartbeat = Heartbeat(parts.database, row, settings.node, self._load, self._begin_again)
+        self.recovery = Recovery(parts.database, settings.node, parts.bus, parts.clock, self.poller.told_anything)
+        self.wakeups = WakeupBridge(parts.database, self.poller, self._loop, parts.coordinator, parts.own_words)
+
+    @property
+    def id(self) -> str:
+        """The node's present id."""
+        return self.heartbeat.node.id
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Register first, so that nothing is ever claimed in the name of a node nobody knows; then claim."""
+        logcontext.install()
+        await asyncio.to_thread(self.heartbeat.register)
+        self.heartbeat.start()
+        self.completer.start()
+        self.coordinator.start()
+        self.recovery.start()
+        await asyncio.to_thread(self.wakeups.open)
+        self.poller.start()
+
+    async def drain(self, timeout: float | None = None) -> bool:
+        """Stop claiming, hand back, finish, leave. True when every body finished in time."""
+        limit = self._parts.settings.node.drain_timeout if timeout is None else timeout
+        self.wakeups.close()
+        await self.recovery.stop()
+        await self.poller.stop()
+        clean = await self.coordinator.drain(limit)
+        await self._flush(clean)
+        await self.coordinator.stop()
+        await self.completer.stop()
+        self._threads.close()
+        await self._parts.bus.drain(5.0)
+        await self.heartbeat.astop()
+        await asyncio.to_thread(self._leave)
+        await self._parts.database.aclose_loop()
+        logcontext.uninstall()
+        return clean
+
+    async def _flush(self, clean: bool) -> None:
+        try:
+            await asyncio.wait_for(self.completer.flushed(), 10.0)
+        except TimeoutError:
+            logger.error("the store does not answer: some outcomes were not written; these jobs run again elsewhere")
+
+    def _leave(self) -> None:
+        try:
+            self.heartbeat.unregister()
+        except Exception as error:  # noqa: BLE001 - the lease will run out by itself
+            logger.warning("node %s could not sign off: %s", self.id, self._parts.sanitizer.sanitize(error))
+
+    # ------------------------------------------------------------------ what the services ask
+
+    def _serves(self, queue: str) -> bool:
+        return self._queues is None or queue in self._queues
+
+    def _knows(self, target: str) -> bool:
+        return isinstance(self._parts.registry.resolve(target), Known)
+
+    def _load(self) -> Load:
+        return Load(self.coordinator.running, self.coordinator.utilisation)
+
+    def _new_row(self) -> cluster.NodeRow:
+        host, pid = socket.gethostname(), os.getpid()
+        queues = ",".join(sorted(self._queues)) if self._queues is not None else None
+        return cluster.NodeRow(new_node_id(host, pid), host, pid, __version__, queues)
+
+    def _begin_again(self) -> cluster.NodeRow:
+        """After a lost lease: a new name for everything claimed from now on. Called on the heartbeat's thread."""
+        row = self._new_row()
+        self.runner.node = row.id
+        self.poller.node = row.id
+        return row
+
+    def _describe(self, error: BaseException) -> Failure:
+        """An error as it may be stored. A sanitizer that fails itself must neither stop the job nor let secrets through."""
+        try:
+            text = self._parts.sanitizer.sanitize(error)
+        except Exception as broken:  # noqa: BLE001 - users' code
+            logger.error("the error sanitizer raised %s; the default was used", type(broken).__name__)
+            text = self._fallback.sanitize(error)
+        return Failure(text, type(error).__name__, self._fallback.traceback_tail(error))
+
+    def _told(self, batch: Sequence[Finished]) -> None:
+        """After a commit: listeners, handles here and elsewhere, and the poller."""
+        parts = self._parts
+        events = events_of(batch, parts.bus)
+        if events:
+            parts.bus.publish(events)
+        outcomes = outcomes_of(batch)
+        if outcomes:
+            parts.results.tell(outcomes)
+            self._notify_done()
+        heads = heads_of(batch)
+        if heads:
+            self.poller.expect(heads)
+
+    def _notify_done(self) -> None:
+        if not self._parts.database.notifies:
+            return
+        payload = self._parts.done.take((DONE_WORD,))
+        if payload is not None:
+            self._sending = self._loop.create_task(self._parts.database.anotify(DONE, payload))

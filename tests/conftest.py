@@ -1,0 +1,57 @@
+"""Databases for tests: a new one each, on SQLite and on a real PostgreSQL."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from windlass.errors import ConfigurationError
+from windlass.testing.embedded_postgres import EmbeddedPostgres
+from windlass.testing.postgres_server import PostgresServer
+
+# No deadlines: on a shared machine they measure the neighbours. Fewer examples while writing, more before merging.
+_SHARED_MACHINE = [HealthCheck.too_slow]
+settings.register_profile("local", deadline=None, max_examples=50, suppress_health_check=_SHARED_MACHINE)
+settings.register_profile("ci", deadline=None, max_examples=100, suppress_health_check=_SHARED_MACHINE, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One server per test process: the one WINDLASS_TEST_PG points at, else an embedded one."""
+    given = os.environ.get("WINDLASS_TEST_PG")
+    if given:
+        yield PostgresServer(given)
+        return
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(EmbeddedPostgres())
+        except ConfigurationError as missing:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(str(missing))
+        yield server
+
+
+@pytest.fixture
+def pg_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A new, empty PostgreSQL database."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A SQLite file that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'windlass.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """An empty database of each kind in turn: what a test takes that must hold on all of them."""
+    fixture = {"sqlite": "sqlite_url", "postgres": "pg_url"}[request.param]
+    return str(request.getfixturevalue(fixture))

@@ -1,0 +1,243 @@
+"""Options of a job: checks, merging, defaults."""
+
+import dataclasses
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass.domain.backoff import Backoff
+from windlass.domain.options import UNSET, JobOptions, JobOptionsDict, ResolvedOptions, Unset
+from windlass.domain.priority import Priority
+from windlass.errors import InvalidOptionError
+
+MOMENT = datetime(2030, 1, 1, 12, tzinfo=UTC)
+NAMES = [option.name for option in dataclasses.fields(JobOptions)]
+
+keys = st.text("abc:-", min_size=1, max_size=9)
+good: dict[str, st.SearchStrategy[Any]] = {
+    "priority": st.integers(0, 9),
+    "max_retries": st.integers(0, 1000),
+    "backoff": st.sampled_from([Backoff.none(), Backoff.fixed(1), Backoff.exponential(1, jitter=0.5)]),
+    "timeout": st.one_of(st.none(), st.floats(0.001, 1e6)),
+    "queue": keys,
+    "tags": st.lists(keys),
+    "params": st.dictionaries(keys, st.integers()),
+    "correlation_id": st.one_of(st.none(), keys),
+    "idempotency_key": st.one_of(st.none(), keys),
+    "business_key": st.one_of(st.none(), keys),
+    "on_conflict": st.sampled_from(["raise", "return_existing", "replace"]),
+    "executor": st.sampled_from([None, "async", "thread"]),
+}
+whens: dict[str, st.SearchStrategy[Any]] = {
+    "delay": st.one_of(st.none(), st.floats(0, 1e6)),
+    "run_at": st.one_of(st.none(), st.datetimes(datetime(2000, 1, 1), timezones=st.just(UTC))),  # noqa: DTZ001
+}
+plain = st.fixed_dictionaries({}, optional=good)
+timed = st.one_of(*(st.fixed_dictionaries({}, optional={name: when}) for name, when in whens.items()))
+given_options = st.builds(lambda some, when: {**some, **when}, plain, timed)
+options = given_options.map(lambda values: JobOptions.make(**values))
+
+
+def set_names(made: JobOptions) -> set[str]:
+    return {name for name in NAMES if getattr(made, name) is not UNSET}
+
+
+def make_one(name: str, value: Any) -> JobOptions:
+    return JobOptions.make(**{name: value})
+
+
+def test_the_strategies_of_this_file_know_every_option():
+    assert {*good, *whens} == set(NAMES) == set(JobOptionsDict.__annotations__)
+    assert set(NAMES) == {option.name for option in dataclasses.fields(ResolvedOptions)}
+
+
+class TestMake:
+    def test_nothing_given_is_all_unset(self):
+        assert JobOptions.make() == JobOptions()
+        assert set_names(JobOptions.make()) == set()
+
+    @given(given_options)
+    def test_exactly_what_was_given_is_set(self, values):
+        assert set_names(JobOptions.make(**values)) == set(values)
+
+    def test_values_take_their_plain_form(self):
+        made = JobOptions.make(
+            priority=Priority.HIGH,
+            timeout=timedelta(minutes=1),
+            delay=timedelta(seconds=5),
+            tags=["A", " a "],
+            params={"x": 1},
+        )
+        assert (made.priority, made.timeout, made.delay, made.tags, made.params) == (3, 60.0, 5.0, ("a",), {"x": 1})
+        assert type(made.priority) is int
+
+    def test_run_at_is_kept_in_utc(self):
+        made = JobOptions.make(run_at=MOMENT.astimezone(timezone(timedelta(hours=5))))
+        assert made.run_at == MOMENT
+        assert isinstance(made.run_at, datetime)
+        assert made.run_at.tzinfo is UTC
+
+    def test_none_is_not_unset(self):
+        made = JobOptions.make(timeout=None, business_key=None)
+        assert made.timeout is None
+        assert made.business_key is None
+        assert set_names(made) == {"timeout", "business_key"}
+
+    def test_unset_may_be_passed_on(self):
+        passed_on: dict[str, Any] = {"queue": UNSET, "delay": UNSET, "run_at": MOMENT}
+        assert JobOptions.make(**passed_on) == JobOptions.make(run_at=MOMENT)
+
+    @pytest.mark.parametrize(
+        ("name", "suggestion"), [("max_retry", "max_retries"), ("tag", "tags"), ("Queue", "queue"), ("run_a", "run_at")]
+    )
+    def test_an_unknown_name_gets_a_suggestion(self, name, suggestion):
+        with pytest.raises(InvalidOptionError) as refused:
+            make_one(name, 1)
+        assert str(refused.value) == f"unknown option '{name}'; did you mean '{suggestion}'?"
+
+    def test_an_unknown_name_like_no_other_gets_the_list(self):
+        with pytest.raises(InvalidOptionError, match="unknown option 'zzz'; the options are priority, max_retries, "):
+            make_one("zzz", 1)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "complaint"),
+        [
+            ("priority", 10, "priority must be"),
+            ("priority", True, "priority must be"),
+            ("max_retries", -1, "max_retries must be an integer from 0 to 1000, got -1"),
+            ("max_retries", 1001, "max_retries must be"),
+            ("max_retries", True, "max_retries must be"),
+            ("max_retries", 3.0, "max_retries must be"),
+            ("max_retries", None, "max_retries must be"),
+            ("backoff", 5, r"backoff must be a Backoff, got 5; write Backoff\.fixed\(5\)"),
+            ("backoff", "exponential", r"write Backoff\.exponential\(1\)"),
+            ("backoff", None, r"Backoff\.none\(\)"),
+            ("timeout", 0, "timeout must be more than 0 seconds, got 0; timeout=None means no timeout"),
+            ("timeout", -1, "timeout must not be negative"),
+            ("timeout", "5", "timeout must be a number"),
+            ("delay", -1, "delay must not be negative"),
+            ("delay", True, "delay must be a number"),
+            ("run_at", datetime(2030, 1, 1), "run_at must have a time zone"),  # noqa: DTZ001 - the point
+            ("run_at", 1_700_000_000, "run_at must be an aware datetime.*use delay"),
+            ("run_at", datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))), "between the years 1 and 9999"),
+            ("queue", "my queue", "queue must be"),
+            ("queue", None, "queue must be"),
+            ("tags", "billing", "write tags="),
+            ("params", [1], "params must be a mapping"),
+            ("correlation_id", "", "correlation_id must not be empty"),
+            ("idempotency_key", 7, "idempotency_key must be a str"),
+            ("business_key", "x" * 256, "business_key must have at most 255"),
+            ("on_conflict", "ignore", "on_conflict must be 'raise', 'return_existing' or 'replace', got 'ignore'"),
+            ("on_conflict", None, "on_conflict must be"),
+            ("on_conflict", ["raise"], "on_conflict must be"),
+            ("executor", "process", "executor must be 'async' or 'thread'.*'process' is not available yet"),
+            ("executor", "fiber", "executor must be 'async' or 'thread', got 'fiber'$"),
+        ],
+    )
+    def test_a_bad_value_is_refused_naming_its_option(self, name, value, complaint):
+        """J1.6: limits are clear errors at enqueue."""
+        with pytest.raises(InvalidOptionError, match=complaint):
+            make_one(name, value)
+
+    def test_delay_with_run_at_is_refused(self):
+        with pytest.raises(InvalidOptionError, match="delay or run_at, not both: got delay=5 and run_at="):
+            JobOptions.make(delay=5, run_at=MOMENT)
+
+    def test_delay_with_run_at_none_is_no_conflict(self):
+        assert JobOptions.make(delay=5, run_at=None).delay == 5
+
+    def test_params_are_a_copy(self):
+        params = {"x": 1}
+        made = JobOptions.make(params=params)
+        params["x"] = 2
+        assert made.params == {"x": 1}
+
+
+class TestMerged:
+    @given(options, options)
+    def test_what_is_set_over_wins_and_the_rest_stays(self, under, over):
+        merged = under.merged(over)
+        for name in good:
+            expected = getattr(over, name)
+            assert getattr(merged, name) == (getattr(under, name) if expected is UNSET else expected)
+
+    @given(options, options)
+    def test_when_to_run_comes_whole_from_one_of_the_two(self, under, over):
+        merged = under.merged(over)
+        source = under if {"delay", "run_at"}.isdisjoint(set_names(over)) else over
+        assert (merged.delay, merged.run_at) == (source.delay, source.run_at)
+
+    @given(options, options, options)
+    def test_merging_is_associative(self, one, two, three):
+        assert one.merged(two).merged(three) == one.merged(two.merged(three))
+
+    @given(options)
+    def test_nothing_set_changes_nothing(self, made):
+        assert made.merged(JobOptions()) == made
+        assert JobOptions().merged(made) == made
+
+    def test_delay_replaces_run_at_and_the_other_way_round(self):
+        fixed, later = JobOptions.make(run_at=MOMENT), JobOptions.make(delay=5)
+        assert fixed.merged(later) == later
+        assert later.merged(fixed) == fixed
+
+    def test_delay_none_takes_a_run_at_back(self):
+        assert JobOptions.make(run_at=MOMENT).merged(JobOptions.make(delay=None)).resolved().run_at is None
+
+    def test_none_takes_a_key_or_a_timeout_back(self):
+        under = JobOptions.make(business_key="k", timeout=5)
+        merged = under.merged(JobOptions.make(business_key=None, timeout=None))
+        assert merged.business_key is None
+        assert merged.timeout is None
+
+
+class TestResolved:
+    def test_the_defaults_are_those_of_the_specification(self):
+        """J1.3: NORMAL. J5.1: no retries. J5.2: no backoff. And the queue is `default`."""
+        resolved = JobOptions().resolved()
+        assert dataclasses.asdict(resolved) == {
+            "priority": 2,
+            "max_retries": 0,
+            "backoff": dataclasses.asdict(Backoff.none()),
+            "timeout": UNSET,
+            "delay": 0.0,
+            "run_at": None,
+            "queue": "default",
+            "tags": (),
+            "params": {},
+            "correlation_id": None,
+            "idempotency_key": None,
+            "business_key": None,
+            "on_conflict": "raise",
+            "executor": None,
+        }
+
+    @given(options)
+    def test_what_was_set_comes_through_and_only_the_timeout_can_be_unset(self, made):
+        resolved = made.resolved()
+        for name in set_names(made) - {"delay"}:
+            assert getattr(resolved, name) == getattr(made, name)
+        assert resolved.delay == (made.delay if isinstance(made.delay, float) else 0.0)
+        assert all(getattr(resolved, name) is not UNSET for name in NAMES if name != "timeout")
+
+    def test_an_unset_timeout_is_told_from_none(self):
+        """The setting decides, while None means none."""
+        assert JobOptions().resolved().timeout is UNSET
+        assert JobOptions.make(timeout=None).resolved().timeout is None
+
+
+def test_the_sentinel_is_one_value_that_prints_its_name_and_narrows():
+    assert repr(UNSET) == "UNSET"
+    assert list(Unset) == [UNSET]
+    made = JobOptions.make(priority=4)
+    if made.priority is not UNSET:
+        number: int = made.priority  # type checkers read this line
+        assert number == 4
+
+
+def test_options_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        JobOptions().queue = "x"  # type: ignore[misc]

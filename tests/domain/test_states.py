@@ -1,0 +1,79 @@
+"""The state machine's table."""
+
+from itertools import product
+
+import pytest
+
+from windlass.domain.states import LIVE, MOVES, TERMINAL, JobStatus, Move, leaves, may_move
+
+P, R, W, Z, S, F, C = JobStatus  # Z: PAUSED
+
+# Row: from; the states it may go to. Written out by hand from J2, on purpose not derived from the module.
+LEGAL = {
+    P: {R, Z, C},
+    R: {S, F, P, C},
+    W: {P, F, C},
+    Z: {P, F, C},
+    S: set(),
+    F: {P, Z},
+    C: set(),
+}
+
+
+def test_the_seven_states_are_named_as_they_are_stored():
+    assert [status.value for status in JobStatus] == [status.name for status in JobStatus]
+    assert " ".join(JobStatus) == "PENDING RUNNING WAITING PAUSED SUCCEEDED FAILED CANCELED"
+    assert str(JobStatus.PENDING) == "PENDING"
+
+
+def test_live_and_terminal_divide_the_states():
+    assert set(JobStatus) == LIVE | TERMINAL
+    assert not LIVE & TERMINAL
+    assert {P, R, Z, W} == LIVE
+
+
+@pytest.mark.parametrize(("source", "target"), list(product(JobStatus, JobStatus)))
+def test_exactly_the_moves_of_the_specification_are_legal(source, target):
+    """J2.1: one table of legal transitions."""
+    assert may_move(source, target) == (target in LEGAL[source])
+
+
+def test_every_move_is_in_the_table_and_changes_the_state():
+    """J2.1: no move without a row, no row that goes nowhere."""
+    assert set(MOVES) == set(Move)
+    for pairs in MOVES.values():
+        assert pairs
+        assert all(source != target for source, target in pairs)
+
+
+@pytest.mark.parametrize(
+    ("move", "sources"),
+    [
+        (Move.CLAIM, {P}),
+        (Move.CANCEL, {P, R, Z, W}),
+        (Move.PAUSE, {P, F}),
+        (Move.RESUME, {Z}),
+        (Move.RETRY, {F}),
+        (Move.GIVE_BACK, {R}),
+        (Move.SIGNAL, {W}),
+        (Move.EXPIRE, {W}),
+    ],
+)
+def test_a_move_leaves_only_its_states(move, sources):
+    """J2.1: every write compares the state it leaves."""
+    assert leaves(move) == sources
+
+
+def test_the_table_cannot_be_changed():
+    with pytest.raises(TypeError):
+        MOVES[Move.CLAIM] = frozenset()  # type: ignore[index]
+
+
+def test_resuming_leads_exactly_to_the_states_that_can_be_paused():
+    """PAUSED goes back to the state it was paused from."""
+    assert {target for _, target in MOVES[Move.RESUME]} == leaves(Move.PAUSE)
+
+
+def test_success_and_cancellation_are_final():
+    for final, other in product((S, C), JobStatus):
+        assert not may_move(final, other)

@@ -1,0 +1,155 @@
+"""The retry decision, case by case."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass.domain.backoff import Backoff
+from windlass.errors import DoNotRetry, RetryAfter, do_not_retry
+from windlass.failure.retry import DefaultRetryPolicy, GiveUp, RetryAt, decide_retry
+from windlass.spi import RetryPolicy
+
+ZERO = timedelta(0)
+NONE = Backoff.none()
+TEN = Backoff.fixed(10)
+BY_POLICY = "the retry policy refused"
+
+
+@do_not_retry("declined for good")
+class DeclinedError(Exception):
+    pass
+
+
+class StolenCardError(DeclinedError):
+    pass
+
+
+@do_not_retry
+class MalformedError(Exception):
+    pass
+
+
+@dataclass
+class Policy:
+    """A policy that gives, or raises, what it was made with."""
+
+    retry: object = True
+    delay: object = ZERO
+
+    def should_retry(self, attempt: int, error: BaseException) -> bool:
+        return self._give(self.retry)
+
+    def get_delay(self, attempt: int) -> timedelta:
+        return self._give(self.delay)
+
+    def _give(self, value):
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+
+def caused(error: BaseException, cause: BaseException) -> BaseException:
+    error.__cause__ = cause
+    return error
+
+
+def after(seconds: float, note: str = "") -> RetryAt:
+    return RetryAt(timedelta(seconds=seconds), note)
+
+
+plain = ValueError("x")
+default = DefaultRetryPolicy()
+RAISED = "RetryPolicy.{} raised KeyError; the default was used"
+
+
+@pytest.mark.parametrize(
+    ("exc", "attempt", "max_retries", "backoff", "policy", "expected"),
+    [
+        # J5.1: the order of checks
+        (plain, 1, 0, NONE, default, GiveUp("retry_exhausted")),
+        (plain, 1, 1, NONE, default, after(0)),
+        (plain, 3, 3, NONE, default, after(0)),
+        (plain, 4, 3, NONE, default, GiveUp("retry_exhausted")),
+        (DeclinedError(), 1, 9, NONE, default, GiveUp("non_retryable", "declined for good")),
+        (StolenCardError(), 1, 9, NONE, default, GiveUp("non_retryable", "declined for good")),
+        (MalformedError(), 1, 9, NONE, default, GiveUp("non_retryable", "")),
+        (DoNotRetry("stop"), 1, 9, NONE, default, GiveUp("non_retryable", "stop")),
+        (caused(ValueError(), DoNotRetry("stop")), 1, 9, NONE, default, GiveUp("non_retryable", "stop")),
+        (
+            ExceptionGroup("g", [plain, DeclinedError()]),
+            1,
+            9,
+            NONE,
+            default,
+            GiveUp("non_retryable", "declined for good"),
+        ),
+        (DeclinedError(), 9, 0, NONE, Policy(retry=False), GiveUp("non_retryable", "declined for good")),
+        (plain, 1, 9, NONE, Policy(retry=False), GiveUp("non_retryable", BY_POLICY)),
+        (plain, 9, 0, NONE, Policy(retry=False), GiveUp("non_retryable", BY_POLICY)),
+        (plain, 1, 9, NONE, Policy(retry=None), GiveUp("non_retryable", BY_POLICY)),
+        # J5.2: the delay
+        (plain, 1, 9, TEN, default, after(10)),
+        (plain, 3, 9, Backoff.exponential(1), default, after(4)),
+        (plain, 1, 9, TEN, Policy(delay=timedelta(days=2)), after(2 * 86_400)),
+        (plain, 1, 9, TEN, Policy(delay=7), after(7)),
+        (RetryAfter(5), 1, 9, TEN, Policy(delay=timedelta(7)), after(5)),
+        (RetryAfter(0), 1, 9, TEN, Policy(delay=timedelta(7)), after(0)),
+        (RetryAfter(5), 2, 1, TEN, default, GiveUp("retry_exhausted")),
+        (RetryAfter(5), 1, 9, TEN, Policy(retry=False), GiveUp("non_retryable", BY_POLICY)),
+        (caused(RetryAfter(5), DoNotRetry("stop")), 1, 9, TEN, default, GiveUp("non_retryable", "stop")),
+        # a policy that raises counts as the default one
+        (plain, 1, 9, TEN, Policy(retry=KeyError("s3cret")), after(10, RAISED.format("should_retry"))),
+        (plain, 1, 0, TEN, Policy(retry=KeyError()), GiveUp("retry_exhausted", RAISED.format("should_retry"))),
+        (plain, 1, 9, TEN, Policy(delay=KeyError()), after(10, RAISED.format("get_delay"))),
+        (RetryAfter(5), 1, 9, TEN, Policy(delay=KeyError()), after(5)),
+    ],
+)
+def test_what_follows_a_failed_attempt(exc, attempt, max_retries, backoff, policy, expected):
+    """J5.1, J5.2: do_not_retry, the policy, the counter, in this order; and RetryAfter, the policy's delay, backoff."""
+    assert decide_retry(exc, attempt, max_retries, backoff, policy) == expected
+
+
+@pytest.mark.parametrize("nonsense", [timedelta(seconds=-1), -1, "soon", None, float("nan")])
+def test_a_delay_that_is_none_counts_as_a_policy_that_raised(nonsense: object):
+    decision = decide_retry(plain, 1, 1, TEN, Policy(delay=nonsense))
+    assert isinstance(decision, RetryAt)
+    assert decision.delay == timedelta(seconds=10)
+    assert "get_delay raised InvalidOptionError" in decision.note
+
+
+def test_the_policy_is_asked_with_the_attempt_and_the_error():
+    asked: list[object] = []
+
+    class Recording:
+        def should_retry(self, attempt: int, error: BaseException) -> bool:
+            asked.append((attempt, error))
+            return True
+
+        def get_delay(self, attempt: int) -> timedelta:
+            asked.append(attempt)
+            return ZERO
+
+    decide_retry(plain, 3, 5, NONE, Recording())
+    assert asked == [(3, plain), 3]
+
+
+def test_jitter_takes_the_random_numbers_it_is_given():
+    backoff = Backoff.exponential(10, jitter=0.5)
+    assert decide_retry(plain, 1, 1, backoff, default, random=lambda: 0.0) == after(10)
+    assert decide_retry(plain, 1, 1, backoff, default, random=lambda: 1.0) == after(5)
+
+
+@given(st.integers(1, 50), st.integers(0, 50))
+def test_with_the_default_policy_the_counter_alone_decides(attempt: int, max_retries: int):
+    """J5.1: `attempt <= max_retries`, else dead letter."""
+    retried = isinstance(decide_retry(plain, attempt, max_retries, NONE, default), RetryAt)
+    assert retried == (attempt <= max_retries)
+
+
+def test_the_default_policy_is_a_policy():
+    policy: RetryPolicy = DefaultRetryPolicy()
+    assert policy.should_retry(1, plain)
+    assert policy.get_delay(1) == ZERO

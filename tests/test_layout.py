@@ -1,0 +1,109 @@
+"""The shape of the code base: small files, small functions, no dumping grounds."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "windlass"
+TESTS = ROOT / "tests"
+
+MAX_SOURCE_FILE_LINES = 300
+MAX_TEST_FILE_LINES = 400
+MAX_FUNCTION_LINES = 40
+BANNED_MODULE_NAMES = {"common", "helpers", "misc", "utils"}
+
+FUNCTION_NODES = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
+        if isinstance(node, FUNCTION_NODES):
+            yield node
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def database_of(module: str) -> str:
+    return module.partition(".")[0].partition("_")[0]
+
+
+def lines_without_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Length from `def` to the last line; decorators and docstring are free."""
+    assert function.end_lineno is not None
+    length = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function, clean=False) is not None:
+        docstring = function.body[0]
+        assert docstring.end_lineno is not None
+        length -= docstring.end_lineno - docstring.lineno + 1
+    return length
+
+
+@pytest.mark.parametrize(("folder", "limit"), [(PACKAGE, MAX_SOURCE_FILE_LINES), (TESTS, MAX_TEST_FILE_LINES)])
+def test_files_stay_small(folder: Path, limit: int):
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in python_files(folder)}
+    too_long = {name: size for name, size in sizes.items() if size > limit}
+    assert too_long == {}, f"over {limit} lines: split by topic"
+
+
+@pytest.mark.parametrize("folder", [PACKAGE, TESTS])
+def test_functions_stay_small(folder: Path):
+    too_long = {
+        f"{path.relative_to(ROOT)}:{function.lineno} {function.name}": lines
+        for path in python_files(folder)
+        for function in functions(path)
+        if (lines := lines_without_docstring(function)) > MAX_FUNCTION_LINES
+    }
+    assert too_long == {}, f"over {MAX_FUNCTION_LINES} lines: give a step its own name"
+
+
+def test_no_module_is_a_dumping_ground():
+    modules = [path for folder in (PACKAGE, TESTS) for path in python_files(folder)]
+    banned = {str(path.relative_to(ROOT)) for path in modules if path.stem in BANNED_MODULE_NAMES}
+    banned |= {str(path.parent.relative_to(ROOT)) for path in modules if path.parent.name in BANNED_MODULE_NAMES}
+    assert banned == set(), "name the module after what it is about"
+
+
+def test_every_package_folder_says_what_it_is():
+    """A folder with Python in it is a package with an `__init__.py`, or it would be missing from the wheel's checks."""
+    missing = {
+        str(path.parent.relative_to(ROOT))
+        for path in python_files(PACKAGE)
+        if not (path.parent / "__init__.py").exists()
+    }
+    assert missing == set()
+
+
+def test_no_dialect_uses_a_part_of_another():
+    """`sqlite_writer.py` is a part of `sqlite.py`: the word before the underscore names the database."""
+    package = "windlass.stores.dialects."
+    strangers = {
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in python_files(PACKAGE / "stores" / "dialects")
+        for module in imported_modules(path)
+        if module.startswith(package) and database_of(module.removeprefix(package)) != database_of(path.stem)
+    }
+    assert strangers == set()
+
+
+def test_the_package_ships_its_types():
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_docstring_lines_do_not_count_towards_a_function():
+    source = 'def f():\n    """One\n    two\n    three.\n    """\n    return 1\n'
+    function = ast.parse(source).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert lines_without_docstring(function) == 2
