@@ -7,6 +7,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import fields
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from windlass.client.handle import JobHandle
 from windlass.client.jobs import Jobs
 from windlass.client.results import Results
 from windlass.domain.clock import SystemClock
-from windlass.domain.job import Attempt, Job, NewJob
+from windlass.domain.job import Attempt, Job
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.domain.polling import AdaptivePolling
 from windlass.embedded import Worker
@@ -45,6 +46,7 @@ from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
+from windlass.submission.submit import levels_of, words_for
 from windlass.worker import Parts
 
 P = ParamSpec("P")
@@ -69,7 +71,8 @@ class Windlass:
         print(charge.enqueue(42).result(timeout=10))
     ```
 
-    `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`. Nothing is opened before it is needed. Each keyword after
+    `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`. Nothing is opened before it is needed. Each
+    keyword after
     `settings` replaces one extension point of `windlass.spi`.
     """
 
@@ -103,7 +106,7 @@ class Windlass:
         self._retry_policy = retry_policy or DefaultRetryPolicy()
         self._serializer = serializer or JsonSerializer()
         self._coordinator = coordinator
-        self._polling = polling or _polling(self.settings)
+        self._polling = polling or AdaptivePolling(**_same_fields(self.settings.poller, AdaptivePolling))
         self._clock = clock or SystemClock()
         self._bus = EventBus(self._sanitizer.sanitize)
         self._opening = threading.Lock()
@@ -123,12 +126,14 @@ class Windlass:
     # ------------------------------------------------------------------ declaring
 
     @overload
-    def job(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncJobFunction[P, R]: ...
+    def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncJobFunction[P, R]: ...
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
     @overload
     def job(self, **options: Unpack[JobOptionsDict]) -> JobDecorator: ...
-    def job(self, function: Any = None, /, **options: Unpack[JobOptionsDict]) -> Any:
+    def job(self, function: Any = None, /, **options: Any) -> Any:  # type: ignore[misc]  # mypy and Unpack
         """Make a function or method a job, bare or with options: `@app.job` or `@app.job(max_retries=3)`."""
         checked = JobOptions.make(**options)
 
@@ -138,9 +143,11 @@ class Windlass:
         return decorate if function is None else decorate(function)
 
     def provide(self, what: object, factory: Callable[[], object] | None = None) -> None:
-        """Give the object that methods of its class run on, or a class and a factory that makes it when first needed."""
+        """Give the object that methods of its class run on, or a class and a factory that makes it when needed."""
         if not isinstance(self.registry.instances, Instances):
-            raise ConfigurationError("provide() belongs to the default instance resolver, and this app was given another one")
+            raise ConfigurationError(
+                "provide() belongs to the default instance resolver; this app was given another one"
+            )
         if factory is None:
             self.registry.instances.provide(what)
         else:
@@ -173,10 +180,10 @@ class Windlass:
             return []
         self._make_ready()
         placed = self._jobs.submit(rows)
-        work = _levels(rows)
+        work = levels_of(rows)
         self._wake(work)
         if self._database.notifies and self._coordinator is None:
-            self._work.tell(_words(work))
+            self._work.tell(words_for(work))
         return self._jobs.handles(calls, placed)
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
@@ -187,10 +194,10 @@ class Windlass:
         if not self._ready:
             await asyncio.to_thread(self._make_ready)
         placed = await self._jobs.asubmit(rows)
-        work = _levels(rows)
+        work = levels_of(rows)
         self._wake(work)
         if self._database.notifies and self._coordinator is None:
-            await self._work.atell(_words(work))
+            await self._work.atell(words_for(work))
         return self._jobs.handles(calls, placed)
 
     def _wake(self, work: Sequence[tuple[str, int]]) -> None:
@@ -236,7 +243,7 @@ class Windlass:
     def worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> Worker:
         """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application."""
         slots = self.settings.node.concurrency if concurrency is None else concurrency
-        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
+        if type(slots) is not int or slots < 1:
             raise ConfigurationError(f"concurrency must be a whole number of at least 1, got {slots!r}")
         return Worker(self._parts, slots, _queue_list(queues), self._entered)
 
@@ -247,7 +254,8 @@ class Windlass:
     def _entered(self, worker: Worker | None) -> None:
         if worker is not None and self._worker is not None:
             raise ConfigurationError(
-                "this application already runs a worker in this process; give it more concurrency, or start another process"
+                "this application already runs a worker in this process; "
+                "give it more concurrency, or start another process"
             )
         self._worker = worker
 
@@ -301,7 +309,10 @@ class Windlass:
                 self._ready = True
 
     def close(self) -> None:
-        """Drain a worker entered by `with`, send what is owed, close every connection, forget what was resolved. Idempotent."""
+        """Drain a worker entered by `with`, send what is owed, close every connection, forget what was resolved.
+
+        Idempotent.
+        """
         if self._worker is not None:
             self._worker.drain()
         self._results.close()
@@ -313,30 +324,13 @@ class Windlass:
         atexit.unregister(self.close)
 
 
-def _polling(settings: Settings) -> AdaptivePolling:
-    poller = settings.poller
-    return AdaptivePolling(
-        burst_delay=poller.burst_delay,
-        min_delay=poller.min_delay,
-        max_delay=poller.max_delay,
-        deep_idle_delay=poller.deep_idle_delay,
-        deep_idle_after=poller.deep_idle_after,
-    )
-
-
-def _levels(rows: Sequence[NewJob]) -> list[tuple[str, int]]:
-    if len(rows) == 1:
-        return [(rows[0].queue, rows[0].priority)]
-    return sorted({(row.queue, row.priority) for row in rows})
-
-
-def _words(work: Sequence[tuple[str, int]]) -> list[str]:
-    return [f"{queue}:{level}" for queue, level in work]
-
-
 def _queue_list(queues: Iterable[str] | None) -> list[str] | None:
     if queues is None:
         return None
     if isinstance(queues, str):
         raise ConfigurationError(f"queues must be a list of names, got the text {queues!r}; write [{queues!r}]")
     return list(queues)
+
+
+def _same_fields(source: object, kind: type[AdaptivePolling]) -> dict[str, Any]:
+    return {field.name: getattr(source, field.name) for field in fields(kind)}

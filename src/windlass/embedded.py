@@ -1,4 +1,7 @@
-"""Where a node's loop lives: in a thread of its own (`with`), on the caller's loop (`async with`), or in the main thread (`run`)."""
+"""Where a node's loop lives.
+
+In a thread of its own (`with`), on the caller's loop (`async with`), or in the main thread (`run`).
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,9 @@ class Worker:
             raise failure[0]
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.drain()
 
     def drain(self, timeout: float | None = None) -> bool:
@@ -133,7 +138,9 @@ class Worker:
     def run(self, when_ready: Callable[[Node], None] = lambda node: None) -> int:
         """Run until SIGTERM or SIGINT, then drain; a second signal forces. Answers the exit code."""
         if threading.current_thread() is not threading.main_thread():
-            raise ConfigurationError("run_worker() handles signals and so needs the main thread; use `with app.worker():` here")
+            raise ConfigurationError(
+                "run_worker() handles signals and so needs the main thread; use `with app.worker():` here"
+            )
         self._entered(self)
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -158,7 +165,7 @@ class Worker:
             loop.add_signal_handler(number, on_signal, number.name)
         await self._start()
         node = self.node
-        assert node is not None  # noqa: S101 - `_start` has just set it
+        assert node is not None
         when_ready(node)
         await asked.wait()
         return await self._drain_or_force(node, forced)

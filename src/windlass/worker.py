@@ -28,7 +28,16 @@ from windlass.maintenance.recovery import Recovery
 from windlass.runtime import logcontext
 from windlass.runtime.threads import ThreadBodies
 from windlass.settings import Settings
-from windlass.spi import Clock, Coordinator as WakeupCoordinator, ErrorSanitizer, PollingStrategy, RetryPolicy, Serializer
+from windlass.spi import (
+    Clock,
+    ErrorSanitizer,
+    PollingStrategy,
+    RetryPolicy,
+    Serializer,
+)
+from windlass.spi import (
+    Coordinator as WakeupCoordinator,
+)
 from windlass.stores import cluster
 from windlass.stores.database import DONE, Database
 from windlass.stores.notifier import Notifier
@@ -162,7 +171,10 @@ class Node:
         return row
 
     def _describe(self, error: BaseException) -> Failure:
-        """An error as it may be stored. A sanitizer that fails itself must neither stop the job nor let secrets through."""
+        """An error as it may be stored.
+
+        A sanitizer that fails itself must neither stop the job nor let secrets through.
+        """
         try:
             text = self._parts.sanitizer.sanitize(error)
         except Exception as broken:  # noqa: BLE001 - users' code

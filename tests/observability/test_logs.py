@@ -21,7 +21,7 @@ class Lines:
         self.stream = io.StringIO()
         handler = logging.StreamHandler(self.stream)
         handler.setFormatter(formatter)
-        self.log = logging.Logger("shop.orders")
+        self.log = logging.Logger("shop.orders")  # noqa: LOG001 - of this test alone, not in the process's tree
         self.log.addHandler(handler)
 
     def read(self) -> list[dict[str, Any]]:

@@ -104,9 +104,7 @@ class JobHandle(Generic[R]):
 
     def _value(self, outcome: Outcome) -> R:
         if outcome.status is JobStatus.FAILED:
-            raise JobFailedError(
-                outcome.job_id, outcome.reason or "", outcome.error or "", outcome.error_class or ""
-            )
+            raise JobFailedError(outcome.job_id, outcome.reason or "", outcome.error or "", outcome.error_class or "")
         if outcome.status is JobStatus.CANCELED:
             raise JobCanceledError(outcome.job_id)
         value: R = self._decode(outcome)

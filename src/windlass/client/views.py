@@ -10,7 +10,7 @@ import msgspec
 
 from windlass.domain.clock import from_micros
 from windlass.domain.job import Attempt, Job
-from windlass.domain.states import JobStatus
+from windlass.domain.states import LIVE, JobStatus
 from windlass.stores.dialect import Dialect, tags_of
 from windlass.stores.reading import StoredJob
 from windlass.submission.stored_options import from_text
@@ -27,7 +27,7 @@ def job_of(stored: StoredJob, dialect: Dialect, arguments: Arguments, result: Re
         result_text, error, error_class, reason, superseded_by, started, finished,
     ) = stored.row  # fmt: skip
     last_error, last_class, wait_us, last_started, last_ended = stored.last_attempt or (None,) * 5
-    live = JobStatus(status) in (JobStatus.PENDING, JobStatus.RUNNING, JobStatus.PAUSED, JobStatus.WAITING)
+    live = JobStatus(status) in LIVE
     args, kwargs = arguments(target, args_text)
     return Job(
         id=dialect.uuid(job_id),
@@ -50,10 +50,7 @@ def job_of(stored: StoredJob, dialect: Dialect, arguments: Arguments, result: Re
         business_key=business_key,
         node=node,
         created_at=from_micros(created),
-        due_at=_moment(due),
-        picked_at=_moment(picked),
-        started_at=_moment(last_started if live else started),
-        finished_at=_moment(finished),
+        **_moments(due_at=due, picked_at=picked, started_at=last_started if live else started, finished_at=finished),
         wait_ms=_milliseconds(wait_us),
         run_ms=_span(last_started, last_ended),
         correlation_id=correlation_id,
@@ -85,6 +82,10 @@ def attempt_of(row: Sequence[Any]) -> Attempt:
 
 def _moment(value: int | None) -> datetime | None:
     return None if value is None else from_micros(value)
+
+
+def _moments(**values: int | None) -> dict[str, Any]:
+    return {name: _moment(value) for name, value in values.items()}
 
 
 def _milliseconds(value: int | None) -> int | None:

@@ -1,6 +1,7 @@
 """A state change as a value.
 
-Whoever decides what becomes of a running job (the verdict, a drain, the poller handing claims back) builds one of these with a
+Whoever decides what becomes of a running job (the verdict, a drain, the poller handing claims back) builds one of
+these with a
 named constructor; `stores.jobs.apply` is the only place that writes them.
 """
 
@@ -66,14 +67,28 @@ def succeeded(claim: Claim, times: Times, result: str | None, *, holds_key: bool
     """The body returned."""
     number = claim.attempts + 1
     return Transition(
-        claim.job_id, claim.fence, JobStatus.SUCCEEDED, "succeeded", number, number, times, 0, result, None, None, None, holds_key
+        claim.job_id,
+        claim.fence,
+        JobStatus.SUCCEEDED,
+        "succeeded",
+        number,
+        number,
+        times,
+        0,
+        result,
+        None,
+        None,
+        None,
+        holds_key,
     )
 
 
 def retry_at(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Transition:
     """The attempt failed and another one follows after the delay."""
     number = claim.attempts + 1
-    return Transition(claim.job_id, claim.fence, JobStatus.PENDING, "retried", number, number, times, delay_us, failure=failure)
+    return Transition(
+        claim.job_id, claim.fence, JobStatus.PENDING, "retried", number, number, times, delay_us, failure=failure
+    )
 
 
 def dead_letter(

@@ -24,7 +24,9 @@ def events_of(batch: Sequence[Finished], bus: EventBus) -> list[Event]:
     """The events of what was won, in order; none is built that nobody listens to."""
     if not any(bus.wanted(kind) for kind in LISTENED):
         return []
-    return [event for finished in batch if finished.attempt is not None for event in _events(finished, finished.attempt)]
+    return [
+        event for finished in batch if finished.attempt is not None for event in _events(finished, finished.attempt)
+    ]
 
 
 def outcomes_of(batch: Sequence[Finished]) -> list[Outcome]:
@@ -75,7 +77,7 @@ def _events(finished: Finished, attempt: Attempt) -> list[Event]:
 def _failure_events(finished: Finished, attempt: Attempt, base: dict[str, Any]) -> list[Event]:
     transition = finished.transition
     failure = transition.failure or NO_FAILURE
-    error = {"error": failure.error, "error_class": failure.error_class, "attempt": transition.number}
+    error: dict[str, Any] = {"error": failure.error, "error_class": failure.error_class, "attempt": transition.number}
     events: list[Event] = []
     if failure.error_class == "JobTimeoutError":
         events.append(JobTimedOut(**base, timeout=timedelta(seconds=attempt.timeout or 0)))

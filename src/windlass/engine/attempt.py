@@ -64,7 +64,8 @@ Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Handed
 class Attempt:
     """A claimed job with its payload, from slot to verdict.
 
-    Times are the store's: the claim's own time plus what this process has measured since, so a clock that is set back, or differs
+    Times are the store's: the claim's own time plus what this process has measured since, so a clock that is set
+    back, or differs
     from the store's, bends nothing.
     """
 
@@ -74,6 +75,8 @@ class Attempt:
     """When the claim arrived, on this process's monotonic clock."""
     options: StoredOptions
     timeout: float | None = None
+    ends_at: float = 0.0
+    """When its timeout is over, on the loop's clock."""
     started_at: int | None = None
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None
@@ -96,7 +99,10 @@ class Attempt:
         return self.claim.picked_at + int((monotonic() - self.received) * 1_000_000)
 
     def times(self) -> Times:
-        """When it started, that it ends now, and how long the job had waited: since it was due, or since it was made."""
+        """When it started, that it ends now, and how long the job had waited.
+
+        Since it was due, or since it was made.
+        """
         if self.started_at is None:
             return Times(None, self.now(), None)
         waited = self.started_at - max(self.claim.due_at, self.payload.created_at)
@@ -106,4 +112,3 @@ class Attempt:
 def unstarted_times(claim: Claim, received: float) -> Times:
     """For claims handed back before their payload was even read."""
     return Times(None, claim.picked_at + int((monotonic() - received) * 1_000_000), None)
-

@@ -1,7 +1,10 @@
-"""Writes transitions: what finished together shares a commit, each still guarded by its own fence; then tells who waits.
+"""Writes transitions: what finished together shares a commit, each still guarded by its own fence; then tells who
+waits.
 
-A flush starts as soon as the one before it has ended, so a lone job is not held up by any timer, and under load batches grow by
-themselves. Consequence plans (what else must happen in the same transaction) are registered by their features; the engine knows none.
+A flush starts as soon as the one before it has ended, so a lone job is not held up by any timer, and under load
+batches grow by
+themselves. Consequence plans (what else must happen in the same transaction) are registered by their features; the
+engine knows none.
 """
 
 from __future__ import annotations
@@ -116,7 +119,8 @@ class Completer(Service):
             if not fine:
                 self.stale += 1
                 logger.warning(
-                    "job %s: the outcome %r came too late and was refused; another claim, a recovery or a cancel was first",
+                    "job %s: the outcome %r came too late and was refused; "
+                    "another claim, a recovery or a cancel was first",
                     finished.transition.job_id,
                     finished.transition.outcome,
                 )

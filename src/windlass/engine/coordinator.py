@@ -1,6 +1,7 @@
 """Slots: which claims run now, which wait, and how many more the node may take.
 
-A node never hoards: it claims for its free slots, and ahead only what it will start within a few hundredths of a second at its present
+A node never hoards: it claims for its free slots, and ahead only what it will start within a few hundredths of a
+second at its present
 pace. Claims that wait longer than that after all are handed back.
 """
 
@@ -131,7 +132,7 @@ class Coordinator(Service):
     async def _attend(self, attempt: Attempt) -> None:
         try:
             await self._runner.run(attempt)
-        except BaseException as error:  # noqa: BLE001 - whatever this is, the job must not stay RUNNING
+        except BaseException as error:
             logger.exception("job %s: the engine failed to run it", attempt.claim.job_id)
             self._runner.settle(attempt, Raised(error))
         finally:
@@ -149,9 +150,16 @@ class Coordinator(Service):
         self.when_free()
 
     def _abandon(self, attempt: Attempt) -> None:
-        """Its body does not end although it was told to: pass the verdict without it. Whatever it still does is fenced off."""
-        logger.error("job %s does not end after its timeout; its slot is freed, its body is left alone", attempt.claim.job_id)
-        self._runner.settle(attempt, Raised(JobTimeoutError("the job ran over its timeout and ignored being cancelled")))
+        """Its body does not end although it was told to.
+
+        Pass the verdict without it. Whatever it still does is fenced off.
+        """
+        logger.error(
+            "job %s does not end after its timeout; its slot is freed, its body is left alone", attempt.claim.job_id
+        )
+        self._runner.settle(
+            attempt, Raised(JobTimeoutError("the job ran over its timeout and ignored being cancelled"))
+        )
         self._free(attempt)
 
     # ------------------------------------------------------------------ payloads
@@ -185,7 +193,10 @@ class Coordinator(Service):
     # ------------------------------------------------------------------ the end
 
     async def drain(self, timeout: float) -> bool:
-        """Hand back what has not started, let the rest finish, then stop it without spending attempts. True: all finished."""
+        """Hand back what has not started, let the rest finish, then stop it without spending attempts.
+
+        True: all finished.
+        """
         self._draining = True
         self._hand_back_unstarted()
         await self._wait_for_bodies(timeout, self._forced)

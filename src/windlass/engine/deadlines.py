@@ -23,19 +23,17 @@ class Timeouts:
         self._loop = loop
         self._abandon = abandon
         self._deadlines: Deadlines[Attempt] = Deadlines()
-        self._ends: dict[Attempt, tuple[float, float]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def arm(self, attempt: Attempt, timeout: float) -> None:
         """Start the clock of an attempt."""
         now = self._loop.time()
-        self._ends[attempt] = (now + timeout, timeout)
+        attempt.ends_at = now + timeout
         self._arm(attempt, now + timeout * WARN_AT)
 
     def disarm(self, attempt: Attempt) -> None:
         """Stop it."""
-        if self._ends.pop(attempt, None) is not None:
-            self._deadlines.disarm(attempt)
+        self._deadlines.disarm(attempt)
 
     def _arm(self, attempt: Attempt, at: float) -> None:
         self._deadlines.arm(attempt, at)
@@ -51,22 +49,26 @@ class Timeouts:
     def _fire(self) -> None:
         now = self._loop.time()
         for attempt in self._deadlines.expired(now):
-            end, timeout = self._ends[attempt]
             if attempt.stop is Stop.TIMEOUT:
-                self._ends.pop(attempt)
                 self._abandon(attempt)
-            elif now < end:
-                claim = attempt.claim
-                logger.info("job %s (%s) has used 80 %% of its timeout of %g s", claim.job_id, claim.target, timeout)
-                self._deadlines.arm(attempt, end)
+            elif now < attempt.ends_at:
+                logger.warning(
+                    "job %s (%s) has used 80 %% of its timeout of %g s",
+                    attempt.claim.job_id,
+                    attempt.claim.target,
+                    attempt.timeout,
+                )
+                self._deadlines.arm(attempt, attempt.ends_at)
             else:
-                self._expire(attempt, timeout)
+                self._expire(attempt)
                 self._deadlines.arm(attempt, now + GRACE)
         self._schedule()
 
-    def _expire(self, attempt: Attempt, timeout: float) -> None:
-        claim = attempt.claim
-        logger.warning("job %s (%s) exceeded its timeout of %g s and is being stopped", claim.job_id, claim.target, timeout)
+    def _expire(self, attempt: Attempt) -> None:
+        claim, timeout = attempt.claim, attempt.timeout
+        logger.warning(
+            "job %s (%s) exceeded its timeout of %g s and is being stopped", claim.job_id, claim.target, timeout
+        )
         stop(attempt, Stop.TIMEOUT)
 
     def close(self) -> None:

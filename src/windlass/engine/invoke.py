@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from windlass.context import JobCancelled, JobContext, Snooze
+from windlass.context import JobCancelled, Snooze
 from windlass.engine.attempt import Attempt, Ending, Handed, Raised, Refused, Returned, Snoozed, Stop
 from windlass.errors import JobTimeoutError, SerializationError
 from windlass.runtime.threads import BodyExit
@@ -30,9 +30,7 @@ class Limits(NamedTuple):
 class Invoker:
     """Runs one body and says how it ended; never raises anything but its own cancellation at shutdown."""
 
-    def __init__(
-        self, serializer: Serializer, instances: InstanceResolver, threads: ThreadRun, limits: Limits
-    ) -> None:
+    def __init__(self, serializer: Serializer, instances: InstanceResolver, threads: ThreadRun, limits: Limits) -> None:
         self._serializer = serializer
         self._instances = instances
         self._threads = threads
@@ -52,7 +50,7 @@ class Invoker:
                 value = await self._threads(lambda: asyncio.run(function(*args, **kwargs)))
             else:
                 value = await self._threads(partial(function, *args, **kwargs))
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
@@ -67,7 +65,10 @@ class Invoker:
         return Returned(result)
 
     def _raised(self, attempt: Attempt, error: BaseException) -> Ending:
-        """An error from the body, or from being stopped. SystemExit and a foreign CancelledError are the job's own failure."""
+        """An error from the body, or from being stopped.
+
+        SystemExit and a foreign CancelledError are the job's own failure.
+        """
         if attempt.stop is Stop.TIMEOUT and not isinstance(error, Snooze):
             return Raised(self._timeout(attempt, error))
         if attempt.stop is not None and isinstance(error, asyncio.CancelledError | JobCancelled):
@@ -86,22 +87,3 @@ class Invoker:
         """The seconds an attempt may take; None for no limit."""
         given = attempt.options.timeout
         return self._limits.default_timeout if not isinstance(given, float | int | None) else given
-
-
-def bind_context(attempt: Attempt, node: str, params: Any) -> JobContext:
-    """Make the attempt's context the current one of this task."""
-    claim, payload = attempt.claim, attempt.payload
-    context = JobContext(
-        claim.job_id,
-        attempt.number,
-        claim.fence,
-        node=node,
-        target=claim.target,
-        queue=claim.queue,
-        params=params,
-        tags=payload.tags,
-        correlation_id=payload.correlation_id,
-    )
-    context.bind()
-    attempt.context = context
-    return context

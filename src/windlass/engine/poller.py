@@ -56,14 +56,15 @@ class Poller(Service):
 
     # ------------------------------------------------------------------ being told
 
-    def told(self, queue: str, level: int) -> None:
-        """There is new work at this level, due now. On the loop only."""
+    def told_all(self, work: Iterable[tuple[str, int]]) -> None:
+        """There is new work at these levels of queues, perhaps due now. On the loop only."""
         self._woken = True
-        if queue in self._queues:
-            self._heads.setdefault((queue, level, None), 0)
-            self._heads[(queue, level, None)] = min(self._heads[(queue, level, None)], self._now())
-        else:
-            self._refreshed = float("-inf")
+        for queue, level in work:
+            if queue in self._queues:
+                key = (queue, level, None)
+                self._heads[key] = min(self._heads.get(key, self._now()), self._now())
+            else:
+                self._refreshed = float("-inf")  # a queue not seen before, or a paused one
         self.wake()
 
     def told_anything(self) -> None:
@@ -126,7 +127,10 @@ class Poller(Service):
         return len(claimed.claims)
 
     def _chunk(self, levels: int, wanted: int) -> int:
-        """Rows to read of each level: all that is wanted of one or two, a share of many. Powers of two, for few statements."""
+        """Rows to read of each level.
+
+        All that is wanted of one or two, a share of many. Powers of two, for few statements.
+        """
         share = wanted if levels <= 2 else max(SMALLEST_CHUNK, 2 * wanted // levels) * self._widening
         return 1 << (min(share, wanted) - 1).bit_length()
 

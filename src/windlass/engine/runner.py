@@ -1,25 +1,27 @@
 """One attempt, step by step. This file reads like the documentation of a job's run.
 
-The twelve steps of J4: bind log context, load, bind JobContext, cancelled?, circuit gate, resource permit, policy check, resolve
-target, call, handle outcome, release permit, clear context. The claim has brought what steps 2 to 6 read. Gates (5, 6 and 11) are
-decided in the claim and have nothing to do here yet; 12 is the end of the attempt's own task, whose context goes with it.
+The twelve steps of J4: bind log context, load, bind JobContext, cancelled?, circuit gate, resource permit, policy
+check, resolve
+target, call, handle outcome, release permit, clear context. The claim has brought what steps 2 to 6 read. Gates (5, 6
+and 11) are
+decided in the claim and have nothing to do here yet; 12 is the end of the attempt's own task, whose context goes with
+it.
 """
 
 from __future__ import annotations
 
 import logging
 
-import msgspec
-
+from windlass.context import JobContext, current_context
+from windlass.domain.clock import from_micros
 from windlass.domain.transition import Failure
 from windlass.engine.attempt import Attempt, Ending, Handed, NotKnownHere, Refused, Stop
 from windlass.engine.completer import Completer, Finished
-from windlass.engine.invoke import Invoker, bind_context
+from windlass.engine.invoke import Invoker
 from windlass.engine.verdict import Policies, verdict
 from windlass.errors import SerializationError, TargetNotAllowedError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
-from windlass.domain.clock import from_micros
 from windlass.runtime import logcontext
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
@@ -43,7 +45,8 @@ class Runner:
     async def run(self, attempt: Attempt) -> None:
         """The steps, top to bottom."""
         logcontext.bind(attempt.claim.job_id, self.node, attempt.number)
-        bind_context(attempt, self.node, _params(attempt))
+        attempt.context = JobContext(attempt.claim, attempt.payload, self.node)
+        current_context.set(attempt.context)
         ending = self._stopped_before_it_began(attempt) or await self._resolved(attempt)
         self.settle(attempt, ending)
 
@@ -79,10 +82,6 @@ class Runner:
         if self._bus.wanted(JobStarted):
             self._bus.publish([_started(attempt, self.node)])
         return await self._invoker.invoke(attempt, known)
-
-
-def _params(attempt: Attempt) -> object:
-    return msgspec.json.decode(attempt.payload.params) if attempt.payload.params else None
 
 
 def _started(attempt: Attempt, node: str) -> JobStarted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from windlass.engine.poller import Poller
 from windlass.spi import Coordinator
@@ -35,9 +35,9 @@ class WakeupBridge:
             self._coordinator.listen(lambda queue, level: self.wake(((queue, level),)))
         self._wakeups = self._database.listen(self._heard)
 
-    def wake(self, work: tuple[tuple[str, int], ...] | list[tuple[str, int]]) -> None:
+    def wake(self, work: Sequence[tuple[str, int]]) -> None:
         """New work of this process; from any thread."""
-        self._on_loop(lambda: [self._poller.told(queue, level) for queue, level in work])
+        self._on_loop(lambda: self._poller.told_all(work))
 
     def _heard(self, channel: str, payload: str) -> None:
         if channel not in (WORK, ""):

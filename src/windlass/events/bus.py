@@ -92,7 +92,7 @@ class EventBus:
         else:
             self._channel(loop).push(calls)
 
-    async def drain(self, timeout: float = 5.0) -> bool:  # noqa: ASYNC109 - it bounds, and gives up without an error
+    async def drain(self, timeout: float = 5.0) -> bool:
         """Wait until what was published on this loop, and on threads, is delivered; at most `timeout` seconds.
 
         What this loop's listeners have not taken by then is dropped, with an error in the log, and False is given.

@@ -131,7 +131,7 @@ class LoopChannel:
             # A context of its own: the first teller may be a job, whose context is not that of the listeners.
             self._consumer = self.loop.create_task(self._consume(), name="windlass events", context=Context())
 
-    async def drain(self, timeout: float) -> bool:  # noqa: ASYNC109 - it bounds, and gives up without an error
+    async def drain(self, timeout: float) -> bool:
         """Wait until all is delivered; what is not by then is dropped, with a warning, and False is given."""
         consumer = self._consumer
         if consumer is None or consumer.done() or consumer is asyncio.current_task():

@@ -52,7 +52,7 @@ class Caller:
             result = call.listener.function(call.event)
             if inspect.isawaitable(result):
                 finish(result)
-        except BaseException as error:  # noqa: BLE001 - not even SystemExit of a listener may end the delivery of events
+        except BaseException as error:  # noqa: BLE001 - not even SystemExit may end the delivery of events
             self._log(call, error)
 
     async def acall(self, call: Call) -> None:

@@ -42,7 +42,7 @@ class DefaultErrorSanitizer:
             text = text[: space if space > 0 else _LONGEST_INPUT] + _ELLIPSIS
         if not text.isascii():
             text = text.encode("utf-8", "replace").decode("utf-8")
-        return redact(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), emails=self._redact_emails)
+        return redact(text.replace("\0", "\ufffd"), emails=self._redact_emails)
 
     def traceback_tail(self, error: BaseException, limit: int = 4000) -> str:
         """Give the end of the traceback, redacted, in whole lines, at most `limit` characters."""

@@ -65,7 +65,10 @@ class Heartbeat(ThreadService):
         return interval
 
     def _start_over(self) -> None:
-        """The cluster has given this node's jobs to others: go on under a new name; late results of the old one are refused."""
+        """The cluster has given this node's jobs to others.
+
+        Go on under a new name; late results of the old one are refused.
+        """
         logger.error(
             "node %s lost its lease (it was stalled, or cut off from the store); its jobs were given to other nodes, "
             "it goes on under a new id",

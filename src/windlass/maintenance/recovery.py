@@ -1,6 +1,7 @@
 """Recovery: what a lost node was running is PENDING again, or FAILED once its crash budget is spent.
 
-Every node looks. Marking a node lost and bringing a job back are guarded writes, so several that look at once do no harm.
+Every node looks. Marking a node lost and bringing a job back are guarded writes, so several that look at once do no
+harm.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Recovery(Service):
         if self._passes % UNKNOWN_EVERY == 0:
             await self._fail_unknown()
         self._passes += 1
-        return self._settings.recovery_interval * random.uniform(0.8, 1.2)
+        spread = random.uniform(0.8, 1.2)  # noqa: S311 - spreads nodes, guards nothing
+        return self._settings.recovery_interval * spread
 
     async def _recover(self) -> cluster.Recovery:
         found = await self._database.arun(cluster.recover, self._settings.crash_budget)
@@ -66,7 +68,9 @@ class Recovery(Service):
         waited = self._settings.unknown_target_after
         failed = await self._database.arun(queues.fail_unknown, int(waited * MICROSECONDS), _error_for(waited))
         for job in failed:
-            logger.error("job %s failed for good: no node has known its target %s for %g s", job.job_id, job.target, waited)
+            logger.error(
+                "job %s failed for good: no node has known its target %s for %g s", job.job_id, job.target, waited
+            )
 
     def _publish(self, events: Sequence[Event]) -> None:
         if events and self._bus.wanted(type(events[0])):
@@ -74,4 +78,6 @@ class Recovery(Service):
 
 
 def _error_for(waited: float) -> Callable[[str], str]:
-    return lambda target: f"TargetNotFoundError: no node has known {target} for {waited:g} s; deploy it, or cancel its jobs"
+    return lambda target: (
+        f"TargetNotFoundError: no node has known {target} for {waited:g} s; deploy it, or cancel its jobs"
+    )

@@ -21,8 +21,8 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 class JsonFormatter(logging.Formatter):
     """Gives `time, level, logger, message`, inside jobs `job_id, node_id, attempt`, then what `extra` brought.
 
-    It takes nothing out of a line by itself: pass `DefaultErrorSanitizer().sanitize_text` as `sanitize` to have messages
-    and tracebacks redacted too. Errors of jobs come sanitised already.
+    It takes nothing out of a line by itself: pass `DefaultErrorSanitizer().sanitize_text` as `sanitize` to have
+    messages and tracebacks redacted too. Errors of jobs come sanitised already.
     """
 
     def __init__(self, sanitize: Callable[[str], str] | None = None) -> None:

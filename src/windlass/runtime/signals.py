@@ -47,7 +47,7 @@ class Signal(Generic[T]):
                     return
             self._values.append(value)
 
-    async def wait(self, timeout: float = 10.0) -> T:  # noqa: ASYNC109 - tests read better with it than in a block
+    async def wait(self, timeout: float = 10.0) -> T:
         """Give the next value sent since the signal was armed; `TimeoutError` if none comes in time."""
         future = self._next()
         wrapped = asyncio.wrap_future(future)

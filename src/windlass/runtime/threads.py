@@ -1,6 +1,7 @@
 """Threads for sync bodies: a queue in, coalesced wakeups out, and an interrupt for bodies that run over their time.
 
-`run_in_executor` costs 40 µs a call; here a finished body is put on a list, and the loop is woken once for all that finished meanwhile.
+`run_in_executor` costs 40 µs a call; here a finished body is put on a list, and the loop is woken once for all that
+finished meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 IDLE_SECONDS = 60.0
 
 
-class Interrupted(BaseException):  # noqa: N818 - never seen by users: it only unwinds a body whose time is over
+class Interrupted(BaseException):
     """Thrown into a thread whose attempt is over. A BaseException, so that `except Exception` does not hold it up."""
 
 
@@ -45,7 +46,7 @@ class _Call:
             self._armed = True
         try:
             self.value = self.context.run(self.function)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - carried to the loop, which judges it
             self.error = error
         with self._lock:
             interrupted = not self._armed
@@ -140,7 +141,10 @@ class ThreadBodies:
 
 
 class BodyExit(Exception):  # noqa: N818 - carries what must not pass through a future
-    """Carries a StopIteration, SystemExit, KeyboardInterrupt or the like out of a thread: futures refuse or leak those."""
+    """Carries a StopIteration, SystemExit, KeyboardInterrupt or the like out of a thread.
+
+    Futures refuse or leak those.
+    """
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(repr(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
@@ -14,7 +14,13 @@ T = TypeVar("T")
 
 PlanFunction = Callable[Concatenate[Dialect, P], Plan[T]]
 
-MOST_RESTARTS = 20
+WORK: Final = "windlass_work"
+"""Channel on which nodes are told of new work."""
+DONE: Final = "windlass_done"
+"""Channel on which handles are told that jobs ended."""
+CHANNELS: Final[Iterable[str]] = (WORK, DONE)
+
+MOST_RESTARTS: Final = 20
 """How often a plan is restarted after a deadlock or a lost race before the error is let through."""
 
 
@@ -32,22 +38,22 @@ class StoreDataError(Exception):
 
 
 class Wakeups(Protocol):
-    """A subscription to what other processes do; `close()` ends it."""
+    """A subscription to what other processes do."""
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening; safe to call twice."""
 
 
 class Database(Protocol):
     """A store of one dialect. Plans run in a transaction of their own unless their only step is `alone`."""
 
-    dialect: Dialect
-    description: str
-    """For people: dialect and place, without credentials."""
     wakeup_mode: ClassVar[str]
     """How nodes wake each other: for the banner."""
     notifies: ClassVar[bool]
     """Whether other processes must be told, rather than see for themselves."""
+    dialect: Dialect
+    description: str
+    """For people: dialect and place, without credentials."""
     known_queues: set[str]
     """Queues this process has seen stored."""
 
@@ -75,56 +81,6 @@ class Database(Protocol):
 
     def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
         """Call back (on some thread) with channel and payload for whatever other processes tell."""
-        ...
-
-    def close(self) -> None:
-        """Stop listening."""
-
-
-class Database(Protocol):
-    """A store of one dialect. Plans run in a transaction of their own unless their only step is `alone`."""
-
-    dialect: Dialect
-    description: str
-    """For people: dialect and place, without credentials."""
-    wakeup_mode: ClassVar[str]
-    """How nodes wake each other: for the banner."""
-    notifies: ClassVar[bool]
-    """Whether other processes must be told, rather than see for themselves."""
-    known_queues: set[str]
-    """Queues this process has seen stored."""
-
-    def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a plan and block until it is committed."""
-        ...
-
-    async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a plan on the running loop."""
-        ...
-
-    def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a plan that writes nothing."""
-        ...
-
-    async def aread(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a plan that writes nothing, on the running loop."""
-        ...
-
-    def notify(self, channel: str, payload: str) -> None:
-        """Tell other processes, best effort: a lost wakeup costs latency, never work."""
-
-    async def anotify(self, channel: str, payload: str) -> None:
-        """Tell other processes from the running loop."""
-
-    def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
-        """Call back (on some thread) with channel and payload for whatever other processes tell."""
-        ...
-
-    def migration_script(self, script: str) -> None:
-        """Run the statements of a migration file in one transaction where the database can."""
-
-    def query(self, sql: str, params: dict[str, Any] | None = None) -> list[Any]:
-        """Run one plain statement of the migration runner."""
         ...
 
     def close(self) -> None:
@@ -132,8 +88,3 @@ class Database(Protocol):
 
     async def aclose_loop(self) -> None:
         """Close what belongs to the running loop."""
-
-
-WORK = "windlass_work"
-DONE = "windlass_done"
-CHANNELS: Iterable[str] = (WORK, DONE)

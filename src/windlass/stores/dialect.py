@@ -122,7 +122,10 @@ class Dialect:
     # ------------------------------------------------------------------ completion
 
     def finish(self, transitions: Sequence[Transition], *, alone: bool) -> Plan[list[bool]]:
-        """Terminal transitions: out of hot, into done, with their history. Answers which ones still held their fence."""
+        """Terminal transitions.
+
+        Out of hot, into done, with their history. Answers which ones still held their fence.
+        """
         rows = [self._transition_row(transition) for transition in transitions]
         counts = yield Step("finish_done", rows=rows)
         yield Step("finish_attempt", rows=rows)
@@ -138,7 +141,10 @@ class Dialect:
         return (yield from self._reopen("hand_back_hot", transitions))
 
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """Which transitions are in the history already: decides after a commit whose outcome was lost with its connection."""
+        """Which transitions are in the history already.
+
+        Decides after a commit whose outcome was lost with its connection.
+        """
         rows = [{"job_id": self.key(t.job_id), "fence": t.fence} for t in transitions]
         found = yield Step("applied_attempt", rows=rows)
         return [row is not None for row in found]
@@ -191,7 +197,10 @@ class Dialect:
 
 
 def merge_heads(chunks: Sequence[Sequence[tuple[Any, int, int]]], request: ClaimRequest, now: int) -> list[Any]:
-    """The first `wanted` ids over all chunks, cut where a chunk that may go on ends: beyond it the order is not known."""
+    """The first `wanted` ids over all chunks, cut where a chunk that may go on ends.
+
+    Beyond it the order is not known.
+    """
 
     def rank(row: tuple[Any, int, int]) -> tuple[int, int, Any]:
         job, due, priority = row
@@ -201,7 +210,7 @@ def merge_heads(chunks: Sequence[Sequence[tuple[Any, int, int]]], request: Claim
     ranked = [[rank(row) for row in chunk] for chunk in chunks if chunk]
     limits = [chunk[-1] for chunk in ranked if len(chunk) == request.chunk]
     limit = min(limits) if limits else None
-    ids = []
+    ids: list[Any] = []
     for key in heapq.merge(*ranked):
         if len(ids) == request.wanted or (limit is not None and key > limit):
             break

@@ -15,7 +15,10 @@ Answer = list[Placed] | Conflict
 
 
 def submit(dialect: Dialect, units: Sequence[Sequence[NewJob]], new_queues: Sequence[str]) -> Plan[list[Answer]]:
-    """Store what callers submitted, each unit whole or not at all, and answer each. Queues seen first are made known."""
+    """Store what callers submitted, each unit whole or not at all, and answer each.
+
+    Queues seen first are made known.
+    """
     jobs = [job for unit in units for job in unit]
     if new_queues:
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])

@@ -39,7 +39,7 @@ def pending(database: Database) -> list[Migration]:
     for migration in ours:
         if have.get(migration.version, migration.checksum) != migration.checksum:
             raise ConfigurationError(
-                f"migration {migration.name} was applied to {database.description} with another text than this version has; "
+                f"migration {migration.name} was applied to {database.description} with another text; "
                 "the schema may have been edited by hand: compare it with the file of that name"
             )
     return [migration for migration in ours if migration.version not in have]

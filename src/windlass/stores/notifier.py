@@ -5,13 +5,13 @@ A notification on every commit costs three quarters of the concurrent enqueue ra
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable
 from uuid import uuid4
 
 from windlass.domain.clock import monotonic
 from windlass.domain.throttle import Action, Throttle
+from windlass.runtime.forks import after_fork
 from windlass.stores.database import Database
 
 INTERVAL = 0.02
@@ -20,7 +20,10 @@ EVERYTHING = "*"
 
 
 class Notifier:
-    """Collects what to tell on one channel. `take` gives the payload to send now, if any; a thread sends the trailing one."""
+    """Collects what to tell on one channel.
+
+    `take` gives the payload to send now, if any; a thread sends the trailing one.
+    """
 
     def __init__(self, database: Database, channel: str) -> None:
         self._database = database
@@ -32,7 +35,7 @@ class Notifier:
         self._closed = False
         self.sender = uuid4().hex[:12]
         """Marks what this process sent, so that it need not heed its own words."""
-        os.register_at_fork(after_in_child=self._forget)
+        after_fork(self._forget)
 
     def _forget(self) -> None:
         self._lock = threading.Condition()

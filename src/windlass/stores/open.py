@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
-from windlass.domain.clock import SystemClock
+from windlass.domain.clock import SystemClock, micros
 from windlass.errors import ConfigurationError
 from windlass.spi import Clock
-from windlass.domain.clock import micros
 from windlass.stores.database import Database
 from windlass.stores.dialects.sqlite import SqliteDatabase
 

@@ -1,6 +1,7 @@
 """Named statements: `sql/common/*.sql` first, then the dialect's own files, which may override a name.
 
-A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` the first or None, `:count` rows touched,
+A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` the first or None, `:count` rows
+touched,
 `:fragment` no statement but a piece that others of its dialect name in braces.
 Parameters are written `:name`; `{now}` is the store's clock; `{word}` literals are whole numbers given by the plan.
 """
@@ -57,7 +58,9 @@ def _folder(name: str) -> dict[str, Query]:
         if file.name.endswith(".sql"):
             for query in _parse(file.read_text(encoding="utf-8"), f"{name}/{file.name}"):
                 if query.name in found:
-                    raise ValueError(f"statement {query.name!r} stands twice: in {found[query.name].source} and {query.source}")
+                    raise ValueError(
+                        f"statement {query.name!r} stands twice: in {found[query.name].source} and {query.source}"
+                    )
                 found[query.name] = query
     return found
 

@@ -37,7 +37,9 @@ def heads(dialect: Dialect, serves: Callable[[str], bool], knows: Callable[[str]
     found = [
         Head(queue, level, due, lane)
         for queue, level, due, lane in rows
-        if queue is not None and due is not None and serves(queue)
+        if queue is not None
+        and due is not None
+        and serves(queue)
         and (lane is None or knows(lane.removeprefix(TARGET_LANE)))
     ]
     names = {queue for queue, _, _, _ in rows if queue is not None}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Generic, Protocol, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypeVar, Unpack, runtime_checkable
 from uuid import UUID
 
 from windlass.domain.options import JobOptions, JobOptionsDict
@@ -15,6 +15,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
+@runtime_checkable
 class Handle(Protocol[R_co]):
     """What submitting a job gives back: its id, and ways to follow and steer it. `JobHandle` is the one there is."""
 
@@ -40,7 +41,7 @@ class Handle(Protocol[R_co]):
         """Wait for the job to end and give what it returned."""
         ...
 
-    async def aresult(self, timeout: float | timedelta | None = None) -> R_co:  # noqa: ASYNC109 - as in `result`
+    async def aresult(self, timeout: float | timedelta | None = None) -> R_co:
         """Async twin of `result`."""
         ...
 
@@ -48,40 +49,8 @@ class Handle(Protocol[R_co]):
         """Wait for the job to end and give its status."""
         ...
 
-    async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:  # noqa: ASYNC109 - as in `join`
+    async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:
         """Async twin of `join`."""
-        ...
-
-    def cancel(self) -> bool:
-        """Cancel the job; False if it has ended already."""
-        ...
-
-    async def acancel(self) -> bool:
-        """Async twin of `cancel`."""
-        ...
-
-    def pause(self) -> bool:
-        """Hold the job back; False unless it is waiting to run or has failed."""
-        ...
-
-    async def apause(self) -> bool:
-        """Async twin of `pause`."""
-        ...
-
-    def resume(self) -> bool:
-        """Undo `pause`; False if the job is not paused."""
-        ...
-
-    async def aresume(self) -> bool:
-        """Async twin of `resume`."""
-        ...
-
-    def retry(self) -> bool:
-        """Run the job once more from the start; False unless it has failed."""
-        ...
-
-    async def aretry(self) -> bool:
-        """Async twin of `retry`."""
         ...
 
 

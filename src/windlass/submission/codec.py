@@ -15,7 +15,7 @@ args, kwargs = decode_arguments(spec, text)
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from math import isfinite
 from typing import Any, Final, cast
 
@@ -68,8 +68,8 @@ def encode_arguments(
     """
     data = _encode_exact(spec, args, kwargs)
     if data is None:
-        positional = [_encode_one(spec, *pair) for pair in zip(_by_position(spec, args), args, strict=True)]
-        keyword = {name: _encode_one(spec, _by_name(spec, name), value) for name, value in kwargs.items()}
+        positional = [_encode_one(spec, *item) for item in _by_position(spec, args)]
+        keyword = {name: _encode_one(spec, name, _by_name(spec, name), value) for name, value in kwargs.items()}
         data = ENCODER.encode((positional, keyword))
     if len(data) > limit:
         raise PayloadTooLargeError(
@@ -97,12 +97,12 @@ def _encode_exact(spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
         return None
 
 
-def _encode_one(spec: CallSpec, parameter: Parameter, value: Any) -> msgspec.Raw:
+def _encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any) -> msgspec.Raw:
     try:
         return msgspec.Raw(parameter.value.encode(value))
     except SerializationError as error:
         raise SerializationError(
-            f"{spec.name}(): argument {parameter.name!r} = {short(value)} cannot be stored: {error}"
+            f"{spec.name}(): argument {name!r} = {short(value)} cannot be stored: {error}"
         ) from error.__cause__
 
 
@@ -122,16 +122,16 @@ def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[s
             return values, {name: spec.keyword[name].read(raw) for name, raw in kwargs.items()} if kwargs else {}
         except Exception:  # noqa: BLE001, S110 - whatever it was, the way below meets it again and names the parameter
             pass
-    positional = [_decode_one(spec, *pair) for pair in zip(_by_position(spec, args), args, strict=True)]
-    return tuple(positional), {name: _decode_one(spec, _by_name(spec, name), raw) for name, raw in kwargs.items()}
+    positional = [_decode_one(spec, *item) for item in _by_position(spec, args)]
+    return tuple(positional), {name: _decode_one(spec, name, _by_name(spec, name), raw) for name, raw in kwargs.items()}
 
 
-def _decode_one(spec: CallSpec, parameter: Parameter, raw: msgspec.Raw) -> Any:
+def _decode_one(spec: CallSpec, name: str, parameter: Parameter, raw: msgspec.Raw) -> Any:
     try:
         return parameter.value.decode(raw)
     except SerializationError as error:
         raise SerializationError(
-            f"{spec.name}(): stored argument {parameter.name!r} = {short(bytes(raw).decode())} no longer fits the "
+            f"{spec.name}(): stored argument {name!r} = {short(bytes(raw).decode())} no longer fits the "
             f"signature: {error}"
         ) from error.__cause__
 
@@ -142,10 +142,12 @@ def plain_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return tuple(args), kwargs
 
 
-def _by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[Parameter]:
-    yield from spec.positional[: len(args)]
-    if spec.var_positional is not None:
-        yield from repeat(spec.var_positional, len(args) - len(spec.positional))
+def _by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[tuple[str, Parameter, Any]]:
+    parameters = chain(spec.positional, repeat(spec.var_positional))
+    for parameter, value in zip(parameters, args, strict=False):
+        if parameter is None:
+            raise TypeError(f"{spec.name}(): got more than {len(spec.positional)} positional arguments")
+        yield parameter.name, parameter, value
 
 
 def _by_name(spec: CallSpec, name: str) -> Parameter:

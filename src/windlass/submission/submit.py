@@ -93,7 +93,7 @@ class Submitter:
             self._lead()
         if ticket.error is not None:
             raise ticket.error
-        assert ticket.answer is not None  # noqa: S101 - set by whoever led
+        assert ticket.answer is not None
         return settled(ticket.answer)
 
     def _lead(self) -> None:
@@ -124,7 +124,7 @@ class Submitter:
             for ticket in tickets:  # one of them has values the database refuses; the others must not suffer
                 self._commit([ticket])
             return
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again by every caller it concerns
             for ticket in tickets:
                 ticket.error = error
             return
@@ -148,7 +148,7 @@ class _LoopSubmitter:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._queue: list[tuple[Unit, asyncio.Future[Answer]]] = []
-        self._committing: asyncio.Task[None] | None = None
+        self._committing: asyncio.Future[Any] | None = None
 
     async def submit(self, unit: Unit) -> Answer:
         if self._committing is None and not self._queue:
@@ -159,7 +159,8 @@ class _LoopSubmitter:
 
     async def _alone(self, unit: Unit) -> Answer:
         """Nobody else is at it: commit directly, and let those who come meanwhile follow together."""
-        task = self._committing = asyncio.ensure_future(self._commit([unit]))
+        task = asyncio.ensure_future(self._commit([unit]))
+        self._committing = task
         task.add_done_callback(self._follow)
         return (await asyncio.shield(task))[0]
 
@@ -175,7 +176,7 @@ class _LoopSubmitter:
             answers: Sequence[Answer | BaseException] = await self._commit([unit for unit, _ in batch])
         except StoreDataError:
             answers = [await self._one(unit) for unit, _ in batch]
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again by every caller it concerns
             answers = [error] * len(batch)
         for (_, future), answer in zip(batch, answers, strict=True):
             if future.done():
@@ -188,7 +189,7 @@ class _LoopSubmitter:
     async def _one(self, unit: Unit) -> Answer | BaseException:
         try:
             return (await self._commit([unit]))[0]
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again by the caller it concerns
             return error
 
     async def _commit(self, units: Sequence[Unit]) -> list[Answer]:
@@ -202,3 +203,15 @@ def new_queues(database: Database, units: Sequence[Unit]) -> list[str]:
     """Queues that this process has not seen stored yet."""
     known = database.known_queues
     return sorted({job.queue for unit in units for job in unit if job.queue not in known})
+
+
+def levels_of(rows: Sequence[NewJob]) -> list[tuple[str, int]]:
+    """The queues and priority levels that have new work."""
+    if len(rows) == 1:
+        return [(rows[0].queue, rows[0].priority)]
+    return sorted({(row.queue, row.priority) for row in rows})
+
+
+def words_for(work: Sequence[tuple[str, int]]) -> list[str]:
+    """The same as words of a notification."""
+    return [f"{queue}:{level}" for queue, level in work]

@@ -137,7 +137,7 @@ def main_module_name() -> str:
     if spec is not None:
         return str(spec.name)
     file = getattr(main, "__file__", None)
-    return Path(file).stem if file else "__main__"
+    return Path(file).stem if file and not file.startswith("<") else "__main__"  # "<stdin>" is no file
 
 
 def find_loaded(target: str) -> Found | None:

@@ -1,4 +1,7 @@
-"""Connections to PostgreSQL: made when needed, kept when idle, thrown away when broken. Sync for threads, async for one loop each."""
+"""Connections to PostgreSQL.
+
+Made when needed, kept when idle, thrown away when broken. Sync for threads, async for one loop each.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import psycopg
 from psycopg import sql
 
+from windlass.runtime.forks import after_fork
 from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session as session
@@ -42,13 +42,14 @@ class PostgresDatabase:
         self._virtual_now = virtual_now
         self._statements = session.Statements(":now::bigint" if virtual_now else session.NOW)
         self._start()
-        reference = weakref.ref(self)
-        os.register_at_fork(after_in_child=lambda: (database := reference()) and database._start())
+        after_fork(self._start)
 
     def _start(self) -> None:
         """No connections yet: also right after a fork, where the parent's sockets must not be used."""
         self._sync = SyncConnections(self._conninfo, pooled=self._pooled)
-        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncConnections] = weakref.WeakKeyDictionary()
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncConnections] = (
+            weakref.WeakKeyDictionary()
+        )
         self._listeners: list[Listener] = []
 
     def _extra(self) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
@@ -59,7 +59,7 @@ class Statements:
             for name, value in key[1]:
                 text = text.replace(f"{{{name}}}", str(int(value)))
             text = self._texts[key] = text if text.startswith("COPY") else to_pyformat(text)
-        return cast("LiteralString", text)
+        return text
 
 
 def conninfo(url: str) -> str:

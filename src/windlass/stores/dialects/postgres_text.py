@@ -6,21 +6,22 @@ from collections.abc import Iterable
 from uuid import UUID
 
 
-def array(values: Iterable[str | int | UUID | None]) -> str:
-    """An array literal, e.g. `{1,NULL,"a \\"b\\""}`: text is always quoted, numbers and ids never need to be."""
-    return "{" + ",".join([_element(value) for value in values]) + "}"
+def plain(values: Iterable[int | UUID | None]) -> str:
+    """An array literal of numbers or ids, e.g. `{1,NULL,3}`: nothing in it needs quoting."""
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
-def _element(value: str | int | UUID | None) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        if "\\" in value:
-            value = value.replace("\\", "\\\\")
-        if '"' in value:
-            value = value.replace('"', '\\"')
-        return f'"{value}"'
-    return str(value)
+def texts(values: Iterable[str | None]) -> str:
+    """An array literal of texts, each quoted, e.g. `{"a \\"b\\"",NULL}`."""
+    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+
+
+def _quoted(value: str) -> str:
+    if "\\" in value:
+        value = value.replace("\\", "\\\\")
+    if '"' in value:
+        value = value.replace('"', '\\"')
+    return f'"{value}"'
 
 
 def copy_line(plain: Iterable[str], texts: Iterable[str | None], last: str) -> str:

@@ -1,17 +1,20 @@
-"""SQLite: embedded, nothing to install. One writer thread per process, readers beside it (WAL), files shared by several processes."""
+"""SQLite.
+
+Embedded, nothing to install. One writer thread per process, readers beside it (WAL), files shared by several
+processes.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import ClassVar, TypeVar
 
+from windlass.runtime.forks import after_fork
 from windlass.stores.database import DONE, WORK, P, PlanFunction, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.sqlite_files import WriteLock, connect
@@ -40,13 +43,14 @@ class SqliteDatabase:
     def __init__(self, path: str, now: Callable[[], int], synchronous: str = "FULL") -> None:
         self.dialect: Dialect = SqliteDialect()
         self.path = path
-        self.description = "SQLite in memory" if path == ":memory:" else f"SQLite {path} (WAL, synchronous={synchronous})"
+        self.description = (
+            "SQLite in memory" if path == ":memory:" else f"SQLite {path} (WAL, synchronous={synchronous})"
+        )
         self.known_queues: set[str] = set()
         self._now = now
         self._synchronous = synchronous
         self._start()
-        reference = weakref.ref(self)
-        os.register_at_fork(after_in_child=lambda: (database := reference()) and database._start())
+        after_fork(self._start)
 
     def _start(self) -> None:
         """Fresh threads and no connections: also right after a fork, where the parent's must never be touched."""

@@ -1,6 +1,7 @@
 """SQLite files: connecting, the lock that writers of several processes share, and checkpoints.
 
-SQLite before 3.51.3 can corrupt a file when two connections write and checkpoint at the same moment. So Windlass never checkpoints
+SQLite before 3.51.3 can corrupt a file when two connections write and checkpoint at the same moment. So Windlass
+never checkpoints
 automatically: whoever writes holds the lock of this module, and checkpoints happen only under it.
 """
 
@@ -17,7 +18,10 @@ from windlass.errors import StoreUnavailableError
 try:
     import fcntl
 except ImportError:  # no POSIX locks: several writers then rely on SQLite's own busy timeout
-    fcntl = None  # type: ignore[assignment]
+    _flock: Callable[[int, int], None] | None = None
+    EXCLUSIVE = UNLOCK = 0
+else:
+    _flock, EXCLUSIVE, UNLOCK = fcntl.flock, fcntl.LOCK_EX, fcntl.LOCK_UN
 
 BUSY_TIMEOUT_MS = 10_000
 CHECKPOINT_BYTES = 4 * 1024 * 1024
@@ -65,7 +69,8 @@ def is_unavailable(error: sqlite3.Error) -> bool:
 class WriteLock:
     """A fair lock between the writers of several processes, on a file beside the database.
 
-    Waiting on SQLite's own lock means sleeping and trying again, which starves some of eight busy writers. Here everybody queues at
+    Waiting on SQLite's own lock means sleeping and trying again, which starves some of eight busy writers. Here
+    everybody queues at
     a turnstile first: who just wrote has to queue behind those who wait already.
     """
 
@@ -76,19 +81,19 @@ class WriteLock:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the lock."""
-        if fcntl is None:
+        if _flock is None:
             yield
             return
         turnstile, lock = self._open()
-        fcntl.flock(turnstile, fcntl.LOCK_EX)
+        _flock(turnstile, EXCLUSIVE)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _flock(lock, EXCLUSIVE)
         finally:
-            fcntl.flock(turnstile, fcntl.LOCK_UN)
+            _flock(turnstile, UNLOCK)
         try:
             yield
         finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)
+            _flock(lock, UNLOCK)
 
     def _open(self) -> tuple[int, int]:
         if self._files is None:

@@ -1,4 +1,7 @@
-"""The one writer thread of a SQLite database: plans that wait together share a transaction and its fsync (group commit)."""
+"""The one writer thread of a SQLite database.
+
+Plans that wait together share a transaction and its fsync (group commit).
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ class Writer:
                 outcomes = self._transaction(works)
                 if self._lock is not None and self._session is not None:
                     checkpoint_if_large(self._session.connection, self._path)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - every waiting caller gets it
             if len(works) > 1 and not outcomes:
                 for work in works:
                     self._commit([work])

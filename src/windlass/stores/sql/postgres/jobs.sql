@@ -47,17 +47,10 @@ INSERT INTO windlass_job_tag (tag, job_id) SELECT * FROM unnest(:tags::text[], :
 SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
 WHERE id = ANY(:ids::uuid[])
 
--- name: finish :row
-WITH input AS MATERIALIZED (
-    SELECT * FROM unnest(:ids::uuid[], :fences::bigint[], :statuses::text[], :outcomes::text[], :numbers::int[],
-        :attempts::int[], :results::text[], :errors::text[], :error_classes::text[], :tracebacks::text[], :reasons::text[],
-        :started::bigint[], :ended::bigint[], :waits::bigint[])
-        AS i(id, fence, status, outcome, number, attempts, result, error, error_class, traceback, reason, started_at,
-            ended_at, wait_us)
-), gone AS (
+-- name: gone :fragment
+gone AS (
     DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence
-    RETURNING h.id, h.queue, h.target, i.status, h.fence, i.attempts, h.crash_count, h.node, h.due, i.result, i.error,
-        i.error_class, i.reason, h.picked_at, i.started_at, i.ended_at, i.number, i.wait_us, i.outcome, i.traceback
+    RETURNING h.queue, h.target, h.crash_count, h.node, h.due, h.picked_at, i.*
 ), ended AS (
     INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
         reason, picked_at, started_at, finished_at)
@@ -70,6 +63,23 @@ WITH input AS MATERIALIZED (
     SELECT id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback FROM gone
 )
 SELECT count(*), CASE WHEN count(*) < :expected::bigint THEN array_agg(id) END FROM gone
+
+-- name: finish :row
+WITH input AS MATERIALIZED (
+    SELECT * FROM unnest(:ids::uuid[], :fences::bigint[], :statuses::text[], :outcomes::text[], :numbers::int[],
+        :attempts::int[], :results::text[], :errors::text[], :error_classes::text[], :tracebacks::text[], :reasons::text[],
+        :started::bigint[], :ended::bigint[], :waits::bigint[])
+        AS i(id, fence, status, outcome, number, attempts, result, error, error_class, traceback, reason, started_at,
+            ended_at, wait_us)
+), {gone}
+
+-- name: finish_succeeded :row
+WITH input AS MATERIALIZED (
+    SELECT id, fence, 'SUCCEEDED'::text AS status, 'succeeded'::text AS outcome, number, number AS attempts, result,
+        NULL::text AS error, NULL::text AS error_class, NULL::text AS traceback, NULL::text AS reason, started_at, ended_at, wait_us
+    FROM unnest(:ids::uuid[], :fences::bigint[], :numbers::int[], :results::text[], :started::bigint[], :ended::bigint[],
+        :waits::bigint[]) AS i(id, fence, number, result, started_at, ended_at, wait_us)
+), {gone}
 
 -- name: reopen :rows
 WITH input AS MATERIALIZED (
