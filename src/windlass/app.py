@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
-import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import fields
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
@@ -109,8 +107,6 @@ class Windlass:
         self._polling = polling or AdaptivePolling(**_same_fields(self.settings.poller, AdaptivePolling))
         self._clock = clock or SystemClock()
         self._bus = EventBus(self._sanitizer.sanitize)
-        self._opening = threading.Lock()
-        self._ready = False
         self._worker: Worker | None = None
         self._open()
         atexit.register(self.close)
@@ -121,7 +117,10 @@ class Windlass:
         self._results = Results(self._database)
         self._work = Notifier(self._database, WORK)
         self._done = Notifier(self._database, DONE)
-        self._jobs = Jobs(self._database, self.registry, self._serializer, self.settings.jobs, self._results)
+        self._readiness = migrate.Readiness(self._database)
+        self._jobs = Jobs(
+            self._database, self._readiness, self.registry, self._serializer, self.settings.jobs, self._results
+        )
 
     # ------------------------------------------------------------------ declaring
 
@@ -178,7 +177,6 @@ class Windlass:
         rows = self._jobs.rows(calls)
         if not rows:
             return []
-        self._make_ready()
         placed = self._jobs.submit(rows)
         work = levels_of(rows)
         self._wake(work)
@@ -191,8 +189,6 @@ class Windlass:
         rows = self._jobs.rows(calls)
         if not rows:
             return []
-        if not self._ready:
-            await asyncio.to_thread(self._make_ready)
         placed = await self._jobs.asubmit(rows)
         work = levels_of(rows)
         self._wake(work)
@@ -220,22 +216,18 @@ class Windlass:
 
     def get(self, job_id: UUID | str) -> Job:
         """One job as it is now; `JobNotFoundError` if there is none."""
-        self._make_ready()
         return self._jobs.get(job_id)
 
     async def aget(self, job_id: UUID | str) -> Job:
         """Async twin of `get`."""
-        await asyncio.to_thread(self._make_ready)
         return await self._jobs.aget(job_id)
 
     def history(self, job_id: UUID | str) -> list[Attempt]:
         """Every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
-        self._make_ready()
         return self._jobs.history(job_id)
 
     async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
         """Async twin of `history`."""
-        await asyncio.to_thread(self._make_ready)
         return await self._jobs.ahistory(job_id)
 
     # ------------------------------------------------------------------ running
@@ -266,7 +258,7 @@ class Windlass:
                 "a worker with nothing allowed would run nothing: decorate functions with @app.job, "
                 'or allow modules, e.g. Windlass(..., allow=["shop.tasks"])'
             )
-        self._make_ready()
+        self._readiness.ensure()
         return Parts(
             database=self._database,
             registry=self.registry,
@@ -292,21 +284,7 @@ class Windlass:
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date; answers what was applied. SQLite does this by itself at first use."""
-        applied = migrate.migrate(self._database)
-        self._ready = True
-        return applied
-
-    def _make_ready(self) -> None:
-        """Before first use: a SQLite schema is made, a server's must be current."""
-        if self._ready:
-            return
-        with self._opening:
-            if not self._ready:
-                if self._database.dialect.name == "sqlite":
-                    migrate.migrate(self._database)
-                else:
-                    migrate.require_current(self._database)
-                self._ready = True
+        return migrate.migrate(self._database)
 
     def close(self) -> None:
         """Drain a worker entered by `with`, send what is owed, close every connection, forget what was resolved.

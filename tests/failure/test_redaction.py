@@ -83,6 +83,7 @@ SECRETS = [
     ("no user bob.smith+x@mail.example.co.uk here", "no user [REDACTED] here"),
     ("Key (email)=(bob@example.com) already exists", "Key (email)=([REDACTED]) already exists"),
     ("<bob@example.com>", "<[REDACTED]>"),
+    ("see https://example.com/x, bob@example.com", "see https://example.com/x, [REDACTED]"),
 ]
 
 HARMLESS = [

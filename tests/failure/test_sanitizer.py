@@ -198,3 +198,8 @@ def test_the_traceback_tail_keeps_the_last_whole_lines():
 
 def test_an_error_without_a_traceback_has_a_tail_too():
     assert sanitizer.traceback_tail(ValueError("never raised")) == "ValueError: never raised"
+
+
+def test_an_error_whose_traceback_cannot_be_printed_has_its_text_for_a_tail():
+    error = SyntaxError("token=abc", ("x.py", 1, 1, 5))  # type: ignore[arg-type]  # a line of source that is no text
+    assert sanitizer.traceback_tail(error).startswith("SyntaxError: token=[REDACTED]")

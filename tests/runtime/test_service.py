@@ -1,70 +1,17 @@
 """The skeleton of background services, on a loop and on a thread."""
 
 import asyncio
-import itertools
+import contextlib
 import logging
-import random
 import threading
 from collections.abc import Callable
 
 import pytest
 
+from tests.runtime.sample_services import FAST, Kind, LoopService, OwnThreadService, both_kinds
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.runtime.thread_service import ThreadService
-
-FAST = ErrorHandling(first_delay=0.001, max_delay=0.004)
-
-
-class OverlapCheck:
-    """Counts ticks, and notices two at a time."""
-
-    def __init__(self) -> None:
-        self.ticks = 0
-        self.inside = 0
-        self.overlapped = False
-
-    def __enter__(self) -> None:
-        self.inside += 1
-        self.overlapped |= self.inside > 1
-
-    def __exit__(self, *_: object) -> None:
-        self.inside -= 1
-        self.ticks += 1
-
-
-class LoopService(Service):
-    """Does per tick what its `work` says: gives a pause or raises."""
-
-    def __init__(self, work: Callable[[], float | None], errors: ErrorHandling = FAST) -> None:
-        super().__init__("sample", errors)
-        self.work = work
-        self.check = OverlapCheck()
-
-    async def tick(self) -> float | None:
-        with self.check:
-            await asyncio.sleep(0)
-            return self.work()
-
-    async def astop(self) -> None:
-        await self.stop()
-
-
-class OwnThreadService(ThreadService):
-    """The same on a thread."""
-
-    def __init__(self, work: Callable[[], float | None], errors: ErrorHandling = FAST) -> None:
-        super().__init__("sample", errors)
-        self.work = work
-        self.check = OverlapCheck()
-
-    def tick(self) -> float | None:
-        with self.check:
-            return self.work()
-
-
-Kind = type[LoopService] | type[OwnThreadService]
-both_kinds = pytest.mark.parametrize("kind", [LoopService, OwnThreadService])
 
 
 def scripted(*steps: float | BaseException | None) -> Callable[[], float | None]:
@@ -257,6 +204,31 @@ async def test_a_tick_that_does_not_end_is_cancelled_after_the_grace():
     assert not service.alive
 
 
+async def test_a_tick_that_ignores_being_cancelled_is_reported(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("windlass.runtime.service._CANCEL_GRACE", 0.01)
+    go_on = asyncio.Event()
+
+    class Stubborn(Service):
+        async def tick(self) -> float | None:
+            while not go_on.is_set():
+                self.signals.ticked.send(None)
+                with contextlib.suppress(asyncio.CancelledError):
+                    await go_on.wait()
+            return None
+
+    service = Stubborn("stubborn")
+    service.signals.ticked.arm()
+    service.start()
+    await service.signals.ticked.wait()
+    await service.stop(grace=0)
+    assert "stubborn does not stop" in caplog.text
+    go_on.set()
+    await service.stop()
+    assert not service.alive
+
+
 async def test_a_tick_under_way_may_finish_when_the_service_stops():
     go_on = asyncio.Event()
     finished = []
@@ -312,6 +284,9 @@ def test_a_service_can_run_on_one_loop_after_another():
 
     asyncio.run(live(stop=False))
     service.wake()
+    waker = threading.Thread(target=service.wake)
+    waker.start()
+    waker.join()
     asyncio.run(live(stop=True))
     assert service.check.ticks == 2
 
@@ -326,53 +301,3 @@ def test_a_thread_tick_that_takes_too_long_is_reported_and_not_waited_for(caplog
     release.set()
     service.stop()
     assert not service.check.overlapped
-
-
-@both_kinds
-@pytest.mark.parametrize("seed", range(3))
-async def test_hammering_start_stop_and_wake_never_overlaps_ticks_and_the_last_call_wins(kind: Kind, seed: int):
-    """Many callers start, stop and wake one service, whose ticks work, fail or ask for more, in every order."""
-    chance = random.Random(seed)
-    outcomes: list[float | None] = [0, 0.0005, None, -1]
-    turn = itertools.count()
-
-    def work() -> float | None:
-        number = next(turn)
-        if number % 7 == 3:
-            raise ValueError(number)
-        return outcomes[number % len(outcomes)]
-
-    service = kind(work, ErrorHandling(0.0001, 0.0005, logger=logging.getLogger("windlass.service.hammered")))
-
-    async def hammer() -> None:
-        for _ in range(60):
-            match chance.choice(["start", "wake", "wake", "stop", "rest"]):
-                case "start":
-                    service.start()
-                case "wake":
-                    service.wake()
-                case "stop":
-                    await service.astop()
-                case "rest":
-                    await asyncio.sleep(chance.choice([0, 0.0003]))
-
-    def wake_from_a_thread() -> None:
-        for _ in range(300):
-            service.wake()
-
-    await asyncio.gather(*(hammer() for _ in range(8)), *(asyncio.to_thread(wake_from_a_thread) for _ in range(2)))
-    service.work = lambda: None
-    service.start()
-    before = service.check.ticks
-    service.signals.ticked.arm()
-    service.wake()
-    await service.signals.ticked.wait()
-    assert service.check.ticks > before
-    await service.astop()
-    after = service.check.ticks
-    service.wake()
-    await asyncio.sleep(0.005)
-    assert service.check.ticks == after
-    assert service.check.inside == 0
-    assert not service.check.overlapped
-    assert not service.alive

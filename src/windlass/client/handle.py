@@ -10,11 +10,12 @@ from uuid import UUID
 
 from windlass.client.results import Results
 from windlass.domain.durations import seconds
-from windlass.domain.job import Outcome
+from windlass.domain.job import Outcome, Placed
 from windlass.domain.states import TERMINAL, JobStatus
 from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, WouldBlockLoopError
 from windlass.stores import reading
 from windlass.stores.database import Database
+from windlass.stores.migrate import Readiness
 
 R = TypeVar("R")
 
@@ -31,20 +32,21 @@ class JobHandle(Generic[R]):
     ```
     """
 
-    __slots__ = ("_database", "_decode", "_results", "duplicate", "id")
+    __slots__ = ("_database", "_decode", "_readiness", "_results", "duplicate", "id")
 
     def __init__(
         self,
-        job_id: UUID,
-        duplicate: bool,
+        place: Placed,
         database: Database,
+        readiness: Readiness,
         results: Results,
         decode: Callable[[Outcome], Any],
     ) -> None:
-        self.id = job_id
-        self.duplicate = duplicate
+        self.id = place.job_id
+        self.duplicate = place.duplicate
         """True if an earlier job with the same key answers for the submission, which then stored nothing."""
         self._database = database
+        self._readiness = readiness
         self._results = results
         self._decode = decode
 
@@ -53,11 +55,11 @@ class JobHandle(Generic[R]):
 
     def status(self) -> JobStatus:
         """The job's present status."""
-        return _only(self.id, self._database.read(reading.outcomes, [self.id])).status
+        return self._read().status
 
     async def astatus(self) -> JobStatus:
         """Async twin of `status`."""
-        return _only(self.id, await self._database.aread(reading.outcomes, [self.id])).status
+        return (await self._aread()).status
 
     def result(self, timeout: Timeout = None) -> R:
         """Wait for the job to end and give what it returned."""
@@ -82,7 +84,7 @@ class JobHandle(Generic[R]):
         _refuse_on_a_loop(verb)
         future = self._results.expect(self.id)
         try:
-            outcome = _only(self.id, self._database.read(reading.outcomes, [self.id]))
+            outcome = self._read()
             return outcome if outcome.status in TERMINAL else future.result(limit)
         except TimeoutError:
             raise TimeoutError(_still_running(self.id, limit)) from None
@@ -93,7 +95,7 @@ class JobHandle(Generic[R]):
         limit = None if timeout is None else seconds(timeout, "timeout")
         future = self._results.expect(self.id)
         try:
-            outcome = _only(self.id, await self._database.aread(reading.outcomes, [self.id]))
+            outcome = await self._aread()
             if outcome.status in TERMINAL:
                 return outcome
             return await asyncio.wait_for(asyncio.wrap_future(future), limit)
@@ -101,6 +103,14 @@ class JobHandle(Generic[R]):
             raise TimeoutError(_still_running(self.id, limit)) from None
         finally:
             self._results.forget(self.id, future)
+
+    def _read(self) -> Outcome:
+        self._readiness.ensure()
+        return _only(self.id, self._database.read(reading.outcomes, [self.id]))
+
+    async def _aread(self) -> Outcome:
+        await self._readiness.aensure()
+        return _only(self.id, await self._database.aread(reading.outcomes, [self.id]))
 
     def _value(self, outcome: Outcome) -> R:
         if outcome.status is JobStatus.FAILED:

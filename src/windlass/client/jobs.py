@@ -17,7 +17,9 @@ from windlass.settings import JobsSettings
 from windlass.spi import Serializer
 from windlass.stores import reading
 from windlass.stores.database import Database
+from windlass.stores.migrate import Readiness
 from windlass.submission.call import Call
+from windlass.submission.codec import plain_arguments
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 from windlass.submission.submit import Submitter, params_text, to_row
@@ -32,9 +34,16 @@ class Jobs:
     """Jobs as seen from an application. What is stored is checked before anything is stored."""
 
     def __init__(
-        self, database: Database, registry: Registry, serializer: Serializer, settings: JobsSettings, results: Results
+        self,
+        database: Database,
+        readiness: Readiness,
+        registry: Registry,
+        serializer: Serializer,
+        settings: JobsSettings,
+        results: Results,
     ) -> None:
         self._database = database
+        self._readiness = readiness
         self._registry = registry
         self._serializer = serializer
         self._settings = settings
@@ -50,10 +59,12 @@ class Jobs:
 
     def submit(self, rows: Sequence[NewJob]) -> list[Placed]:
         """Store rows, all or none."""
+        self._readiness.ensure()
         return self._submitter.submit(rows)
 
     async def asubmit(self, rows: Sequence[NewJob]) -> list[Placed]:
         """Async twin of `submit`."""
+        await self._readiness.aensure()
         return await self._submitter.asubmit(rows)
 
     def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:
@@ -86,7 +97,7 @@ class Jobs:
             annotation = self._returns(outcome.target) if returns is None else returns
             return self._serializer.decode_result(outcome.result, annotation)
 
-        return JobHandle(place.job_id, place.duplicate, self._database, self._results, decode)
+        return JobHandle(place, self._database, self._readiness, self._results, decode)
 
     def _returns(self, target: str) -> Any:
         resolution = self._registry.resolve(target)
@@ -97,21 +108,25 @@ class Jobs:
     def get(self, job_id: UUID | str) -> Job:
         """One job as it is now."""
         key = parse_job_id(job_id)
+        self._readiness.ensure()
         return self._job(key, self._database.read(reading.get, key))
 
     async def aget(self, job_id: UUID | str) -> Job:
         """Async twin of `get`."""
         key = parse_job_id(job_id)
+        await self._readiness.aensure()
         return self._job(key, await self._database.aread(reading.get, key))
 
     def history(self, job_id: UUID | str) -> list[Attempt]:
         """Every attempt of a job, oldest first."""
         key = parse_job_id(job_id)
+        self._readiness.ensure()
         return self._attempts(key, self._database.read(reading.history, key))
 
     async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
         """Async twin of `history`."""
         key = parse_job_id(job_id)
+        await self._readiness.aensure()
         return self._attempts(key, await self._database.aread(reading.history, key))
 
     def _job(self, job_id: UUID, stored: reading.StoredJob | None) -> Job:
@@ -127,8 +142,7 @@ class Jobs:
                 return self._serializer.decode_arguments(resolution.spec, text)
             except SerializationError:
                 pass  # the signature has changed since: show what is stored
-        args, kwargs = plain_arguments(text)
-        return tuple(args), kwargs
+        return plain_arguments(text)
 
     def _result(self, target: str, text: str | None) -> Any:
         try:
@@ -147,11 +161,3 @@ def _params(resolved: ResolvedOptions) -> str | None:
         return params_text(resolved)
     except TypeError as error:
         raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None
-
-
-def plain_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
-    """Stored arguments as plain JSON."""
-    import json
-
-    args, kwargs = json.loads(text)
-    return args, kwargs

@@ -51,6 +51,8 @@ class Database(Protocol):
     """How nodes wake each other: for the banner."""
     notifies: ClassVar[bool]
     """Whether other processes must be told, rather than see for themselves."""
+    migrates_itself: ClassVar[bool]
+    """Whether the schema is made at first use, or only by an explicit `migrate`."""
     dialect: Dialect
     description: str
     """For people: dialect and place, without credentials."""

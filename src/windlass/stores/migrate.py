@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import threading
 from importlib import resources
 from typing import NamedTuple
 
@@ -58,6 +60,29 @@ def require_current(database: Database) -> None:
             f"{database.description}: the schema lacks {', '.join(m.name for m in missing)}; "
             "run `windlass migrate module:app` or call app.migrate()"
         )
+
+
+class Readiness:
+    """Sees to the schema before first use: SQLite's is made by itself, a server's must have been migrated."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._ready = False
+
+    def ensure(self) -> None:
+        """Make or check the schema, once."""
+        if self._ready:
+            return
+        with self._lock:
+            if not self._ready:
+                (migrate if self._database.migrates_itself else require_current)(self._database)
+                self._ready = True
+
+    async def aensure(self) -> None:
+        """Do the same without blocking the loop."""
+        if not self._ready:
+            await asyncio.to_thread(self.ensure)
 
 
 def _applied(dialect: Dialect) -> Plan[dict[int, str]]:

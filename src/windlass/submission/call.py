@@ -17,7 +17,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 @runtime_checkable
 class Handle(Protocol[R_co]):
-    """What submitting a job gives back: its id, and ways to follow and steer it. `JobHandle` is the one there is."""
+    """What submitting a job gives back: its id, and ways to follow it. `JobHandle` is the one there is."""
 
     @property
     def id(self) -> UUID:
@@ -109,11 +109,14 @@ def bind(
     submitter: Submitter,
     options: JobOptions,
 ) -> Call[Any]:
-    """Make a call of any function that the policy admits; what `app.bind` does for functions that are no jobs.
+    """Make a call of any function that the policy admits, as `app.bind` does; a job's own options go under `options`.
 
     Raises `SerializationError` if the function has no name to store, `TargetNotAllowedError` if it may not run, and
     `TypeError` if it does not take these arguments.
     """
     known = registry.admit_function(function)
     known.spec.bind_check(args, kwargs)
+    declared = getattr(function, "options", None)  # a job, or a method that is one
+    if isinstance(declared, JobOptions):
+        options = declared.merged(options)
     return Call(known.target, args, kwargs, options, known.spec, submitter)

@@ -30,6 +30,7 @@ class PostgresDatabase:
 
     wakeup_mode: ClassVar[str] = "LISTEN/NOTIFY"
     notifies: ClassVar[bool] = True
+    migrates_itself: ClassVar[bool] = False
 
     def __init__(self, url: str, virtual_now: Callable[[], int] | None = None, *, pooled: bool = False) -> None:
         self.dialect: Dialect = PostgresDialect()

@@ -39,6 +39,7 @@ class SqliteDatabase:
 
     wakeup_mode: ClassVar[str] = "in process, and by watching the file"
     notifies: ClassVar[bool] = False
+    migrates_itself: ClassVar[bool] = True
 
     def __init__(self, path: str, now: Callable[[], int], synchronous: str = "FULL") -> None:
         self.dialect: Dialect = SqliteDialect()
