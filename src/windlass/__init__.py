@@ -2,7 +2,6 @@
 
 from windlass._version import __version__
 from windlass.app import Windlass
-from windlass.client.handle import JobHandle
 from windlass.context import JobCancelled, JobContext
 from windlass.domain.backoff import Backoff
 from windlass.domain.job import Attempt, Job
@@ -54,7 +53,7 @@ from windlass.spi import (
     Serializer,
     TargetPolicy,
 )
-from windlass.submission.call import Call
+from windlass.submission.call import Call, JobHandle
 
 __all__ = [
     "Attempt",

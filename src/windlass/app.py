@@ -9,7 +9,6 @@ from dataclasses import fields
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
-from windlass.client.handle import JobHandle
 from windlass.client.jobs import Jobs
 from windlass.client.results import Results
 from windlass.domain.clock import SystemClock
@@ -38,7 +37,7 @@ from windlass.stores import migrate
 from windlass.stores.database import DONE, WORK, Database
 from windlass.stores.notifier import Notifier
 from windlass.stores.open import open_database
-from windlass.submission.call import Call, bind
+from windlass.submission.call import Call, JobHandle, bind
 from windlass.submission.codec import JsonSerializer
 from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare

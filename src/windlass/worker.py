@@ -26,6 +26,7 @@ from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.runtime import logcontext
+from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.threads import ThreadBodies
 from windlass.settings import Settings
 from windlass.spi import (
@@ -83,20 +84,23 @@ class Node:
         self._sending: asyncio.Task[None] | None = None
         row = self._new_row()
         self._threads = ThreadBodies(self._loop)
-        self.completer = Completer(parts.database, self._told, one_by_one=settings.jobs.commit == "each")
+        errors = ErrorHandling(describe=parts.sanitizer.sanitize)
+        self.completer = Completer(parts.database, self._told, errors, one_by_one=settings.jobs.commit == "each")
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
         invoker = Invoker(parts.serializer, parts.registry.instances, self._threads.run, limits)
         policies = Policies(parts.retry_policy, self._describe)
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
         self.coordinator = Coordinator(
-            parts.database, self.runner, invoker, self.completer, concurrency, settings.poller.batch_size
+            parts.database, self.runner, invoker, self.completer, errors, concurrency, settings.poller.batch_size
         )
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
         options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._knows)
-        self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options)
+        self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
         self.coordinator.when_free = self.poller.slot_freed
-        self.heartbeat = Heartbeat(parts.database, row, settings.node, self._load, self._begin_again)
-        self.recovery = Recovery(parts.database, settings.node, parts.bus, parts.clock, self.poller.told_anything)
+        self.heartbeat = Heartbeat(parts.database, row, settings.node, self._load, self._begin_again, errors)
+        self.recovery = Recovery(
+            parts.database, settings.node, parts.bus, parts.clock, self.poller.told_anything, errors
+        )
         self.wakeups = WakeupBridge(parts.database, self.poller, self._loop, parts.coordinator, parts.own_words)
 
     @property

@@ -13,7 +13,7 @@ import pytest
 from windlass.domain.backoff import Backoff
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError, TargetNotAllowedError
-from windlass.submission.call import Call, Handle, bind
+from windlass.submission.call import Call, JobHandle, bind
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
@@ -31,16 +31,16 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[Call[Any]] = []
 
-    def submit(self, calls: Sequence[Call[Any]]) -> Sequence[Handle[Any]]:
+    def submit(self, calls: Sequence[Call[Any]]) -> Sequence[JobHandle[Any]]:
         self.calls.extend(calls)
-        return [cast("Handle[Any]", ("stored", len(self.calls)))]
+        return [cast("JobHandle[Any]", ("stored", len(self.calls)))]
 
-    async def asubmit(self, calls: Sequence[Call[Any]]) -> Sequence[Handle[Any]]:
+    async def asubmit(self, calls: Sequence[Call[Any]]) -> Sequence[JobHandle[Any]]:
         await asyncio.sleep(0)
         return self.submit(calls)
 
-    def follow(self, job_id: UUID | str, spec: CallSpec) -> Handle[Any]:
-        return cast("Handle[Any]", (job_id, spec.returns))
+    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
+        return cast("JobHandle[Any]", (job_id, spec.returns))
 
 
 NEEDS_CHAINED_DESCRIPTORS = pytest.mark.skipif(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, assert_type, overload
 
 from windlass.domain.options import JobOptions, JobOptionsDict
-from windlass.submission.call import Call, Handle
+from windlass.submission.call import Call, JobHandle
 from windlass.submission.job_function import AsyncJobFunction, Enqueueable, JobDecorator, JobFunction
 
 P = ParamSpec("P")
@@ -100,12 +100,12 @@ async def plain_coroutine(invoice: int) -> str:
 
 def functions() -> None:
     assert_type(charge(42), str)
-    assert_type(charge.enqueue(42), Handle[str])
+    assert_type(charge.enqueue(42), JobHandle[str])
     assert_type(charge.enqueue(42).result(timeout=10), str)
     assert_type(charge.bind(42, note="x"), Call[str])
-    assert_type(charge.bind(42).using(delay=60).enqueue(), Handle[str])
-    assert_type(charge.using(queue="billing").enqueue(42), Handle[str])
-    assert_type(charge.handle("0190"), Handle[str])
+    assert_type(charge.bind(42).using(delay=60).enqueue(), JobHandle[str])
+    assert_type(charge.using(queue="billing").enqueue(42), JobHandle[str])
+    assert_type(charge.handle("0190"), JobHandle[str])
     assert_type(charge.target, str)
     assert_type(charge.options, JobOptions)
     charge("42")  # type: ignore[arg-type]
@@ -121,20 +121,20 @@ def functions() -> None:
 
 async def coroutines() -> None:
     assert_type(await mail("a@b"), list[int])
-    assert_type(mail.enqueue("a@b", copies=2), Handle[list[int]])
-    assert_type(await mail.aenqueue("a@b"), Handle[list[int]])
+    assert_type(mail.enqueue("a@b", copies=2), JobHandle[list[int]])
+    assert_type(await mail.aenqueue("a@b"), JobHandle[list[int]])
     assert_type(await (await mail.aenqueue("a@b")).aresult(), list[int])
-    assert_type(await mail.using(delay=1).aenqueue("a@b"), Handle[list[int]])
+    assert_type(await mail.using(delay=1).aenqueue("a@b"), JobHandle[list[int]])
     mail.enqueue("a@b", 2)  # type: ignore[call-arg]
     mail("a@b")  # type: ignore[unused-coroutine]
     mail.aenqueue("a@b")  # type: ignore[unused-coroutine]
 
 
 async def methods(payments: Payments) -> None:
-    assert_type(Payments.refund.enqueue(7), Handle[float])
+    assert_type(Payments.refund.enqueue(7), JobHandle[float])
     assert_type(payments.refund(7), float)
-    assert_type(payments.refund.enqueue(7), Handle[float])
-    assert_type(Payments.settle.enqueue(7), Handle[bytes])
+    assert_type(payments.refund.enqueue(7), JobHandle[float])
+    assert_type(Payments.settle.enqueue(7), JobHandle[bytes])
     assert_type(await payments.settle(7), bytes)
     Payments.refund.enqueue("7")  # type: ignore[arg-type]
     Payments.refund.enqueue(payments, 7)  # type: ignore[call-arg, arg-type]
@@ -142,12 +142,12 @@ async def methods(payments: Payments) -> None:
 
 
 def static_and_class_methods(payments: Payments) -> None:
-    assert_type(Payments.static_below.enqueue(7), Handle[str])
-    assert_type(Payments.static_above.enqueue(7), Handle[str])
+    assert_type(Payments.static_below.enqueue(7), JobHandle[str])
+    assert_type(Payments.static_above.enqueue(7), JobHandle[str])
     assert_type(payments.static_above(7), str)
-    assert_type(Payments.class_below.enqueue(7), Handle[str])
+    assert_type(Payments.class_below.enqueue(7), JobHandle[str])
     assert_type(Payments.class_below(7), str)
-    assert_type(Payments.class_above.enqueue(7), Handle[str])
+    assert_type(Payments.class_above.enqueue(7), JobHandle[str])
 
 
 def binding(payments: Payments) -> None:

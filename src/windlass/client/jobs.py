@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from windlass.client.handle import JobHandle
+from windlass.client.handle import StoredHandle
 from windlass.client.results import Results
 from windlass.client.views import attempt_of, job_of
 from windlass.domain.identity import parse_job_id
@@ -18,7 +18,7 @@ from windlass.spi import Serializer
 from windlass.stores import reading
 from windlass.stores.database import Database
 from windlass.stores.migrate import Readiness
-from windlass.submission.call import Call
+from windlass.submission.call import Call, JobHandle
 from windlass.submission.codec import plain_arguments
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
@@ -97,7 +97,7 @@ class Jobs:
             annotation = self._returns(outcome.target) if returns is None else returns
             return self._serializer.decode_result(outcome.result, annotation)
 
-        return JobHandle(place, self._database, self._readiness, self._results, decode)
+        return StoredHandle(place, self._database, self._readiness, self._results, decode)
 
     def _returns(self, target: str) -> Any:
         resolution = self._registry.resolve(target)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from windlass.domain.transition import Failure, Transition, dead_letter
 from windlass.engine.attempt import Attempt
 from windlass.errors import StoreUnavailableError
+from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
@@ -50,8 +51,8 @@ Told = Callable[[Sequence[Finished]], None]
 class Completer(Service):
     """One flush after the other, on the loop."""
 
-    def __init__(self, database: Database, told: Told, *, one_by_one: bool = False) -> None:
-        super().__init__("completer")
+    def __init__(self, database: Database, told: Told, errors: ErrorHandling, *, one_by_one: bool = False) -> None:
+        super().__init__("completer", errors)
         self._database = database
         self._told = told
         self._most = 1 if one_by_one else MOST_IN_A_FLUSH

@@ -10,7 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
 
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
@@ -22,20 +25,30 @@ from windlass.engine.invoke import Invoker
 from windlass.engine.pace import Pace
 from windlass.engine.runner import Runner
 from windlass.errors import JobTimeoutError
+from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.stores import jobs
 from windlass.stores.database import Database
+from windlass.stores.dialect import Claimed
 
 logger = logging.getLogger("windlass.coordinator")
 
 CLAIM_AHEAD = 0.05
 """Seconds of work a node may hold claimed beyond its slots, as light claims."""
-LOAD_AHEAD = 0.02
-"""Seconds of work it may hold with payloads."""
+LOAD_AHEAD = 0.01
+"""Seconds of work whose large payloads it may hold besides those that run."""
 HAND_BACK_AFTER = 1.0
 """A claim that has waited this long for a slot goes back to its queue."""
 LAST_WORDS = 2.0
 """How long bodies may take to end once a forced drain has cancelled them."""
+
+
+class Waiting(NamedTuple):
+    """A claim that waits for a slot; its payload is None as long as it is large and not read."""
+
+    claim: Claim
+    received: float
+    payload: Payload | None
 
 
 class Coordinator(Service):
@@ -47,10 +60,11 @@ class Coordinator(Service):
         runner: Runner,
         invoker: Invoker,
         completer: Completer,
+        errors: ErrorHandling,
         concurrency: int,
         most_ahead: int,
     ) -> None:
-        super().__init__("coordinator")
+        super().__init__("coordinator", errors)
         self._database = database
         self._runner = runner
         self._invoker = invoker
@@ -60,8 +74,7 @@ class Coordinator(Service):
         self._loop = asyncio.get_running_loop()
         self._timeouts = Timeouts(self._loop, self._abandon)
         self._running: set[Attempt] = set()
-        self._waiting: deque[tuple[Claim, float]] = deque()
-        self._ready: deque[Attempt] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._pace = Pace(monotonic())
         self._draining = False
         self._forced = asyncio.Event()
@@ -84,43 +97,33 @@ class Coordinator(Service):
         """How many more jobs the node may claim."""
         if self._draining or self._completer.full:
             return 0
-        held = len(self._running) + len(self._ready) + len(self._waiting)
+        held = len(self._running) + len(self._waiting)
         return self._concurrency + self._ahead(CLAIM_AHEAD) - held
-
-    def loads_at_once(self, wanted: int) -> bool:
-        """Whether that many jobs would start at once, so that their payloads may come with the claim."""
-        free = self._concurrency - len(self._running)
-        return not self._waiting and wanted <= free + self._ahead(LOAD_AHEAD) - len(self._ready)
 
     def _ahead(self, seconds: float) -> int:
         return min(self._most_ahead, int(self._pace.per_second(monotonic()) * seconds))
 
     # ------------------------------------------------------------------ claims come in
 
-    def accept(self, claims: Sequence[Claim], payloads: Sequence[Payload] | None, received: float) -> None:
-        """Take claims over: they start, wait with their payload, or wait light."""
-        if payloads is None:
-            self._waiting.extend((claim, received) for claim in claims)
-            self.wake()
-        else:
-            self._make_ready([(claim, received) for claim in claims], payloads)
+    def accept(self, claimed: Claimed, received: float) -> None:
+        """Take claims over, in their order: they start, or wait for a slot."""
+        payloads = claimed.payloads
+        self._waiting.extend([Waiting(claim, received, payloads.get(claim.job_id)) for claim in claimed.claims])
         if self._draining:
             self._hand_back_unstarted()
-
-    def _make_ready(self, claims: Sequence[tuple[Claim, float]], payloads: Sequence[Payload]) -> None:
-        by_id = {payload.job_id: payload for payload in payloads}
-        for claim, received in claims:
-            payload = by_id.get(claim.job_id)
-            if payload is None:
-                logger.error("job %s is claimed, but its row is gone; somebody deleted it by hand", claim.job_id)
-                continue
-            self._ready.append(Attempt.of(claim, payload, received))
-        self._fill_slots()
+        else:
+            self._fill_slots()
 
     def _fill_slots(self) -> None:
-        running, ready = self._running, self._ready
-        while ready and len(running) < self._concurrency and not self._draining:
-            self._start(ready.popleft())
+        """Start what may start; the service loads the payload of whatever is next and has none."""
+        running, waiting = self._running, self._waiting
+        while waiting and len(running) < self._concurrency and not self._draining:
+            claim, received, payload = waiting[0]
+            if payload is None:
+                self.wake()
+                return
+            waiting.popleft()
+            self._start(Attempt.of(claim, payload, received))
 
     def _start(self, attempt: Attempt) -> None:
         self._running.add(attempt)
@@ -144,9 +147,8 @@ class Coordinator(Service):
         self._running.discard(attempt)
         self._timeouts.disarm(attempt)
         self._pace.add()
-        self._fill_slots()
         if self._waiting:
-            self.wake()
+            self._fill_slots()
         self.when_free()
 
     def _abandon(self, attempt: Attempt) -> None:
@@ -165,26 +167,32 @@ class Coordinator(Service):
     # ------------------------------------------------------------------ payloads
 
     async def tick(self) -> float | None:
-        """Load payloads for the slots that are free or soon will be."""
+        """Load large payloads for the slots that are free or soon will be."""
         self._hand_back_late()
-        room = self._concurrency - len(self._running) + self._ahead(LOAD_AHEAD) - len(self._ready)
-        batch = [self._waiting[index] for index in range(min(room, len(self._waiting)))]
-        if not batch:
-            return HAND_BACK_AFTER / 2 if self._waiting else None
-        payloads = await self._database.aread(jobs.load, [claim.job_id for claim, _ in batch])
-        if not self._draining:
-            for _ in batch:
-                self._waiting.popleft()
-            self._make_ready(batch, payloads)
-        return 0 if self._waiting else None
+        room = self._concurrency - len(self._running) + self._ahead(LOAD_AHEAD)
+        batch = [waiting.claim.job_id for waiting in islice(self._waiting, max(room, 0)) if waiting.payload is None]
+        if batch:
+            payloads = await self._database.aread(jobs.load, batch)
+            self._complete(batch, {payload.job_id: payload for payload in payloads})
+            self._fill_slots()
+        return HAND_BACK_AFTER / 2 if self._waiting else None
+
+    def _complete(self, batch: Sequence[UUID], payloads: Mapping[UUID, Payload]) -> None:
+        """Put loaded payloads to their claims, which may have moved up, or been handed back, meanwhile."""
+        gone = set(batch) - payloads.keys()
+        for job_id in gone:
+            logger.error("job %s is claimed, but its row is gone; somebody deleted it by hand", job_id)
+        self._waiting = deque(
+            waiting if waiting.payload is not None else waiting._replace(payload=payloads.get(waiting.claim.job_id))
+            for waiting in self._waiting
+            if waiting.claim.job_id not in gone
+        )
 
     def _hand_back_late(self) -> None:
+        """From the front: those have waited longest."""
         limit = monotonic() - HAND_BACK_AFTER
-        late = 0
-        while late < len(self._waiting) and self._waiting[late][1] < limit:
-            late += 1
-        for _ in range(late):
-            self._hand_back(*self._waiting.popleft())
+        while self._waiting and self._waiting[0].received < limit and len(self._running) >= self._concurrency:
+            self._hand_back(*self._waiting.popleft()[:2])
 
     def _hand_back(self, claim: Claim, received: float) -> None:
         transition = released(claim, unstarted_times(claim, received))
@@ -212,10 +220,7 @@ class Coordinator(Service):
 
     def _hand_back_unstarted(self) -> None:
         while self._waiting:
-            self._hand_back(*self._waiting.popleft())
-        while self._ready:
-            attempt = self._ready.popleft()
-            self._hand_back(attempt.claim, attempt.received)
+            self._hand_back(*self._waiting.popleft()[:2])
 
     def force(self) -> None:
         """End the patience of a drain that is under way."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from windlass.domain.clock import monotonic
 from windlass.domain.polling import WINDOW, PollObservation
 from windlass.engine.coordinator import Coordinator
+from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.spi import PollingStrategy
 from windlass.stores import jobs, queues
@@ -36,9 +37,15 @@ class Poller(Service):
     """Claims while there is room and work; sleeps until a wakeup, the next due time, or the strategy's delay."""
 
     def __init__(
-        self, node: str, database: Database, coordinator: Coordinator, strategy: PollingStrategy, options: PollerOptions
+        self,
+        node: str,
+        database: Database,
+        coordinator: Coordinator,
+        strategy: PollingStrategy,
+        options: PollerOptions,
+        errors: ErrorHandling,
     ) -> None:
-        super().__init__("poller")
+        super().__init__("poller", errors)
         self.node = node
         self._database = database
         self._coordinator = coordinator
@@ -119,11 +126,10 @@ class Poller(Service):
             wanted=wanted,
             chunk=self._chunk(len(due), wanted),
             boost_us=self._options.boost_us,
-            with_payload=self._coordinator.loads_at_once(wanted),
         )
         claimed = await self._database.arun(jobs.claim, request)
         if claimed.claims:
-            self._coordinator.accept(claimed.claims, claimed.payloads, monotonic())
+            self._coordinator.accept(claimed, monotonic())
         return len(claimed.claims)
 
     def _chunk(self, levels: int, wanted: int) -> int:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from windlass.domain.clock import monotonic
 from windlass.domain.heartbeat import heartbeat_interval, lease_for
+from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.thread_service import ThreadService
 from windlass.settings import NodeSettings
 from windlass.stores import cluster
@@ -35,8 +36,9 @@ class Heartbeat(ThreadService):
         settings: NodeSettings,
         load: Callable[[], Load],
         when_lost: Callable[[], cluster.NodeRow],
+        errors: ErrorHandling,
     ) -> None:
-        super().__init__("heartbeat")
+        super().__init__("heartbeat", errors)
         self._database = database
         self.node = node
         self._settings = settings

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from windlass.events.bus import EventBus
 from windlass.events.types import Event, NodeLost
+from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.settings import NodeSettings
 from windlass.spi import Clock
@@ -29,9 +30,15 @@ class Recovery(Service):
     """Looks for lost nodes every few seconds, and now and then for jobs whose target no node has known for too long."""
 
     def __init__(
-        self, database: Database, settings: NodeSettings, bus: EventBus, clock: Clock, found_work: Callable[[], None]
+        self,
+        database: Database,
+        settings: NodeSettings,
+        bus: EventBus,
+        clock: Clock,
+        found_work: Callable[[], None],
+        errors: ErrorHandling,
     ) -> None:
-        super().__init__("recovery")
+        super().__init__("recovery", errors)
         self._database = database
         self._settings = settings
         self._bus = bus

@@ -35,14 +35,17 @@ class ClaimRequest(NamedTuple):
     wanted: int
     chunk: int
     boost_us: int
-    with_payload: bool = False
 
 
 class Claimed(NamedTuple):
-    """Claims in their order; payloads too, where they were asked for and the dialect brings them along."""
+    """Claims in their order, and the payloads of those that are small: a waiting claim is light in any case."""
 
     claims: list[Claim]
-    payloads: list[Payload] | None = None
+    payloads: dict[UUID, Payload]
+
+
+SMALL_PAYLOAD = 600
+"""Bytes of arguments up to which they come with the claim; larger ones are read when a slot takes the job."""
 
 
 class Dialect:
@@ -90,7 +93,7 @@ class Dialect:
     def claim(self, request: ClaimRequest) -> Plan[Claimed]:
         """Claim by merging the heads of each level, in the exact order of J3.1."""
         if (yield Step("node_alive", {"id": request.node})) is None:
-            return Claimed([])
+            return Claimed([], {})
         now = (yield Step("store_now"))[0]
         chunks = []
         for head in request.heads:
@@ -100,10 +103,9 @@ class Dialect:
         ids = merge_heads(chunks, request, now)
         yield Step("claim_one", rows=[{"id": job, "node": request.node} for job in ids])
         rows = yield Step("claimed_row", rows=[{"id": job} for job in ids])
-        claims = [self.claim_of(row) for row in rows]
-        if not request.with_payload:
-            return Claimed(claims)
-        return Claimed(claims, (yield from self.load([claim.job_id for claim in claims])))
+        small = yield Step("load_small_payload", rows=[{"id": job, "small": SMALL_PAYLOAD} for job in ids])
+        payloads = [self.payload_of(row) for row in small if row is not None]
+        return Claimed([self.claim_of(row) for row in rows], {payload.job_id: payload for payload in payloads})
 
     def claim_of(self, row: Sequence[Any]) -> Claim:
         """A claimed row as a value."""

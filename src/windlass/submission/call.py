@@ -16,8 +16,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 @runtime_checkable
-class Handle(Protocol[R_co]):
-    """What submitting a job gives back: its id, and ways to follow it. `JobHandle` is the one there is."""
+class JobHandle(Protocol[R_co]):
+    """What submitting a job gives back: its id, and ways to follow it."""
 
     @property
     def id(self) -> UUID:
@@ -57,15 +57,15 @@ class Handle(Protocol[R_co]):
 class Submitter(Protocol):
     """What takes calls and stores them; the application implements it."""
 
-    def submit(self, calls: "Sequence[Call[Any]]") -> Sequence[Handle[Any]]:
+    def submit(self, calls: "Sequence[Call[Any]]") -> Sequence[JobHandle[Any]]:
         """Store the calls, all or none, and give their handles in order."""
         ...
 
-    async def asubmit(self, calls: "Sequence[Call[Any]]") -> Sequence[Handle[Any]]:
+    async def asubmit(self, calls: "Sequence[Call[Any]]") -> Sequence[JobHandle[Any]]:
         """Async twin of `submit`."""
         ...
 
-    def follow(self, job_id: UUID | str, spec: CallSpec) -> Handle[Any]:
+    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
         """Give a handle on a job stored earlier, whose result is read by the return annotation of `spec`."""
         ...
 
@@ -91,11 +91,11 @@ class Call(Generic[R]):
         """Give the same call with these options in place of those it has."""
         return replace(self, options=self.options.merged(JobOptions.make(**options)))
 
-    def enqueue(self) -> Handle[R]:
+    def enqueue(self) -> JobHandle[R]:
         """Store the call as a job."""
         return self.submitter.submit((self,))[0]
 
-    async def aenqueue(self) -> Handle[R]:
+    async def aenqueue(self) -> JobHandle[R]:
         """Async twin of `enqueue`."""
         return (await self.submitter.asubmit((self,)))[0]
 

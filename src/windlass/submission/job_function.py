@@ -10,7 +10,7 @@ from uuid import UUID
 
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.errors import SerializationError
-from windlass.submission.call import Call, Handle, Submitter
+from windlass.submission.call import Call, JobHandle, Submitter
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction, member_name
 
@@ -38,11 +38,11 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         """
         return self._call(args, kwargs, self.options)
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a call of this function as a job, e.g. `charge.enqueue(42).result(timeout=10)`."""
         return self._call(args, kwargs, self.options).enqueue()
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Async twin of `enqueue`."""
         return await self._call(args, kwargs, self.options).aenqueue()
 
@@ -50,7 +50,7 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         """Give the job with other options, e.g. `charge.using(delay=60, queue="billing").enqueue(42)`."""
         return BoundOptions(self, self.options.merged(JobOptions.make(**options)))
 
-    def handle(self, job_id: UUID | str) -> Handle[R]:
+    def handle(self, job_id: UUID | str) -> JobHandle[R]:
         """Give a handle on a job of this function that was enqueued earlier."""
         return self._submitter.follow(job_id, self._registry.admit(self.target).spec)
 
@@ -158,11 +158,11 @@ class BoundOptions(Generic[P, R]):
         """Give the call as a value; nothing is stored yet."""
         return self._job._call(args, kwargs, self.options)
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a call with these options as a job."""
         return self._job._call(args, kwargs, self.options).enqueue()
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Async twin of `enqueue`."""
         return await self._job._call(args, kwargs, self.options).aenqueue()
 

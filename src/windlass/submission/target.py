@@ -226,9 +226,9 @@ def _checked_prefix(prefix: object) -> str:
 class TargetFunction:
     """A function with a stored name; what `@app.job` makes of it builds on this.
 
-    It may be written above or below `@staticmethod` and `@classmethod`, and stand in a class as a method. A class method
-    that subclasses inherit belongs above `@classmethod`: below it, Python 3.13 no longer tells which class was asked, and
-    the job runs on the class that defines it.
+    It may be written above or below `@staticmethod` and `@classmethod`, and stand in a class as a method. On a class
+    method that subclasses inherit, write it above `@classmethod`: below, Python 3.13 no longer tells which class was
+    asked, and the job runs on the class that defines it.
     """
 
     __name__: str

@@ -10,7 +10,7 @@ from windlass.domain.admission import Holder
 from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.dialect import Claimed, ClaimRequest, Dialect, Head, tags_text
+from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, ClaimRequest, Dialect, Head, tags_text
 from windlass.stores.dialects.postgres_text import copy_line, plain, texts
 from windlass.stores.plan import Plan, Step
 
@@ -80,22 +80,21 @@ class PostgresDialect(Dialect):
             room = (request.wanted + 1) // 2 - len(claims) if heads else request.wanted - len(claims)
             if room > 0:
                 claims += yield from self._claim_lane(request, lane, room)
-        if lanes:
-            request = request._replace(wanted=request.wanted - len(claims), with_payload=False)
-        if not heads or request.wanted == 0:
-            return Claimed(claims)
-        name = "claim_with_payload" if request.with_payload else "claim"
+        wanted = request.wanted - len(claims)
+        if not heads or wanted <= 0:
+            return Claimed(claims, {})
         params = {
             "node": request.node,
             "queues": texts([head.queue for head in heads]),
             "levels": plain([head.level for head in heads]),
-            "wanted": request.wanted,
+            "wanted": wanted,
             "boost_us": request.boost_us,
+            "small": SMALL_PAYLOAD,
         }
-        rows = yield Step(name, params, alone=not lanes, literals={"chunk": request.chunk})
+        rows = yield Step("claim", params, alone=not lanes, literals={"chunk": request.chunk})
         rows.sort(key=lambda row: _rank(row, request.boost_us))
         claims += [Claim._make(row[:9]) for row in rows]
-        return Claimed(claims, [self.payload_of((row[0], *row[9:])) for row in rows] if request.with_payload else None)
+        return Claimed(claims, {row[0]: self.payload_of((row[0], *row[9:])) for row in rows if row[9] is not None})
 
     def _claim_lane(self, request: ClaimRequest, head: Head, room: int) -> Plan[list[Claim]]:
         params = {"node": request.node, "queue": head.queue, "lane": head.lane, "level": head.level}

@@ -60,6 +60,10 @@ SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at
 -- name: load_payload :row
 SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job WHERE id = :id
 
+-- name: load_small_payload :row
+SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
+WHERE id = :id AND length(args) <= :small
+
 -- name: finish_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
     reason, picked_at, started_at, finished_at)

@@ -4,7 +4,7 @@
 -- level. Read {chunk} of each, rank them together, and stop where a chunk that may go on ends: what comes after it is not known to
 -- be next. {chunk} is a literal because a generic plan would guess; rows are found again by ctid, which no planner can get wrong.
 
--- name: claimed :fragment
+-- name: claim :rows
 WITH head AS MATERIALIZED (
     SELECT h.place, h.due, h.id, h.nth = {chunk} AS may_go_on,
         p.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
@@ -27,15 +27,11 @@ WITH head AS MATERIALIZED (
     ))
     RETURNING id, fence, queue, target, attempts, crash_count, priority, due, picked_at
 )
-
--- name: claim :rows
-{claimed} SELECT * FROM claimed
-
--- name: claim_with_payload :rows
-{claimed} SELECT c.*, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
-FROM claimed c CROSS JOIN LATERAL (
-    SELECT args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job WHERE id = c.id OFFSET 0
-) j
+SELECT c.*, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
+FROM claimed c LEFT JOIN LATERAL (
+    SELECT args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
+    WHERE id = c.id AND octet_length(args) <= :small OFFSET 0
+) j ON true
 
 -- name: claim_lane :rows
 WITH head AS MATERIALIZED (
