@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from windlass.client.results import Results
@@ -16,14 +16,13 @@ from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, 
 from windlass.stores import reading
 from windlass.stores.database import Database
 from windlass.stores.migrate import Readiness
-from windlass.submission.call import JobHandle
 
 R = TypeVar("R")
 
 Timeout = float | timedelta | None
 
 
-class StoredHandle(JobHandle[R]):
+class StoredHandle(Generic[R]):
     """Follows one job.
 
     ```python

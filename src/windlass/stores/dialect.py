@@ -1,4 +1,4 @@
-"""The questions a database must answer, with portable answers: one statement per row, in the subset all databases run.
+"""The questions a database must answer, with portable answers: many rows as one JSON text, read as a table.
 
 A dialect overrides what its database can do better (a bulk statement, a locking claim) or must do differently.
 """
@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
+
+import msgspec
 
 from windlass.domain.admission import Holder
 from windlass.domain.job import Claim, NewJob, Outcome, Payload
@@ -49,44 +51,41 @@ SMALL_PAYLOAD = 600
 
 
 class Dialect:
-    """Portable plans. Subclasses say how ids travel and override what must differ."""
+    """Plans over many rows at once. Subclasses say how ids travel and override what must differ."""
 
     name: ClassVar[str]
 
     def key(self, value: UUID) -> Any:
         """An id as the driver wants it."""
-        return value.bytes
+        return str(value)
 
     def uuid(self, value: Any) -> UUID:
         """An id as the driver gave it."""
-        return UUID(bytes=value)
+        return UUID(value)
 
     # ------------------------------------------------------------------ submission
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool) -> Plan[None]:
         """Store the rows of new jobs. `alone`: nothing else happens in this transaction."""
-        rows = [self._job_row(job) for job in jobs]
-        yield Step("insert_job", rows=rows)
-        yield Step("insert_hot", rows=rows)
+        del alone
+        rows = json_text([(str(job.id), *job[1:8], tags_text(job.tags), *job[9:13]) for job in jobs])
+        yield Step("insert_jobs", {"rows": rows})
+        yield Step("insert_hot", {"rows": rows})
 
     def find_keys(self, keys: Iterable[str]) -> Plan[dict[str, UUID]]:
         """Which idempotency keys are taken, and by which job."""
-        found = yield Step("find_key", rows=[{"idempotency_key": key} for key in keys])
-        return {row[0]: self.uuid(row[1]) for row in found if row is not None}
+        found = yield Step("find_keys", {"ids": json_text(list(keys))})
+        return {key: self.uuid(job) for key, job in found}
 
     def find_holders(self, keys: Iterable[str]) -> Plan[dict[str, Holder]]:
         """Which business keys are held, and by whom."""
-        found = yield Step("find_holder", rows=[{"business_key": key} for key in keys])
-        return {row[0]: Holder(self.uuid(row[1]), row[2]) for row in found if row is not None}
+        found = yield Step("find_holders", {"ids": json_text(list(keys))})
+        return {key: Holder(self.uuid(job), status) for key, job, status in found}
 
-    def insert_keys(self, step: str, column: str, owner: str, keys: Sequence[tuple[str, UUID]]) -> Plan[int]:
-        """Take keys (`insert_key` or `insert_live_key`); answers how many were free."""
-        counts = yield Step(step, rows=[{column: key, owner: self.key(job)} for key, job in keys])
-        return sum(counts)
-
-    def insert_tags(self, tags: Sequence[tuple[str, UUID]]) -> Plan[None]:
-        """Store the tag rows of new jobs."""
-        yield Step("insert_tag", rows=[{"tag": tag, "job_id": self.key(job)} for tag, job in tags])
+    def insert_keys(self, step: str, keys: Sequence[tuple[str, UUID]]) -> Plan[int]:
+        """Take keys (`insert_keys`, `insert_live_keys`), or tag jobs (`insert_tags`); answers how many were free."""
+        count: int = yield Step(step, {"keys": json_text([(key, str(job)) for key, job in keys])})
+        return count
 
     # ------------------------------------------------------------------ claim
 
@@ -100,21 +99,21 @@ class Dialect:
             name = "claim_heads" if head.lane is None else "claim_lane_heads"
             params = {"queue": head.queue, "level": head.level, "lane": head.lane}
             chunks.append((yield Step(name, params, literals={"chunk": request.chunk})))
-        ids = merge_heads(chunks, request, now)
-        yield Step("claim_one", rows=[{"id": job, "node": request.node} for job in ids])
-        rows = yield Step("claimed_row", rows=[{"id": job} for job in ids])
-        small = yield Step("load_small_payload", rows=[{"id": job, "small": SMALL_PAYLOAD} for job in ids])
-        payloads = [self.payload_of(row) for row in small if row is not None]
-        return Claimed([self.claim_of(row) for row in rows], {payload.job_id: payload for payload in payloads})
-
-    def claim_of(self, row: Sequence[Any]) -> Claim:
-        """A claimed row as a value."""
-        return Claim(self.uuid(row[0]), *row[1:])
+        picked = merge_heads(chunks, request, now)
+        if not picked:
+            return Claimed([], {})
+        ids = json_text(picked)
+        yield Step("claim_picked", {"ids": ids, "node": request.node})
+        rows = {row[0]: row for row in (yield Step("claimed_rows", {"ids": ids}))}
+        small = yield Step("load_small_payloads", {"ids": ids, "small": SMALL_PAYLOAD})
+        payloads = [self.payload_of(row) for row in small]
+        claims = [Claim(self.uuid(job), *rows[job][1:]) for job in picked]
+        return Claimed(claims, {payload.job_id: payload for payload in payloads})
 
     def load(self, ids: Sequence[UUID]) -> Plan[list[Payload]]:
         """The immutable part of claimed jobs, in no particular order."""
-        rows = yield Step("load_payload", rows=[{"id": self.key(job)} for job in ids])
-        return [self.payload_of(row) for row in rows if row is not None]
+        rows = yield Step("load_payloads", {"ids": json_text([str(job) for job in ids])})
+        return [self.payload_of(row) for row in rows]
 
     def payload_of(self, row: Sequence[Any]) -> Payload:
         """A loaded row as a value."""
@@ -124,15 +123,17 @@ class Dialect:
     # ------------------------------------------------------------------ completion
 
     def finish(self, transitions: Sequence[Transition], *, alone: bool) -> Plan[list[bool]]:
-        """Terminal transitions.
-
-        Out of hot, into done, with their history. Answers which ones still held their fence.
-        """
-        rows = [self._transition_row(transition) for transition in transitions]
-        counts = yield Step("finish_done", rows=rows)
-        yield Step("finish_attempt", rows=rows)
-        yield Step("finish_hot", rows=rows)
-        return [count == 1 for count in counts]
+        """Terminal transitions: out of hot, into done, with their history. Answers which ones held their fence."""
+        del alone
+        rows = [_row(transition) for transition in transitions]
+        text = json_text(rows)
+        ended = yield Step("finish_done", {"rows": text})
+        yield Step("remember", {"rows": text})
+        ids = [row[0] for row in rows]
+        if ended != len(rows):
+            ids = [row[0] for row in (yield Step("held", {"rows": text}))]
+        yield Step("finish_hot", {"ids": json_text(ids)})
+        return _won(rows, ids)
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Back to PENDING, due after their delay."""
@@ -143,59 +144,58 @@ class Dialect:
         return (yield from self._reopen("hand_back_hot", transitions))
 
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """Which transitions are in the history already.
-
-        Decides after a commit whose outcome was lost with its connection.
-        """
-        rows = [{"job_id": self.key(t.job_id), "fence": t.fence} for t in transitions]
-        found = yield Step("applied_attempt", rows=rows)
-        return [row is not None for row in found]
+        """Which transitions are in the history already: decides after a commit whose outcome was lost."""
+        found = yield Step("applied", {"rows": json_text([_row(t) for t in transitions])})
+        known = {(job, fence) for job, fence in found}
+        return [(str(t.job_id), t.fence) in known for t in transitions]
 
     def _reopen(self, statement: str, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        rows = [self._transition_row(transition) for transition in transitions]
-        yield Step("finish_attempt", rows=rows)
-        counts = yield Step(statement, rows=rows)
-        return [count == 1 for count in counts]
+        rows = [_row(transition) for transition in transitions]
+        text = json_text(rows)
+        ids = [row[0] for row in (yield Step("held", {"rows": text}))]
+        yield Step("remember", {"rows": text})
+        yield Step(statement, rows=[{**t._asdict(), "id": str(t.job_id)} for t in transitions])
+        return _won(rows, ids)
 
     # ------------------------------------------------------------------ reading
 
     def outcomes(self, ids: Sequence[UUID]) -> Plan[list[Outcome]]:
         """How far these jobs are; unknown ids are left out."""
-        rows = yield Step("outcome_of", rows=[{"id": self.key(job)} for job in ids])
-        return [self.outcome_of(row) for row in rows if row is not None]
+        rows = yield Step("outcomes", {"ids": json_text([str(job) for job in ids])})
+        return [self.outcome_of(row) for row in rows]
 
     def outcome_of(self, row: Sequence[Any]) -> Outcome:
-        """A row of `outcome_of` as a value."""
+        """A row of `outcomes` as a value."""
         return Outcome(self.uuid(row[0]), JobStatus(row[1]), *row[2:])
 
-    # ------------------------------------------------------------------ rows
 
-    def _job_row(self, job: NewJob) -> dict[str, Any]:
-        row = job._asdict()
-        row["id"] = self.key(job.id)
-        row["tags"] = tags_text(job.tags)
-        return row
+def _row(transition: Transition) -> tuple[Any, ...]:
+    """A transition as the fragment `transitions` reads it."""
+    times, failure = transition.times, transition.failure or NO_FAILURE
+    return (
+        str(transition.job_id),
+        transition.fence,
+        transition.status.value,
+        transition.outcome,
+        transition.number,
+        transition.attempts,
+        *times,
+        transition.result,
+        failure.error or None,
+        failure.error_class or None,
+        failure.traceback,
+        transition.reason,
+    )
 
-    def _transition_row(self, transition: Transition) -> dict[str, Any]:
-        failure = transition.failure or NO_FAILURE
-        return {
-            "job_id": self.key(transition.job_id),
-            "fence": transition.fence,
-            "status": str(transition.status),
-            "outcome": transition.outcome,
-            "number": transition.number,
-            "attempts": transition.attempts,
-            "delay_us": transition.delay_us,
-            "result": transition.result,
-            "error": failure.error or None,
-            "error_class": failure.error_class or None,
-            "traceback": failure.traceback,
-            "reason": transition.reason,
-            "lane": transition.lane,
-            "started_at": transition.times.started_at,
-            "ended_at": transition.times.ended_at,
-            "wait_us": transition.times.wait_us,
-        }
+
+def _won(rows: Sequence[tuple[Any, ...]], ids: Sequence[str]) -> list[bool]:
+    winners = set(ids)
+    return [row[0] in winners for row in rows]
+
+
+def json_text(value: Any) -> str:
+    """Rows as one JSON text."""
+    return msgspec.json.encode(value).decode()
 
 
 def merge_heads(chunks: Sequence[Sequence[tuple[Any, int, int]]], request: ClaimRequest, now: int) -> list[Any]:

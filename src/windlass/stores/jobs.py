@@ -43,7 +43,7 @@ def _store(dialect: Dialect, admission: Admission) -> Plan[None]:
     rows = admission.rows
     idempotency = sorted((job.idempotency_key, job.id) for job in rows if job.idempotency_key)
     if idempotency:
-        free = yield from dialect.insert_keys("insert_key", "idempotency_key", "job_id", idempotency)
+        free = yield from dialect.insert_keys("insert_keys", idempotency)
         if free != len(idempotency):
             raise RestartPlanError
     if rows:
@@ -54,12 +54,12 @@ def _store(dialect: Dialect, admission: Admission) -> Plan[None]:
         (job.business_key, job.id) for job in rows if job.business_key and job.id not in admission.replaced
     )
     if business:
-        free = yield from dialect.insert_keys("insert_live_key", "business_key", "holder_id", business)
+        free = yield from dialect.insert_keys("insert_live_keys", business)
         if free != len(business):
             raise RestartPlanError
     tags = [(tag, job.id) for job in rows for tag in job.tags]
     if tags:
-        yield from dialect.insert_tags(tags)
+        yield from dialect.insert_keys("insert_tags", tags)
 
 
 def _supersede(dialect: Dialect, replaced: dict[UUID, UUID]) -> Plan[None]:

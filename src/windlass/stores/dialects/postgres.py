@@ -56,15 +56,10 @@ class PostgresDialect(Dialect):
         rows = yield Step("find_holders", {"keys": texts(keys)})
         return {key: Holder(holder, status) for key, holder, status in rows}
 
-    def insert_keys(self, step: str, column: str, owner: str, keys: Sequence[tuple[str, UUID]]) -> Plan[int]:
+    def insert_keys(self, step: str, keys: Sequence[tuple[str, UUID]]) -> Plan[int]:
         """All keys in one statement."""
-        params = {"keys": texts([key for key, _ in keys]), "ids": plain([job for _, job in keys])}
-        count: int = yield Step(f"{step}s", params)
+        count: int = yield Step(step, {"keys": texts([key for key, _ in keys]), "ids": plain([job for _, job in keys])})
         return count
-
-    def insert_tags(self, tags: Sequence[tuple[str, UUID]]) -> Plan[None]:
-        """All tags in one statement."""
-        yield Step("insert_tags", {"tags": texts([tag for tag, _ in tags]), "ids": plain([job for _, job in tags])})
 
     # ------------------------------------------------------------------ claim
 

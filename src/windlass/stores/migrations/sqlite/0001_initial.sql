@@ -1,6 +1,6 @@
 -- What a job is: written once at enqueue, never changed. Everything that changes lives in windlass_hot, then in windlass_done.
 CREATE TABLE windlass_job (
-    id              blob PRIMARY KEY,
+    id              text PRIMARY KEY,
     queue           text NOT NULL,
     target          text NOT NULL,
     priority        integer NOT NULL,
@@ -11,14 +11,14 @@ CREATE TABLE windlass_job (
     correlation_id  text,
     idempotency_key text,
     business_key    text,
-    parent_id       blob,
-    batch_id        blob,
+    parent_id       text,
+    batch_id        text,
     created_at      integer NOT NULL
 );
 
 -- A row lives here only while its job does (PENDING, RUNNING, WAITING, PAUSED from PENDING), so the hot path never meets history.
 CREATE TABLE windlass_hot (
-    id          blob PRIMARY KEY,
+    id          text PRIMARY KEY,
     queue       text NOT NULL,
     target      text NOT NULL,
     lane        text,
@@ -42,7 +42,7 @@ CREATE INDEX windlass_hot_node ON windlass_hot (node) WHERE status = 'RUNNING';
 
 -- How a job ended. `reopened` jobs (retry of a dead letter) leave this table again.
 CREATE TABLE windlass_done (
-    id            blob PRIMARY KEY,
+    id            text PRIMARY KEY,
     queue         text NOT NULL,
     target        text NOT NULL,
     status        text NOT NULL,
@@ -55,8 +55,8 @@ CREATE TABLE windlass_done (
     error         text,
     error_class   text,
     reason        text,
-    canceled_by   blob,
-    superseded_by blob,
+    canceled_by   text,
+    superseded_by text,
     paused_from   text,
     picked_at     integer,
     started_at    integer,
@@ -66,7 +66,7 @@ CREATE INDEX windlass_done_status ON windlass_done (status, id);
 
 -- One row per attempt, also for those that did not count (outcome lost, released, snoozed), hence the fence in the key.
 CREATE TABLE windlass_attempt (
-    job_id      blob NOT NULL,
+    job_id      text NOT NULL,
     fence       integer NOT NULL,
     number      integer NOT NULL,
     node        text,
@@ -84,25 +84,25 @@ CREATE TABLE windlass_attempt (
 -- Idempotency keys outlive their jobs, for ever.
 CREATE TABLE windlass_key (
     idempotency_key text PRIMARY KEY,
-    job_id          blob NOT NULL
+    job_id          text NOT NULL
 ) WITHOUT ROWID;
 
 -- Business keys live as long as their holder (a job or a schedule).
 CREATE TABLE windlass_live_key (
     business_key text PRIMARY KEY,
     holder_kind  text NOT NULL,
-    holder_id    blob NOT NULL
+    holder_id    text NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX windlass_live_key_holder ON windlass_live_key (holder_id);
 
 CREATE TABLE windlass_job_tag (
     tag    text NOT NULL,
-    job_id blob NOT NULL,
+    job_id text NOT NULL,
     PRIMARY KEY (tag, job_id)
 ) WITHOUT ROWID;
 
 CREATE TABLE windlass_dead_letter (
-    job_id      blob PRIMARY KEY,
+    job_id      text PRIMARY KEY,
     fingerprint text NOT NULL,
     envelope    text NOT NULL,
     created_at  integer NOT NULL
@@ -142,7 +142,7 @@ CREATE TABLE windlass_gate (
 
 CREATE TABLE windlass_permit (
     gate   text NOT NULL,
-    job_id blob NOT NULL,
+    job_id text NOT NULL,
     fence  integer NOT NULL,
     node   text NOT NULL,
     PRIMARY KEY (gate, job_id)
@@ -171,21 +171,21 @@ CREATE TABLE windlass_lease (
 );
 
 CREATE TABLE windlass_alert (
-    id           blob PRIMARY KEY,
+    id           text PRIMARY KEY,
     target       text NOT NULL,
     error_hash   text NOT NULL,
     error_class  text NOT NULL,
     sample       text NOT NULL,
     count        integer NOT NULL,
-    first_job_id blob NOT NULL,
-    last_job_id  blob NOT NULL,
+    first_job_id text NOT NULL,
+    last_job_id  text NOT NULL,
     first_at     integer NOT NULL,
     last_at      integer NOT NULL
 );
 CREATE INDEX windlass_alert_hash ON windlass_alert (target, error_hash, first_at);
 
 CREATE TABLE windlass_stat_delta (
-    id        blob PRIMARY KEY,
+    id        text PRIMARY KEY,
     queue     text NOT NULL,
     at        integer NOT NULL,
     succeeded integer NOT NULL,
@@ -196,7 +196,7 @@ CREATE TABLE windlass_stat_delta (
 );
 
 CREATE TABLE windlass_archive (
-    id          blob PRIMARY KEY,
+    id          text PRIMARY KEY,
     queue       text NOT NULL,
     target      text NOT NULL,
     status      text NOT NULL,

@@ -1,32 +1,33 @@
 -- A job's life in statements. Ids travel as the dialect's own form, times as microseconds, JSON as text.
+-- Many rows go in as one JSON text, which each dialect turns into a table: {ids}, {keys}, {new_jobs} and {transitions} are its own.
 
--- name: insert_job :count
+-- name: insert_jobs :count
 INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
     business_key, created_at)
-VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key,
-    :business_key, {now})
+SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, {now}
+FROM {new_jobs}
 
 -- name: insert_hot :count
 INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
-VALUES (:id, :queue, :target, 'PENDING', :priority, coalesce(:due_at, {now} + :delay_us), 0, 0, 0)
+SELECT id, queue, target, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM {new_jobs}
 
--- name: insert_tag :count
-INSERT INTO windlass_job_tag (tag, job_id) VALUES (:tag, :job_id)
+-- name: insert_tags :count
+INSERT INTO windlass_job_tag (tag, job_id) SELECT word, id FROM {keys}
 
--- name: find_key :row
-SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key = :idempotency_key
+-- name: find_keys :rows
+SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key IN (SELECT id FROM {ids})
 
--- name: insert_key :count
-INSERT INTO windlass_key (idempotency_key, job_id) VALUES (:idempotency_key, :job_id)
+-- name: insert_keys :count
+INSERT INTO windlass_key (idempotency_key, job_id) SELECT word, id FROM {keys} WHERE true
 ON CONFLICT (idempotency_key) DO NOTHING
 
--- name: find_holder :row
+-- name: find_holders :rows
 SELECT k.business_key, k.holder_id, coalesce(h.status, 'RUNNING')
 FROM windlass_live_key k LEFT JOIN windlass_hot h ON h.id = k.holder_id
-WHERE k.business_key = :business_key
+WHERE k.business_key IN (SELECT id FROM {ids})
 
--- name: insert_live_key :count
-INSERT INTO windlass_live_key (business_key, holder_kind, holder_id) VALUES (:business_key, 'job', :holder_id)
+-- name: insert_live_keys :count
+INSERT INTO windlass_live_key (business_key, holder_kind, holder_id) SELECT word, 'job', id FROM {keys} WHERE true
 ON CONFLICT (business_key) DO NOTHING
 
 -- name: delete_live_key :count
@@ -50,47 +51,53 @@ SELECT id, due, priority FROM windlass_hot
 WHERE queue = :queue AND lane = :lane AND priority = :level AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
 ORDER BY due, id LIMIT {chunk}
 
--- name: claim_one :count
+-- name: claim_picked :count
 UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1
-WHERE id = :id AND status = 'PENDING'
+WHERE id IN (SELECT id FROM {ids})
 
--- name: claimed_row :row
-SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at FROM windlass_hot WHERE id = :id
+-- name: claimed_rows :rows
+SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at
+FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
--- name: load_payload :row
-SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job WHERE id = :id
+-- name: load_payloads :rows
+SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
+FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id
 
--- name: load_small_payload :row
-SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
-WHERE id = :id AND length(args) <= :small
+-- name: load_small_payloads :rows
+SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
+FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND length(j.args) <= :small
+
+-- name: held :rows
+SELECT h.id FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: finish_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
     reason, picked_at, started_at, finished_at)
-SELECT id, queue, target, :status, fence, :attempts, crash_count, node, due, :result, :error, :error_class,
-    :reason, picked_at, :started_at, :ended_at
-FROM windlass_hot WHERE id = :job_id AND fence = :fence
+SELECT h.id, h.queue, h.target, t.status, h.fence, t.attempts, h.crash_count, h.node, h.due, t.result, t.error, t.error_class,
+    t.reason, h.picked_at, t.started_at, t.ended_at
+FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
--- name: finish_attempt :count
+-- name: remember :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
     error, traceback)
-SELECT id, fence, :number, node, picked_at, :started_at, :ended_at, :wait_us, :outcome, :error_class, :error, :traceback
-FROM windlass_hot WHERE id = :job_id AND fence = :fence
+SELECT h.id, h.fence, t.number, h.node, h.picked_at, t.started_at, t.ended_at, t.wait_us, t.outcome, t.error_class, t.error,
+    t.traceback
+FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: finish_hot :count
-DELETE FROM windlass_hot WHERE id = :job_id AND fence = :fence
+DELETE FROM windlass_hot WHERE id IN (SELECT id FROM {ids})
 
 -- name: requeue_hot :count
 UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = fence + 1, attempts = :attempts, node = NULL,
     picked_at = NULL
-WHERE id = :job_id AND fence = :fence
+WHERE id = :id AND fence = :fence
 
 -- name: hand_back_hot :count
 UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, picked_at = NULL, lane = coalesce(:lane, lane)
-WHERE id = :job_id AND fence = :fence
+WHERE id = :id AND fence = :fence
 
--- name: applied_attempt :row
-SELECT job_id, fence FROM windlass_attempt WHERE job_id = :job_id AND fence = :fence
+-- name: applied :rows
+SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a WHERE a.job_id = t.id AND a.fence = t.fence
 
 -- name: insert_lane :count
 INSERT INTO windlass_lane (queue, lane, kind, created_at) VALUES (:queue, :lane, :kind, {now})

@@ -22,12 +22,9 @@ FROM windlass_attempt WHERE job_id = :id ORDER BY fence
 -- name: job_exists :row
 SELECT id FROM windlass_job WHERE id = :id
 
--- name: outcome_of :row
+-- name: outcomes :rows
 SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason
-FROM windlass_job j
+FROM {ids} i CROSS JOIN windlass_job j
 LEFT JOIN windlass_hot h ON h.id = j.id
 LEFT JOIN windlass_done d ON d.id = j.id
-WHERE j.id = :id
-
--- name: unfinished_of :row
-SELECT id FROM windlass_hot WHERE id = :id
+WHERE j.id = i.id

@@ -41,7 +41,7 @@ SELECT k, 'job', j FROM unnest(:keys::text[], :ids::uuid[]) AS i(k, j)
 ON CONFLICT (business_key) DO NOTHING
 
 -- name: insert_tags :count
-INSERT INTO windlass_job_tag (tag, job_id) SELECT * FROM unnest(:tags::text[], :ids::uuid[])
+INSERT INTO windlass_job_tag (tag, job_id) SELECT * FROM unnest(:keys::text[], :ids::uuid[])
 
 -- name: load_payloads :rows
 SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job

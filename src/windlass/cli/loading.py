@@ -1,0 +1,151 @@
+"""The application a command works on: `module:attribute`, as an argument, as `--app`, or in `WINDLASS_APP`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from functools import reduce, wraps
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from windlass.app import Windlass
+from windlass.errors import ConfigurationError
+
+_FORM: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_DECLARED: Final = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:windlass\.)?Windlass\(", re.MULTILINE)
+_MOST_FILES: Final = 100
+_MOST_BYTES: Final = 65_536
+
+
+def application(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command its application (first argument, `--app`/`-a`, or `WINDLASS_APP`), as the parameter `place`."""
+
+    @click.argument("app_argument", metavar="[APP]", required=False)
+    @click.option(
+        "--app",
+        "-a",
+        "app_option",
+        metavar="MODULE:ATTRIBUTE",
+        envvar="WINDLASS_APP",
+        show_envvar=True,
+        help="The application, if it is not the first argument.",
+    )
+    @click.pass_context
+    @wraps(command)
+    def with_place(
+        context: click.Context, /, *args: Any, app_argument: str | None, app_option: str | None, **options: Any
+    ) -> Any:
+        typed = context.get_parameter_source("app_option") is ParameterSource.COMMANDLINE
+        if typed and app_argument not in (None, app_option):
+            raise click.UsageError(f"two applications given: {app_argument} and --app {app_option}; name one")
+        return command(*args, place=_checked(app_argument or app_option), **options)
+
+    return with_place
+
+
+def load_app(place: str) -> Windlass:
+    """Import the application at `module:attribute`; the current folder comes first on the path."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    module_name, _, attribute = place.partition(":")
+    module = _module(module_name, attribute)
+    found = _attribute(module, attribute)
+    if not isinstance(found, Windlass):
+        raise ConfigurationError(
+            f"{place} is {_article(type(found).__name__)}, not a Windlass application{_hint(_apps_in(module))}"
+        )
+    return found
+
+
+def _checked(place: str | None) -> str:
+    if not place:
+        raise click.UsageError(
+            "no application given: name it as module:attribute (windlass worker shop:app), "
+            f"with --app, or in WINDLASS_APP{_hint(_declared_here())}"
+        )
+    if not _FORM.fullmatch(place):
+        raise click.UsageError(
+            f"expected an application as module:attribute (shop:app), got {place!r}{_hint(_repaired(place))}"
+        )
+    return place
+
+
+def _module(name: str, attribute: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
+            raise _broken(name, error) from error  # it is there, but something it imports is not
+        here = [place for place in _declared_here() if place.endswith(f":{attribute}")] or _declared_here()
+        close = difflib.get_close_matches(f"{name}:{attribute}", here, n=1, cutoff=0.4)
+        raise ConfigurationError(
+            f"there is no module {error.name!r} here ({os.getcwd()}) or among the installed packages{_hint(close)}"
+        ) from None
+    except Exception as error:
+        raise _broken(name, error) from error
+
+
+def _broken(name: str, error: BaseException) -> ConfigurationError:
+    """What went wrong inside the user's module, with their lines and without ours."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
+    lines = "".join([*traceback.format_list(theirs), *traceback.format_exception_only(error)])
+    return ConfigurationError(f"importing {name} failed:\n{lines.rstrip()}")
+
+
+def _attribute(module: ModuleType, attribute: str) -> object:
+    try:
+        return reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        apps = _apps_in(module)
+        close = difflib.get_close_matches(attribute, [app.partition(":")[2] for app in apps] or dir(module), n=1)
+        hint = [f"{module.__name__}:{close[0]}"] if close else apps
+        raise ConfigurationError(f"module {module.__name__} has no attribute {attribute!r}{_hint(hint)}") from None
+
+
+def _apps_in(module: ModuleType) -> list[str]:
+    return [f"{module.__name__}:{name}" for name, value in vars(module).items() if isinstance(value, Windlass)]
+
+
+def _declared_here() -> list[str]:
+    """Applications that the files of the current folder seem to make, without importing any."""
+    found: list[str] = []
+    for file in sorted(Path.cwd().glob("*.py"))[:_MOST_FILES]:
+        try:
+            text = file.read_bytes()[:_MOST_BYTES].decode(errors="replace")
+        except OSError:
+            continue
+        found += [f"{file.stem}:{name}" for name in _DECLARED.findall(text)]
+    return found
+
+
+def _repaired(place: str) -> list[str]:
+    """What was probably meant by a path, a dotted name or a bare module."""
+    path, _, attribute = place.partition(":")
+    module = path.removesuffix(".py").removeprefix("./").strip("/").replace("/", ".")
+    here = _declared_here()
+    same = [known for known in here if known.partition(":")[0] == module]
+    if attribute or same:
+        guess = f"{module}:{attribute}" if attribute else same[0]
+        return [guess] if _FORM.fullmatch(guess) else here[:1]
+    head, _, last = module.rpartition(".")
+    guess = f"{head}:{last}" if head else f"{module}:app"
+    return [guess] if _FORM.fullmatch(guess) else here[:1]
+
+
+def _hint(candidates: Iterable[str]) -> str:
+    names = list(candidates)[:3]
+    return f"; did you mean {' or '.join(names)}?" if names else ""
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"

@@ -1,0 +1,131 @@
+"""`windlass migrate`: apply what is missing, or say (`--status`), print (`--sql`) or test (`--check`) what that is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from windlass.app import Windlass
+from windlass.cli.loading import application, load_app
+from windlass.cli.output import console, drawn, say
+from windlass.stores import migrate, queries
+from windlass.stores.migrate import Migration
+
+_NOW: Final = {
+    "postgres": "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+}
+"""The present time in microseconds, as any client of the database can say it."""
+
+
+@click.command(
+    name="migrate", epilog="Exit codes: 0 done or up to date, 1 an error, or --check found something missing."
+)
+@application
+@click.option("--status", "action", flag_value="status", help="List every migration and whether it is applied.")
+@click.option("--check", "action", flag_value="check", help="Say whether the schema is current; exit code 1 if not.")
+@click.option("--sql", "action", flag_value="sql", help="Print what is missing as a script, and apply nothing.")
+@click.option(
+    "--from",
+    "assumed",
+    type=click.IntRange(min=0),
+    metavar="VERSION",
+    show_envvar=True,
+    help="With --sql: what follows this version (0: everything), without asking the store.",
+)
+@click.option("--json", "as_json", is_flag=True, show_envvar=True, help="With --status: as JSON.")
+def command(place: str, action: str | None, assumed: int | None, as_json: bool) -> None:
+    """Bring the schema of APP's store up to date. SQLite does this by itself when it is first used."""
+    app = load_app(place)
+    try:
+        if assumed is not None and action != "sql":
+            raise click.UsageError("--from belongs to --sql")
+        if action == "sql":
+            say(script(app, assumed))
+        elif action == "status":
+            _status(app, as_json=as_json)
+        elif action == "check":
+            _check(app, place)
+        else:
+            _apply(app)
+    finally:
+        app.close()
+
+
+def _apply(app: Windlass) -> None:
+    applied = app.migrate()
+    for name in applied:
+        say(f"applied {name}")
+    say(f"{app.database.description}: {'up to date' if applied else 'nothing to do, the schema is current'}")
+
+
+def _check(app: Windlass, place: str) -> None:
+    missing = migrate.pending(app.database)
+    if not missing:
+        say(f"{app.database.description}: the schema is current")
+        return
+    names = ", ".join(migration.name for migration in missing)
+    say(f"{app.database.description}: the schema lacks {names}; run `windlass migrate {place}`")
+    raise SystemExit(1)
+
+
+def _status(app: Windlass, *, as_json: bool) -> None:
+    missing = {migration.version for migration in migrate.pending(app.database)}
+    rows = [
+        (migration.version, migration.name, "missing" if migration.version in missing else "applied")
+        for migration in migrate.migrations(app.database.dialect.name)
+    ]
+    if as_json:
+        keys = ("version", "name", "state")
+        say(
+            json.dumps(
+                {"store": app.database.description, "items": [dict(zip(keys, row, strict=True)) for row in rows]}
+            )
+        )
+    elif drawn():
+        _draw_status(app.database.description, rows)
+    else:
+        say(app.database.description)
+        for _, name, state in rows:
+            say(f"  {name}: {state}")
+
+
+def _draw_status(store: str, rows: Sequence[tuple[int, str, str]]) -> None:
+    from rich.table import Table
+
+    table = Table(title=store, title_justify="left", title_style="bold", border_style="cyan")
+    for heading in ("version", "migration", "state"):
+        table.add_column(heading)
+    for version, name, state in rows:
+        table.add_row(str(version), name, f"[{'green' if state == 'applied' else 'yellow'}]{state}")
+    console().print(table)
+
+
+def script(app: Windlass, assumed: int | None) -> str:
+    """What is missing as one script per migration, which any client can run; it leaves the store as we would."""
+    dialect = app.database.dialect.name
+    if assumed is None:
+        missing = migrate.pending(app.database)
+    else:
+        missing = [migration for migration in migrate.migrations(dialect) if migration.version > assumed]
+    if not missing:
+        return "-- nothing is missing: the schema is current"
+    return "\n\n".join(_transaction(dialect, migration) for migration in missing)
+
+
+def _transaction(dialect: str, migration: Migration) -> str:
+    statements = queries.load(dialect)
+    values = f"{migration.version}, '{migration.name}', '{migration.checksum}', {_NOW[dialect]}"
+    record = f"INSERT INTO windlass_migration (version, name, checksum, applied_at) VALUES ({values});"
+    parts = [
+        f"-- {migration.name}",
+        "BEGIN;",
+        f"{statements['create_migration_table'].sql};",
+        migration.script.strip(),
+        record,
+        "COMMIT;",
+    ]
+    return "\n\n".join(parts)
