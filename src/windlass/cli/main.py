@@ -5,6 +5,7 @@ Exit codes: 0 fine, 1 an error or a "no" (`migrate --check`), 2 wrong usage, 3 a
 
 from __future__ import annotations
 
+import difflib
 from importlib import import_module
 from typing import Any, Final
 
@@ -35,6 +36,17 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may have been meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            close = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are: {', '.join(self.list_commands(ctx))}"
+            raise click.UsageError(f"no such command: {name}{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing any of them."""

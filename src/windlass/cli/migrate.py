@@ -25,29 +25,34 @@ _NOW: Final = {
     name="migrate", epilog="Exit codes: 0 done or up to date, 1 an error, or --check found something missing."
 )
 @application
-@click.option("--status", "action", flag_value="status", help="List every migration and whether it is applied.")
-@click.option("--check", "action", flag_value="check", help="Say whether the schema is current; exit code 1 if not.")
-@click.option("--sql", "action", flag_value="sql", help="Print what is missing as a script, and apply nothing.")
+@click.option("--status", is_flag=True, show_envvar=True, help="List every migration and whether it is applied.")
+@click.option("--check", is_flag=True, show_envvar=True, help="Say whether the schema is current; exit code 1 if not.")
+@click.option("--sql", is_flag=True, show_envvar=True, help="Print what is missing as a script, and apply nothing.")
 @click.option(
     "--from",
     "assumed",
     type=click.IntRange(min=0),
     metavar="VERSION",
+    envvar="WINDLASS_MIGRATE_FROM",
     show_envvar=True,
     help="With --sql: what follows this version (0: everything), without asking the store.",
 )
-@click.option("--json", "as_json", is_flag=True, show_envvar=True, help="With --status: as JSON.")
-def command(place: str, action: str | None, assumed: int | None, as_json: bool) -> None:
+@click.option(
+    "--json", "as_json", is_flag=True, envvar="WINDLASS_MIGRATE_JSON", show_envvar=True, help="With --status: as JSON."
+)
+def command(place: str, status: bool, check: bool, sql: bool, assumed: int | None, as_json: bool) -> None:
     """Bring the schema of APP's store up to date. SQLite does this by itself when it is first used."""
+    if status + check + sql > 1:
+        raise click.UsageError("--status, --check and --sql are three different questions; ask one")
+    if assumed is not None and not sql:
+        raise click.UsageError("--from belongs to --sql")
     app = load_app(place)
     try:
-        if assumed is not None and action != "sql":
-            raise click.UsageError("--from belongs to --sql")
-        if action == "sql":
+        if sql:
             say(script(app, assumed))
-        elif action == "status":
+        elif status or as_json:
             _status(app, as_json=as_json)
-        elif action == "check":
+        elif check:
             _check(app, place)
         else:
             _apply(app)

@@ -77,6 +77,8 @@ class Attempt:
     timeout: float | None = None
     ends_at: float = 0.0
     """When its timeout is over, on the loop's clock."""
+    next_look: float = float("inf")
+    """When something is to be done about its timeout."""
     started_at: int | None = None
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None

@@ -72,8 +72,8 @@ class Coordinator(Service):
         self._concurrency = concurrency
         self._most_ahead = most_ahead
         self._loop = asyncio.get_running_loop()
-        self._timeouts = Timeouts(self._loop, self._abandon)
         self._running: set[Attempt] = set()
+        self._timeouts = Timeouts(self._loop, self._running, self._abandon)
         self._waiting: deque[Waiting] = deque()
         self._pace = Pace(monotonic())
         self._draining = False
@@ -128,9 +128,9 @@ class Coordinator(Service):
     def _start(self, attempt: Attempt) -> None:
         self._running.add(attempt)
         attempt.task = self._loop.create_task(self._attend(attempt))
-        attempt.timeout = self._invoker.timeout_of(attempt)
-        if attempt.timeout is not None:
-            self._timeouts.arm(attempt, attempt.timeout)
+        timeout = self._invoker.timeout_of(attempt)
+        if timeout is not None:
+            self._timeouts.arm(attempt, timeout)
 
     async def _attend(self, attempt: Attempt) -> None:
         try:

@@ -12,32 +12,43 @@ from windlass.engine.attempt import Attempt, Stop
 logger = logging.getLogger("windlass.timeout")
 
 WARN_AT = 0.8
+LONG = 30.0
+"""Seconds from which a timeout may end up to a second late: a timer for every job costs more than it gives."""
+ROUND = 1.0
 GRACE = 5.0
 """How long a coroutine may take to end after it was cancelled; then its verdict is passed without it."""
 
 
 class Timeouts:
-    """Arms one deadline per attempt and ends what runs over."""
+    """Ends what runs over its time. Short timeouts are timed exactly; long ones are looked through once a second."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, abandon: Callable[[Attempt], None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, running: set[Attempt], abandon: Callable[[Attempt], None]
+    ) -> None:
         self._loop = loop
+        self._running = running
         self._abandon = abandon
         self._deadlines: Deadlines[Attempt] = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
+        self._round = loop.call_later(ROUND, self._look_through)
 
     def arm(self, attempt: Attempt, timeout: float) -> None:
         """Start the clock of an attempt."""
         now = self._loop.time()
+        attempt.timeout = timeout
         attempt.ends_at = now + timeout
-        self._arm(attempt, now + timeout * WARN_AT)
+        attempt.next_look = now + timeout * WARN_AT
+        if timeout < LONG:
+            self._arm(attempt)
 
     def disarm(self, attempt: Attempt) -> None:
         """Stop it."""
-        self._deadlines.disarm(attempt)
+        if attempt.timeout is not None and attempt.timeout < LONG:
+            self._deadlines.disarm(attempt)
 
-    def _arm(self, attempt: Attempt, at: float) -> None:
-        self._deadlines.arm(attempt, at)
-        if self._timer is None or at < self._timer.when():
+    def _arm(self, attempt: Attempt) -> None:
+        self._deadlines.arm(attempt, attempt.next_look)
+        if self._timer is None or attempt.next_look < self._timer.when():
             self._schedule()
 
     def _schedule(self) -> None:
@@ -47,22 +58,32 @@ class Timeouts:
         self._timer = None if next_at is None else self._loop.call_at(next_at, self._fire)
 
     def _fire(self) -> None:
-        now = self._loop.time()
-        for attempt in self._deadlines.expired(now):
-            if attempt.stop is Stop.TIMEOUT:
-                self._abandon(attempt)
-            elif now < attempt.ends_at:
-                logger.warning(
-                    "job %s (%s) has used 80 %% of its timeout of %g s",
-                    attempt.claim.job_id,
-                    attempt.claim.target,
-                    attempt.timeout,
-                )
-                self._deadlines.arm(attempt, attempt.ends_at)
-            else:
-                self._expire(attempt)
-                self._deadlines.arm(attempt, now + GRACE)
+        self._timer = None
+        for attempt in self._deadlines.expired(self._loop.time()):
+            if self._look_at(attempt):
+                self._deadlines.arm(attempt, attempt.next_look)
         self._schedule()
+
+    def _look_through(self) -> None:
+        now = self._loop.time()
+        for attempt in [attempt for attempt in self._running if attempt.next_look <= now]:
+            self._look_at(attempt)
+        self._round = self._loop.call_later(ROUND, self._look_through)
+
+    def _look_at(self, attempt: Attempt) -> bool:
+        """Warn, end, or give up on an attempt whose time has come; True if it must be looked at again."""
+        now = self._loop.time()
+        if attempt.stop is Stop.TIMEOUT:
+            self._abandon(attempt)
+            return False
+        if now < attempt.ends_at:
+            claim, timeout = attempt.claim, attempt.timeout
+            logger.warning("job %s (%s) has used 80 %% of its timeout of %g s", claim.job_id, claim.target, timeout)
+            attempt.next_look = attempt.ends_at
+            return True
+        self._expire(attempt)
+        attempt.next_look = now + GRACE
+        return True
 
     def _expire(self, attempt: Attempt) -> None:
         claim, timeout = attempt.claim, attempt.timeout
@@ -72,7 +93,8 @@ class Timeouts:
         stop(attempt, Stop.TIMEOUT)
 
     def close(self) -> None:
-        """Forget all deadlines."""
+        """Look no more."""
+        self._round.cancel()
         if self._timer is not None:
             self._timer.cancel()
 

@@ -106,9 +106,9 @@ class Dialect:
         yield Step("claim_picked", {"ids": ids, "node": request.node})
         rows = {row[0]: row for row in (yield Step("claimed_rows", {"ids": ids}))}
         small = yield Step("load_small_payloads", {"ids": ids, "small": SMALL_PAYLOAD})
-        payloads = [self.payload_of(row) for row in small]
-        claims = [Claim(self.uuid(job), *rows[job][1:]) for job in picked]
-        return Claimed(claims, {payload.job_id: payload for payload in payloads})
+        claims = {job: Claim(self.uuid(job), *rows[job][1:]) for job in picked}
+        payloads = [_payload(claims[row[0]].job_id, row) for row in small]
+        return Claimed(list(claims.values()), {payload.job_id: payload for payload in payloads})
 
     def load(self, ids: Sequence[UUID]) -> Plan[list[Payload]]:
         """The immutable part of claimed jobs, in no particular order."""
@@ -117,8 +117,7 @@ class Dialect:
 
     def payload_of(self, row: Sequence[Any]) -> Payload:
         """A loaded row as a value."""
-        job_id, args, options, params, tags, correlation, business_key, created = row
-        return Payload(self.uuid(job_id), args, options, params, tags_of(tags), correlation, business_key, created)
+        return _payload(self.uuid(row[0]), row)
 
     # ------------------------------------------------------------------ completion
 
@@ -186,6 +185,11 @@ def _row(transition: Transition) -> tuple[Any, ...]:
         failure.traceback,
         transition.reason,
     )
+
+
+def _payload(job_id: UUID, row: Sequence[Any]) -> Payload:
+    _, args, options, params, tags, correlation, business_key, created = row
+    return Payload(job_id, args, options, params, tags_of(tags), correlation, business_key, created)
 
 
 def _won(rows: Sequence[tuple[Any, ...]], ids: Sequence[str]) -> list[bool]:

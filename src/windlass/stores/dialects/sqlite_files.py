@@ -11,7 +11,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from windlass.errors import StoreUnavailableError
 
@@ -24,8 +23,8 @@ else:
     _flock, EXCLUSIVE, UNLOCK = fcntl.flock, fcntl.LOCK_EX, fcntl.LOCK_UN
 
 BUSY_TIMEOUT_MS = 10_000
-CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""Size of the write-ahead log beyond which the writer copies it back into the database file."""
+CHECKPOINT_CHANGES = 30_000
+"""Rows a process changes between two checkpoints: some 10 MB of write-ahead log."""
 
 _UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "it is locked by another process",
@@ -117,11 +116,19 @@ class WriteLock:
         self._files = None
 
 
-def checkpoint_if_large(connection: sqlite3.Connection, path: str) -> None:
-    """Copy the write-ahead log back once it is large; the caller holds the write lock."""
-    try:
-        large = Path(f"{path}-wal").stat().st_size > CHECKPOINT_BYTES
-    except FileNotFoundError:
-        return
-    if large:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+class Checkpoints:
+    """Copies the write-ahead log back after so many changes; the caller holds the write lock.
+
+    Passive: it never waits for readers, and what they still need is left for the next time.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._seen = 0
+
+    def after_commit(self) -> None:
+        """Checkpoint if it is time."""
+        changes = self._connection.total_changes
+        if changes - self._seen > CHECKPOINT_CHANGES:
+            self._seen = changes
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

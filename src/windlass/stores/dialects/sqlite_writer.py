@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from windlass.errors import StoreUnavailableError
 from windlass.stores.database import MOST_RESTARTS, StoreDataError
-from windlass.stores.dialects.sqlite_files import WriteLock, checkpoint_if_large, connect, is_unavailable, unavailable
+from windlass.stores.dialects.sqlite_files import Checkpoints, WriteLock, connect, is_unavailable, unavailable
 from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.plan import RestartPlanError
 
@@ -39,6 +39,7 @@ class Writer:
         self._queue: SimpleQueue[Work | None] = SimpleQueue()
         self._lock = WriteLock(path) if path != ":memory:" else None
         self._session: Session | None = None
+        self._checkpoints: Checkpoints | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
@@ -89,8 +90,8 @@ class Writer:
         try:
             with self._lock.held() if self._lock is not None else contextlib.nullcontext():
                 outcomes = self._transaction(works)
-                if self._lock is not None and self._session is not None:
-                    checkpoint_if_large(self._session.connection, self._path)
+                if self._checkpoints is not None:
+                    self._checkpoints.after_commit()
         except Exception as error:  # noqa: BLE001 - every waiting caller gets it
             if len(works) > 1 and not outcomes:
                 for work in works:
@@ -139,6 +140,7 @@ class Writer:
     def _connected(self) -> Session:
         if self._session is None:
             self._session = Session(connect(self._path, self._synchronous, self._now))
+            self._checkpoints = Checkpoints(self._session.connection) if self._lock is not None else None
         return self._session
 
     def _close_connection(self) -> None:

@@ -1,0 +1,119 @@
+"""Keeps several worker processes alive: restarts those that die, passes signals on, ends when they have ended.
+
+Each child is a `python -m windlass worker` in a process group of its own, so that Ctrl-C reaches the supervisor alone
+and is passed on once. A child reads a pipe whose other end only the supervisor holds: when the supervisor dies,
+however it dies, the pipe ends, and the child drains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from windlass.domain.clock import monotonic
+from windlass.embedded import CLEAN, FORCED
+
+logger = logging.getLogger("windlass.supervisor")
+
+FIRST_PAUSE: Final = 0.5
+LAST_PAUSE: Final = 30.0
+STEADY_AFTER: Final = 60.0
+"""A child that lived this long is restarted as if it had never died before."""
+ECHO: Final = 0.3
+"""A signal this soon after another is the same one: `timeout` and shells send it to a process and to its group."""
+LAST_WORDS: Final = 10.0
+"""How long children may take to end after the second signal; then they are killed."""
+
+
+class Supervisor:
+    """Runs `count` children of one command line until told to stop."""
+
+    def __init__(self, arguments: Sequence[str], count: int) -> None:
+        self._arguments = arguments
+        self._count = count
+        self._children: dict[int, Process] = {}
+        self._heard = float("-inf")
+        self._asked = asyncio.Event()
+        self._forced = asyncio.Event()
+
+    def run(self) -> int:
+        """Block until all children have drained; 0 if all did so cleanly, else 3."""
+        return asyncio.run(self._run())
+
+    async def _run(self) -> int:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+        killer = loop.create_task(self._kill_the_stubborn())
+        codes = await asyncio.gather(*(self._keep(slot) for slot in range(1, self._count + 1)))
+        killer.cancel()
+        return CLEAN if all(code == CLEAN for code in codes) else FORCED
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        now, before = monotonic(), self._heard
+        self._heard = now
+        if now - before < ECHO:
+            return
+        again = self._asked.is_set()
+        logger.info("%s%s: passed on to %d workers", number.name, " again" if again else "", len(self._children))
+        (self._forced if again else self._asked).set()
+        for child in self._children.values():
+            with suppress(ProcessLookupError):
+                child.terminate()
+
+    async def _keep(self, slot: int) -> int:
+        """Keep one child running; answers the exit code of the last one."""
+        pause = FIRST_PAUSE
+        while True:
+            started = monotonic()
+            code = await self._one_life(slot)
+            if self._asked.is_set():
+                # One that was told to stop before it could listen had not begun, and left nothing undone.
+                return CLEAN if code in (CLEAN, -signal.SIGTERM) else FORCED
+            lived = monotonic() - started
+            pause = FIRST_PAUSE if lived > STEADY_AFTER else pause
+            logger.warning("worker %d %s after %.1f s; restarting it in %.1f s", slot, _ending(code), lived, pause)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), pause)
+                return CLEAN
+            pause = min(pause * 2, LAST_PAUSE)
+
+    async def _one_life(self, slot: int) -> int:
+        theirs, ours = os.pipe()
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "windlass", *self._arguments, "--lifeline", str(theirs)),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs,),
+                process_group=0,
+            )
+            os.close(theirs)
+            self._children[slot] = child
+            if self._asked.is_set():  # the signal came while it was being started
+                child.terminate()
+            return await child.wait()
+        finally:
+            self._children.pop(slot, None)
+            os.close(ours)
+
+    async def _kill_the_stubborn(self) -> None:
+        await self._forced.wait()
+        await asyncio.sleep(LAST_WORDS)
+        for slot, child in self._children.items():
+            logger.error("worker %d does not end: killed; its jobs run again elsewhere", slot)
+            child.kill()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with code {code}"
+    with suppress(ValueError):
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"was killed by signal {-code}"

@@ -1,0 +1,174 @@
+"""`windlass worker`: a banner, then jobs until SIGTERM or SIGINT; with `--processes` a supervisor over several."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import NamedTuple
+
+import click
+
+from windlass._version import __version__
+from windlass.app import Windlass
+from windlass.cli import logs
+from windlass.cli.loading import application, load_app
+from windlass.cli.output import facts, say
+from windlass.cli.supervisor import Supervisor
+from windlass.errors import ConfigurationError
+from windlass.stores import migrate
+from windlass.stores.dialects.sqlite import SqliteDatabase
+from windlass.worker import Node
+
+SHOWN_TARGETS = 8
+
+
+class Shape(NamedTuple):
+    """What a worker is asked to be."""
+
+    processes: int
+    concurrency: int | None
+    queues: tuple[str, ...] | None
+
+
+def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    del context
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    if not names:
+        raise click.BadParameter("expected queue names separated by commas, e.g. default,billing", param=parameter)
+    return names
+
+
+@click.command(
+    name="worker",
+    epilog="SIGTERM or Ctrl-C drains: running jobs may finish, a second signal stops them. "
+    "Exit codes: 0 drained, 1 could not start, 3 forced.",
+)
+@application
+@click.option(
+    "--processes",
+    "-p",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    show_envvar=True,
+    help="Worker processes; one that dies is started again.",
+)
+@click.option(
+    "--concurrency",
+    "-c",
+    type=click.IntRange(min=1),
+    show_envvar=True,
+    help="Jobs at a time in each process; default: the setting node.concurrency.",
+)
+@click.option(
+    "--queues",
+    "-q",
+    callback=_names,
+    metavar="NAME,…",
+    show_envvar=True,
+    help="Serve these queues only; default: all.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(logs.LEVELS, case_sensitive=False),
+    default="info",
+    show_default=True,
+    show_envvar=True,
+    help="For programs that have not set up logging themselves.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(logs.FORMATS),
+    default="text",
+    show_default=True,
+    show_envvar=True,
+    help="Likewise.",
+)
+@click.option("--lifeline", type=int, hidden=True, help="File that ends when the supervisor does.")
+def command(
+    place: str,
+    processes: int,
+    concurrency: int | None,
+    queues: tuple[str, ...] | None,
+    log_level: str,
+    log_format: str,
+    lifeline: int | None,
+) -> None:
+    """Run the jobs of APP until told to stop."""
+    app = load_app(place)
+    logs.set_up(log_level, log_format)
+    shape = Shape(processes, concurrency, queues)
+    if lifeline is not None:
+        _end_with(lifeline)
+        raise SystemExit(_run(app, shape))
+    _prepare(app, shape)
+    facts(f"windlass {__version__}", banner(app, place, shape))
+    if processes == 1:
+        raise SystemExit(_run(app, shape))
+    app.close()  # the children have connections of their own
+    options = ["--log-level", log_level, "--log-format", log_format]
+    options += [] if concurrency is None else ["--concurrency", str(concurrency)]
+    options += [] if queues is None else ["--queues", ",".join(queues)]
+    raise SystemExit(Supervisor(["worker", place, "--processes", "1", *options], processes).run())
+
+
+def _run(app: Windlass, shape: Shape) -> int:
+    def ready(node: Node) -> None:
+        say(f"ready: node {node.id}")
+
+    try:
+        return app.worker(concurrency=shape.concurrency, queues=shape.queues).run(ready)
+    finally:
+        app.close()
+
+
+def _prepare(app: Windlass, shape: Shape) -> None:
+    """Find out now, once, what would keep every process from starting."""
+    if shape.processes > 1 and isinstance(app.database, SqliteDatabase) and app.database.path == ":memory:":
+        raise ConfigurationError(
+            f"{app.database.description} belongs to one process, so {shape.processes} of them cannot share it; "
+            "use a file (sqlite:///shop.db) or a server"
+        )
+    app._parts()  # the very checks of a start: something is allowed, the store answers, its schema is current
+
+
+def banner(app: Windlass, place: str, shape: Shape) -> list[tuple[str, str]]:
+    """What a worker is about to do."""
+    concurrency = app.settings.node.concurrency if shape.concurrency is None else shape.concurrency
+    jobs = f"{concurrency} jobs at a time"
+    return [
+        ("app", place),
+        ("store", app.database.description),
+        ("schema", _schema(app)),
+        ("queues", "all" if shape.queues is None else ", ".join(shape.queues)),
+        ("concurrency", jobs if shape.processes == 1 else f"{shape.processes} processes, {jobs} each"),
+        ("wakeups", app.database.wakeup_mode),
+        ("targets", _targets(app)),
+    ]
+
+
+def _schema(app: Windlass) -> str:
+    known = migrate.migrations(app.database.dialect.name)
+    return f"current ({known[-1].name})"
+
+
+def _targets(app: Windlass) -> str:
+    names = sorted(app.registry.targets)
+    shown = names[:SHOWN_TARGETS]
+    if len(names) > len(shown):
+        shown.append(f"and {len(names) - len(shown)} more")
+    shown += [f"everything in {prefix}" for prefix in app.allow]
+    return ", ".join(shown) if shown else "what the target policy admits"
+
+
+def _end_with(lifeline: int) -> None:
+    """Drain when the supervisor is gone, however it went: its end of the pipe is then closed."""
+
+    def watch() -> None:
+        os.read(lifeline, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="windlass-lifeline", daemon=True).start()

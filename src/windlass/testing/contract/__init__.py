@@ -1,0 +1,60 @@
+"""The contract every store keeps, as tests to inherit: run a new store, or a new version of a server, through it.
+
+A test module names its store in fixtures and inherits the classes; pytest then collects every rule of the contract.
+
+```python
+# tests/test_my_store.py
+import pytest
+from windlass.domain.clock import VirtualClock
+from windlass.stores.migrate import migrate
+from windlass.stores.open import open_database
+from windlass.testing import contract
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+@pytest.fixture
+def empty_store(clock, tmp_path):                       # a database without tables
+    database = open_database(f"sqlite:///{tmp_path}/jobs.db", clock)
+    yield database
+    database.close()
+
+@pytest.fixture
+def store(empty_store):                                 # the same, with tables and no rows
+    migrate(empty_store)
+    return empty_store
+
+class TestSubmitting(contract.SubmissionContract): ...
+class TestClaiming(contract.ClaimingContract): ...
+```
+
+The store must follow the `clock` fixture: time moves only when a test moves it.
+"""
+
+import pytest
+
+# Before the modules are imported: their asserts then explain themselves, like those of a test file.
+pytest.register_assert_rewrite(__name__)
+
+from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402 - see above
+from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
+from windlass.testing.contract.completing import CompletingContract  # noqa: E402
+from windlass.testing.contract.keys import KeysContract  # noqa: E402
+from windlass.testing.contract.lanes import LanesContract  # noqa: E402
+from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
+from windlass.testing.contract.reading import ReadingContract  # noqa: E402
+from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
+from windlass.testing.contract.workbench import Workbench  # noqa: E402
+
+__all__ = [
+    "ClaimingContract",
+    "ClusterContract",
+    "CompletingContract",
+    "KeysContract",
+    "LanesContract",
+    "MigratingContract",
+    "ReadingContract",
+    "SubmissionContract",
+    "Workbench",
+]

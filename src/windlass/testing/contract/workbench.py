@@ -1,0 +1,223 @@
+"""A store on the workbench: what clients and nodes do to it, one short method each."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+from uuid import UUID
+
+import pytest
+
+from windlass.client.views import attempt_of, job_of
+from windlass.domain.admission import Holder
+from windlass.domain.clock import VirtualClock
+from windlass.domain.identity import new_job_id
+from windlass.domain.job import Attempt, Claim, Job, NewJob, Placed
+from windlass.domain.transition import Failure, Times, Transition, dead_letter, retry_at, succeeded
+from windlass.stores import cluster, jobs, queues, reading
+from windlass.stores.database import Database
+from windlass.stores.dialect import Claimed, ClaimRequest, Dialect
+from windlass.stores.plan import SCRIPT, Plan, Step
+
+T = TypeVar("T")
+
+SECOND = 1_000_000
+LEASE = 15 * SECOND
+NODE = "node-1"
+PATIENCE = 60.0
+"""Seconds after which threads that should long have ended are given up."""
+
+FAILURE = Failure("ValueError: no", "ValueError", "Traceback …")
+
+
+def new_job(queue: str = "default", priority: int = 2, **changes: Any) -> NewJob:
+    """A job to submit, due now unless `changes` say otherwise."""
+    plain = NewJob(new_job_id(), queue, "shop:charge", priority, "[[],{}]")
+    return plain._replace(**changes)
+
+
+class Workbench:
+    """Drives one store as clients and nodes would; a node called `NODE` is registered."""
+
+    def __init__(self, database: Database, clock: VirtualClock) -> None:
+        self.database = database
+        self.clock = clock
+        self.register(NODE)
+
+    # ------------------------------------------------------------------ submitting
+
+    def submit(self, *units: Sequence[NewJob]) -> list[jobs.Answer]:
+        """Submit units in one transaction; answers each."""
+        names = sorted({job.queue for unit in units for job in unit})
+        return self.database.run(jobs.submit, units, names)
+
+    def submit_one(self, job: NewJob) -> Any:
+        """Submit one job; answers its `Placed`, or the `Conflict`."""
+        (answer,) = self.submit([job])
+        return answer[0] if isinstance(answer, list) else answer
+
+    def put(self, count: int = 1, **changes: Any) -> list[UUID]:
+        """Store jobs that need no answer; gives their ids."""
+        made = [new_job(**changes) for _ in range(count)]
+        (placed,) = self.submit(made)
+        assert placed == [Placed(job.id) for job in made]
+        return [job.id for job in made]
+
+    # ------------------------------------------------------------------ claiming
+
+    def heads(
+        self, serves: Callable[[str], bool] = lambda _: True, knows: Callable[[str], bool] = lambda _: True
+    ) -> queues.Heads:
+        """What a node that serves these queues and knows these targets would look at."""
+        return self.database.read(queues.heads, serves, knows)
+
+    def claim_all(
+        self,
+        wanted: int = 1000,
+        *,
+        node: str = NODE,
+        chunk: int = 1000,
+        boost: int = 0,
+        knows: Callable[[str], bool] = lambda _: True,
+    ) -> Claimed:
+        """Claim from every queue for a node; `boost` in microseconds."""
+        heads = self.heads(knows=knows).heads
+        return self.database.run(jobs.claim, ClaimRequest(node, heads, wanted, chunk, boost))
+
+    def claim(self, wanted: int = 1000, *, node: str = NODE) -> list[Claim]:
+        """Claim without further ado."""
+        return self.claim_all(wanted, node=node).claims
+
+    def claimed_job(self, **changes: Any) -> Claim:
+        """Store one job and claim it."""
+        self.put(**changes)
+        (claim,) = self.claim()
+        return claim
+
+    # ------------------------------------------------------------------ completing
+
+    def times(self) -> Times:
+        """An attempt that starts and ends now."""
+        return Times(self.clock.micros(), self.clock.micros(), 0)
+
+    def apply(self, *transitions: Transition, retried: bool = False) -> list[bool]:
+        """Write transitions; answers which were won."""
+        return self.database.run(jobs.apply, transitions, retried=retried)
+
+    def succeed(self, claim: Claim, result: str | None = '"x"', *, holds_key: bool = False) -> bool:
+        """The claim's body returned."""
+        return self.apply(succeeded(claim, self.times(), result, holds_key=holds_key))[0]
+
+    def retry(self, claim: Claim, delay_us: int = 0) -> bool:
+        """The claim's body raised, and another attempt follows."""
+        return self.apply(retry_at(claim, self.times(), FAILURE, delay_us))[0]
+
+    def fail(self, claim: Claim, *, holds_key: bool = False) -> bool:
+        """The claim's body raised for the last time."""
+        return self.apply(dead_letter(claim, self.times(), FAILURE, "retries_exhausted", holds_key=holds_key))[0]
+
+    # ------------------------------------------------------------------ the cluster
+
+    def register(self, node: str) -> None:
+        """Enter a node."""
+        self.database.run(cluster.register, cluster.NodeRow(node, "host", 1, "0", None), LEASE)
+
+    def beat(self, node: str = NODE) -> bool:
+        """Renew a node's lease."""
+        return self.database.run(cluster.beat, node, LEASE, 1)
+
+    def lose(self, *dead: str, alive: Sequence[str] = ()) -> int:
+        """Let the leases of `dead` run out while `alive` beat; answers how many nodes were marked lost."""
+        self.clock.advance(LEASE / SECOND + 1)
+        for node in alive:
+            self.beat(node)
+        count = self.database.run(cluster.mark_lost)
+        assert count >= len(dead)
+        return count
+
+    def recover(self, budget: int = 3) -> cluster.Recovery:
+        """One pass of recovery."""
+        return self.database.run(cluster.recover, budget)
+
+    # ------------------------------------------------------------------ looking
+
+    def job(self, job_id: UUID) -> Job:
+        """A job as users see it, with stored texts for arguments and result."""
+        stored = self.database.read(reading.get, job_id)
+        assert stored is not None, f"job {job_id} is not stored"
+        return job_of(stored, self.database.dialect, lambda _, text: ((text,), {}), lambda _, text: text)
+
+    def exists(self, job_id: UUID) -> bool:
+        """Whether a job is stored."""
+        return self.database.read(reading.get, job_id) is not None
+
+    def history(self, job_id: UUID) -> list[Attempt]:
+        """A job's attempts."""
+        rows = self.database.read(reading.history, job_id)
+        assert rows is not None, f"job {job_id} is not stored"
+        return [attempt_of(row) for row in rows]
+
+    def outcomes(self, job_id: UUID) -> list[tuple[int, str]]:
+        """A job's history in short: attempt number and outcome."""
+        return [(attempt.number, attempt.outcome) for attempt in self.history(job_id)]
+
+    def seen(self, job_id: UUID) -> tuple[Job, list[Attempt]]:
+        """All that can be seen of a job: equal before and after a write that was refused."""
+        return self.job(job_id), self.history(job_id)
+
+    def holder(self, business_key: str) -> Holder | None:
+        """Who has a business key."""
+        return self.database.read(_holders, [business_key]).get(business_key)
+
+    def first_job(self, idempotency_key: str) -> UUID | None:
+        """The job that an idempotency key stands for."""
+        return self.database.read(_keys, [idempotency_key]).get(idempotency_key)
+
+    def script(self, text: str) -> None:
+        """Run a statement of the test's own."""
+        self.database.run(_script, text)
+
+
+def _holders(dialect: Dialect, keys: Sequence[str]) -> Plan[dict[str, Holder]]:
+    found = yield from dialect.find_holders(keys)
+    return found
+
+
+def _keys(dialect: Dialect, keys: Sequence[str]) -> Plan[dict[str, UUID]]:
+    found = yield from dialect.find_keys(keys)
+    return found
+
+
+def _script(dialect: Dialect, text: str) -> Plan[None]:
+    del dialect
+    yield Step(SCRIPT, {"text": text})
+
+
+class StoreContract:
+    """What every part of the contract builds on; `store` and `clock` are fixtures of whoever inherits."""
+
+    @pytest.fixture
+    def bench(self, store: Database, clock: VirtualClock) -> Workbench:
+        """The store, ready to be worked on."""
+        return Workbench(store, clock)
+
+
+def at_once(*actions: Callable[[], T]) -> list[T]:
+    """Run each action on a thread of its own, all let go at the same moment; gives their results in order."""
+    gate = threading.Barrier(len(actions))
+
+    def through_the_gate(action: Callable[[], T]) -> T:
+        gate.wait(PATIENCE)
+        return action()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        futures = [pool.submit(through_the_gate, action) for action in actions]
+        return [future.result(PATIENCE) for future in futures]
+
+
+def text_of_size(size: int) -> str:
+    """JSON arguments of about `size` bytes."""
+    return json.dumps([["x" * size], {}])

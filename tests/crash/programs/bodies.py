@@ -1,0 +1,150 @@
+"""Jobs of crash tests. They write down what they do in a file: what happened is judged by more than the store's word."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from windlass import JobContext
+
+PAUSE = 0.01
+
+
+def write_down(word: str, value: object) -> None:
+    """Append one line; appends of one write each do not mix."""
+    descriptor = os.open(os.environ["TEST_RUNS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(descriptor, f"{word} {value} {os.getpid()}\n".encode())
+    finally:
+        os.close(descriptor)
+
+
+def _is_open() -> bool:
+    return Path(os.environ["TEST_GATE"]).exists()
+
+
+async def note(number: int) -> int:
+    """Write its number down."""
+    write_down("ran", number)
+    return number
+
+
+def note_in_thread(number: int) -> int:
+    """The same as a sync body."""
+    write_down("ran", number)
+    return number
+
+
+async def hold(number: int) -> int:
+    """Write down that it began, wait for the gate, write down that it ended."""
+    write_down("began", number)
+    while not _is_open():  # noqa: ASYNC110 - another process opens it
+        await asyncio.sleep(PAUSE)
+    write_down("ran", number)
+    return number
+
+
+def hold_in_thread(number: int) -> int:
+    """The same on a thread."""
+    write_down("began", number)
+    pause = threading.Event()
+    while not _is_open():
+        pause.wait(PAUSE)
+    write_down("ran", number)
+    return number
+
+
+async def work(number: int, seconds: float) -> int:
+    """Take a while."""
+    write_down("began", number)
+    await asyncio.sleep(seconds)
+    write_down("ran", number)
+    return number
+
+
+def work_in_thread(number: int, seconds: float) -> int:
+    """Take a while on a thread."""
+    write_down("began", number)
+    threading.Event().wait(seconds)
+    write_down("ran", number)
+    return number
+
+
+async def kill_its_process(number: int) -> None:
+    """Poison work: whoever runs it dies."""
+    write_down("began", number)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def block_the_loop(number: int, seconds: float) -> int:
+    """What nobody should write, and everybody does once."""
+    write_down("began", number)
+    time.sleep(seconds)  # noqa: ASYNC251, TID251 - the blocked loop is the point
+    write_down("ran", number)
+    return number
+
+
+async def never_return(number: int) -> None:
+    """A coroutine that ends when it is cancelled, and not before."""
+    write_down("began", number)
+    await asyncio.Event().wait()
+
+
+async def never_end(number: int) -> None:
+    """A coroutine that ignores being cancelled, for as long as the gate is shut."""
+    write_down("began", number)
+    while not _is_open():
+        try:
+            await asyncio.sleep(PAUSE)
+        except asyncio.CancelledError:
+            write_down("ignored", number)
+
+
+def never_end_in_thread(number: int) -> None:
+    """A thread that no interrupt reaches."""
+    write_down("began", number)
+    threading.Event().wait()
+
+
+def raise_odd_text(number: int) -> None:
+    """An error whose message no database takes as it is: a file name that is no UTF-8, and a NUL."""
+    write_down("ran", number)
+    raise FileNotFoundError("caf\udce9 \0 is not here")
+
+
+def leave(number: int) -> None:
+    """A body that wants to end the process."""
+    write_down("ran", number)
+    raise SystemExit(f"job {number} leaves")
+
+
+def wordless(number: int) -> None:
+    """An exception without a message."""
+    write_down("ran", number)
+    raise ValueError
+
+
+def attempt_number() -> int:
+    """Tell which attempt this is."""
+    return JobContext.current().attempt
+
+
+ALL = (
+    note,
+    note_in_thread,
+    hold,
+    hold_in_thread,
+    work,
+    work_in_thread,
+    kill_its_process,
+    block_the_loop,
+    never_return,
+    never_end,
+    never_end_in_thread,
+    raise_odd_text,
+    leave,
+    wordless,
+    attempt_number,
+)

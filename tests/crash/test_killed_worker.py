@@ -1,0 +1,81 @@
+"""SIGKILL of a worker: its jobs are finished by others, soon, and are charged for nothing."""
+
+import pytest
+
+from tests.crash.programs import bodies
+from tests.crash.programs.application import make_app
+from tests.support.facts import outcomes, statuses
+from tests.support.programs import Programs
+from tests.support.waiting import until
+from windlass import JobFailedError, JobStatus, Windlass
+
+JOBS = 6
+
+
+def started(programs: Programs, count: int) -> None:
+    until(lambda: len(set(programs.ran("began"))) == count, f"{count} jobs to begin")
+
+
+@pytest.fixture
+def app(store_url: str):
+    application = make_app(store_url)
+    application.migrate()
+    yield application
+    application.close()
+
+
+def test_jobs_of_a_killed_worker_are_finished_by_another_one(app: Windlass, store_url: str, programs: Programs):
+    """J7.2, J7.4: SIGKILL in the middle of jobs; another node runs them again, no attempt is charged, history tells."""
+    first = programs.worker(store_url)
+    killed = first.node
+    handles = [app.bind(bodies.hold if n % 2 else bodies.hold_in_thread, n).enqueue() for n in range(JOBS)]
+    started(programs, JOBS)
+    second = programs.worker(store_url)
+    saviour = second.node
+    first.kill()
+    programs.open_gate()
+    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    for handle in handles:
+        job = app.get(handle.id)
+        assert (job.status, job.attempts, job.crash_count, job.node) == (JobStatus.SUCCEEDED, 1, 1, saviour)
+        lost, ran = app.history(handle.id)
+        assert (lost.outcome, lost.node, lost.number) == ("lost", killed, 1)
+        assert killed in (lost.error or "")
+        assert (ran.outcome, ran.node, ran.number) == ("succeeded", saviour, 1)
+    second.says(rf"node {killed} was lost; {JOBS} of its jobs are waiting again")
+    assert sorted(programs.ran()) == sorted(str(n) for n in range(JOBS))
+
+
+def test_a_job_that_kills_every_worker_ends_as_worker_lost(app: Windlass, store_url: str, programs: Programs):
+    """J7.4: three redeliveries after a died worker, then FAILED as `worker_lost`; other work is not dragged along."""
+    workers = [programs.worker(store_url) for _ in range(5)]
+    for worker in workers:
+        worker.says("^ready")
+    poison = app.bind(bodies.kill_its_process, 0).using(business_key="poison").enqueue()
+    with pytest.raises(JobFailedError) as failed:
+        poison.result(60)
+    assert failed.value.reason == "worker_lost"
+    assert "lost 4 times" in failed.value.error
+    job = app.get(poison.id)
+    assert (job.attempts, job.crash_count) == (0, 4)
+    assert [attempt.outcome for attempt in app.history(poison.id)] == ["lost"] * 4
+    assert len(programs.ran("began")) == 4
+    (survivor,) = [worker for worker in workers if worker.process.poll() is None]
+    survivor.says(rf"job {poison.id} failed for good: its worker was lost too often")
+    again = app.bind(bodies.note, 1).using(business_key="poison").enqueue()
+    assert again.result(30) == 1
+
+
+def test_at_default_settings_jobs_are_recovered_within_twenty_seconds(sqlite_url: str, programs: Programs):
+    """J7.2: recovery in seconds, not minutes, with nothing configured. Takes most of these twenty seconds."""
+    app = make_app(sqlite_url)
+    first, second = (programs.worker(sqlite_url, 2, environ={}) for _ in range(2))
+    assert first.node != second.node
+    handles = [app.bind(bodies.hold, n).enqueue() for n in range(4)]
+    started(programs, 4)
+    first.kill()
+    programs.open_gate()
+    assert [handle.join(20) for handle in handles] == [JobStatus.SUCCEEDED] * 4
+    assert outcomes(sqlite_url) == {"succeeded": 4, "lost": 2}
+    assert statuses(sqlite_url) == {"SUCCEEDED": 4}
+    app.close()

@@ -1,0 +1,80 @@
+"""SIGSTOP of a worker past its lease, and work that only looks stalled."""
+
+import re
+
+import pytest
+
+from tests.crash.programs import bodies
+from tests.crash.programs.application import make_app
+from tests.support.facts import outcomes, statuses
+from tests.support.freezing import while_nobody_writes
+from tests.support.programs import Programs
+from tests.support.waiting import until
+from windlass import JobStatus, Windlass
+
+JOBS = 4
+
+
+@pytest.fixture
+def app(store_url: str):
+    application = make_app(store_url)
+    application.migrate()
+    yield application
+    application.close()
+
+
+def test_late_results_of_a_stalled_worker_are_refused_and_it_goes_on_under_a_new_name(
+    app: Windlass, store_url: str, programs: Programs
+):
+    """J7.3, J2.1: what a stalled node brings late is fenced off; it notices, logs it, and works again."""
+    first = programs.worker(store_url)
+    old_name = first.node
+    handles = [app.bind(bodies.hold, n).enqueue() for n in range(JOBS)]
+    until(lambda: len(programs.ran("began")) == JOBS, "all jobs to begin")
+    second = programs.worker(store_url)
+    saviour = second.node
+    with while_nobody_writes(store_url):
+        first.freeze()
+    programs.open_gate()
+    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    verdicts = [app.get(handle.id) for handle in handles]
+    assert {job.node for job in verdicts} == {saviour}
+
+    first.resume()
+    until(lambda: len(programs.ran()) == 2 * JOBS, "the stalled bodies to end as well")
+    first.says(rf"node {old_name} lost its lease")
+    until(lambda: len(re.findall("came too late and was refused", first.said)) == JOBS, "every late result refused")
+    assert [app.get(handle.id) for handle in handles] == verdicts  # nothing of the late results got through
+    assert outcomes(store_url) == {"lost": JOBS, "succeeded": JOBS}
+
+    second.terminate()
+    assert second.exit_code() == 0
+    more = [app.bind(bodies.note, n).enqueue() for n in range(100, 110)]
+    assert [handle.result(30) for handle in more] == list(range(100, 110))
+    new_names = {app.get(handle.id).node for handle in more}
+    assert len(new_names) == 1
+    assert old_name not in new_names
+    assert f"-{first.pid}-" in new_names.pop()
+    first.terminate()
+    assert first.exit_code() == 0
+
+
+def test_a_slow_job_that_blocks_the_loop_of_a_live_node_is_never_touched(
+    app: Windlass, store_url: str, programs: Programs
+):
+    """J7.2: the heartbeat has a thread of its own; a loop blocked for longer than the lease does not look dead."""
+    first = programs.worker(store_url)
+    owner = first.node
+    blocked = [app.bind(bodies.block_the_loop, 1, 4.0).enqueue(), app.bind(bodies.hold, 2).enqueue()]
+    until(lambda: "1" in programs.ran("began"), "the loop to be blocked")
+    second = programs.worker(store_url)
+    assert second.node
+    programs.open_gate()
+    assert [handle.join(30) for handle in blocked] == [JobStatus.SUCCEEDED] * 2
+    job = app.get(blocked[0].id)
+    assert (job.node, job.attempts, job.crash_count) == (owner, 1, 0)
+    assert (job.run_ms or 0) >= 3_900
+    assert [attempt.outcome for attempt in app.history(blocked[0].id)] == ["succeeded"]
+    assert sorted(programs.ran()) == ["1", "2"]
+    assert statuses(store_url) == {"SUCCEEDED": 2}
+    assert "lost" not in second.said + first.said

@@ -1,0 +1,49 @@
+"""What the store holds, asked in SQL past the code under test."""
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+
+def is_sqlite(url: str) -> bool:
+    return url.startswith("sqlite")
+
+
+def path_of(url: str) -> str:
+    """The file behind a SQLite URL."""
+    return url.removeprefix("sqlite:///")
+
+
+def rows(url: str, question: str) -> list[tuple[Any, ...]]:
+    """Ask (or tell) the store directly."""
+    if is_sqlite(url):
+        with closing(sqlite3.connect(path_of(url), timeout=30, isolation_level=None)) as connection:
+            return connection.execute(question).fetchall()
+    with psycopg.connect(url, autocommit=True) as server:
+        cursor = server.execute(question.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def one(url: str, question: str) -> Any:
+    """The first value of the first row."""
+    return rows(url, question)[0][0]
+
+
+def literal(url: str, job_id: UUID) -> str:
+    """A job's id as the store's SQL writes it."""
+    return f"x'{job_id.hex}'" if is_sqlite(url) else f"'{job_id}'::uuid"
+
+
+def statuses(url: str) -> dict[str, int]:
+    """How many jobs are in each status."""
+    question = """SELECT status, count(*) FROM (
+        SELECT status FROM windlass_hot UNION ALL SELECT status FROM windlass_done) both_tables GROUP BY status"""
+    return dict(rows(url, question))
+
+
+def outcomes(url: str) -> dict[str, int]:
+    """How many attempts of each outcome the history holds."""
+    return dict(rows(url, "SELECT outcome, count(*) FROM windlass_attempt GROUP BY outcome"))
