@@ -20,6 +20,8 @@ logger = logging.getLogger("windlass.worker")
 
 CLEAN, FORCED = 0, 3
 """Exit codes of a drained worker."""
+LAST_WORDS = 1.0
+"""How long tasks that are left when a loop closes may take to end."""
 
 
 class Worker:
@@ -142,10 +144,13 @@ class Worker:
                 "run_worker() handles signals and so needs the main thread; use `with app.worker():` here"
             )
         self._entered(self)
+        loop = _new_loop()
         try:
-            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-                return runner.run(self._run(when_ready))
+            asyncio.set_event_loop(loop)
+            return loop.run_until_complete(self._run(when_ready))
         finally:
+            _close(loop)
+            asyncio.set_event_loop(None)
             self._entered(None)
 
     async def _run(self, when_ready: Callable[[Node], None]) -> int:
@@ -182,18 +187,22 @@ class Worker:
         return CLEAN if clean else FORCED
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:
-        return None
-    return uvloop.new_event_loop
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
+    """Close a loop as `asyncio.run` does, but wait for nobody for ever: a body may ignore being cancelled."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
-    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    if tasks:
+        _, stubborn = loop.run_until_complete(asyncio.wait(tasks, timeout=LAST_WORDS))
+        if stubborn:
+            logger.error("%d tasks ignore being cancelled and are left behind", len(stubborn))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from windlass.client.results import Results
@@ -22,6 +22,16 @@ R = TypeVar("R")
 Timeout = float | timedelta | None
 
 
+class Following(NamedTuple):
+    """What the handles of one application share."""
+
+    database: Database
+    readiness: Readiness
+    results: Results
+    decode: Callable[[Outcome, Any], Any]
+    """A result by its return annotation, or, without one, by the target's."""
+
+
 class StoredHandle(Generic[R]):
     """Follows one job.
 
@@ -32,23 +42,12 @@ class StoredHandle(Generic[R]):
     ```
     """
 
-    __slots__ = ("_database", "_decode", "_readiness", "_results", "duplicate", "id")
+    __slots__ = ("_following", "_returns", "duplicate", "id")
 
-    def __init__(
-        self,
-        place: Placed,
-        database: Database,
-        readiness: Readiness,
-        results: Results,
-        decode: Callable[[Outcome], Any],
-    ) -> None:
-        self.id = place.job_id
-        self.duplicate = place.duplicate
-        """True if an earlier job with the same key answers for the submission, which then stored nothing."""
-        self._database = database
-        self._readiness = readiness
-        self._results = results
-        self._decode = decode
+    def __init__(self, place: Placed, following: Following, returns: Any) -> None:
+        self.id, self.duplicate = place
+        self._following = following
+        self._returns = returns
 
     def __repr__(self) -> str:
         return f"JobHandle({str(self.id)!r}{', duplicate=True' if self.duplicate else ''})"
@@ -82,18 +81,18 @@ class StoredHandle(Generic[R]):
     def _wait(self, timeout: Timeout, verb: str) -> Outcome:
         limit = None if timeout is None else seconds(timeout, "timeout")
         _refuse_on_a_loop(verb)
-        future = self._results.expect(self.id)
+        future = self._following.results.expect(self.id)
         try:
             outcome = self._read()
             return outcome if outcome.status in TERMINAL else future.result(limit)
         except TimeoutError:
             raise TimeoutError(_still_running(self.id, limit)) from None
         finally:
-            self._results.forget(self.id, future)
+            self._following.results.forget(self.id, future)
 
     async def _await(self, timeout: Timeout) -> Outcome:
         limit = None if timeout is None else seconds(timeout, "timeout")
-        future = self._results.expect(self.id)
+        future = self._following.results.expect(self.id)
         try:
             outcome = await self._aread()
             if outcome.status in TERMINAL:
@@ -102,22 +101,22 @@ class StoredHandle(Generic[R]):
         except TimeoutError:
             raise TimeoutError(_still_running(self.id, limit)) from None
         finally:
-            self._results.forget(self.id, future)
+            self._following.results.forget(self.id, future)
 
     def _read(self) -> Outcome:
-        self._readiness.ensure()
-        return _only(self.id, self._database.read(reading.outcomes, [self.id]))
+        self._following.readiness.ensure()
+        return _only(self.id, self._following.database.read(reading.outcomes, [self.id]))
 
     async def _aread(self) -> Outcome:
-        await self._readiness.aensure()
-        return _only(self.id, await self._database.aread(reading.outcomes, [self.id]))
+        await self._following.readiness.aensure()
+        return _only(self.id, await self._following.database.aread(reading.outcomes, [self.id]))
 
     def _value(self, outcome: Outcome) -> R:
         if outcome.status is JobStatus.FAILED:
             raise JobFailedError(outcome.job_id, outcome.reason or "", outcome.error or "", outcome.error_class or "")
         if outcome.status is JobStatus.CANCELED:
             raise JobCanceledError(outcome.job_id)
-        value: R = self._decode(outcome)
+        value: R = self._following.decode(outcome, self._returns)
         return value
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from windlass.client.handle import StoredHandle
+from windlass.client.handle import Following, StoredHandle
 from windlass.client.results import Results
 from windlass.client.views import attempt_of, job_of
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job, NewJob, Outcome, Placed
-from windlass.domain.options import JobOptions, ResolvedOptions
+from windlass.domain.options import JobOptions
 from windlass.errors import JobNotFoundError, SerializationError
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
@@ -22,7 +22,7 @@ from windlass.submission.call import Call, JobHandle
 from windlass.submission.codec import plain_arguments
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
-from windlass.submission.submit import Submitter, params_text, to_row
+from windlass.submission.submit import RowTemplate, Submitter
 from windlass.submission.target import Known
 
 Wake = Callable[[Sequence[tuple[str, int]]], None]
@@ -49,7 +49,8 @@ class Jobs:
         self._settings = settings
         self._results = results
         self._submitter = Submitter(database)
-        self._resolved: dict[int, tuple[JobOptions, ResolvedOptions, str | None]] = {}
+        self._following = Following(database, readiness, results, self._decode)
+        self._templates: dict[int, tuple[JobOptions, RowTemplate]] = {}
 
     # ------------------------------------------------------------------ submitting
 
@@ -69,35 +70,31 @@ class Jobs:
 
     def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:
         """Handles in the order of the calls."""
-        return [self._handle(place, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
+        following = self._following
+        return [StoredHandle(place, following, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
 
     def _row(self, call: Call[Any]) -> NewJob:
-        options, params = self._options(call.options)
         args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._settings.max_payload_bytes)
-        return to_row(call.target, args, options, params)
+        return self._template(call.options).row(call.target, args)
 
-    def _options(self, options: JobOptions) -> tuple[ResolvedOptions, str | None]:
-        """Resolved once per options object: thousands of calls of one job share it."""
-        cached = self._resolved.get(id(options))
+    def _template(self, options: JobOptions) -> RowTemplate:
+        """Made once per options object: thousands of calls of one job share it."""
+        cached = self._templates.get(id(options))
         if cached is None or cached[0] is not options:
-            resolved = options.resolved()
-            if len(self._resolved) >= _MOST_CACHED:
-                self._resolved.clear()
-            cached = self._resolved[id(options)] = (options, resolved, _params(resolved))
-        return cached[1], cached[2]
+            if len(self._templates) >= _MOST_CACHED:
+                self._templates.clear()
+            cached = self._templates[id(options)] = (options, RowTemplate.of(options.resolved()))
+        return cached[1]
 
     # ------------------------------------------------------------------ following
 
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
         """A handle on a job stored earlier; whether it exists is found out when it is asked."""
-        return self._handle(Placed(parse_job_id(job_id)), None if spec is None else spec.returns)
+        return StoredHandle(Placed(parse_job_id(job_id)), self._following, None if spec is None else spec.returns)
 
-    def _handle(self, place: Placed, returns: Any) -> JobHandle[Any]:
-        def decode(outcome: Outcome) -> Any:
-            annotation = self._returns(outcome.target) if returns is None else returns
-            return self._serializer.decode_result(outcome.result, annotation)
-
-        return StoredHandle(place, self._database, self._readiness, self._results, decode)
+    def _decode(self, outcome: Outcome, returns: Any) -> Any:
+        annotation = self._returns(outcome.target) if returns is None else returns
+        return self._serializer.decode_result(outcome.result, annotation)
 
     def _returns(self, target: str) -> Any:
         resolution = self._registry.resolve(target)
@@ -154,10 +151,3 @@ class Jobs:
         if rows is None:
             raise JobNotFoundError(job_id)
         return [attempt_of(row) for row in rows]
-
-
-def _params(resolved: ResolvedOptions) -> str | None:
-    try:
-        return params_text(resolved)
-    except TypeError as error:
-        raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None

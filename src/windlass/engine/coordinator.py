@@ -111,8 +111,10 @@ class Coordinator(Service):
         self._waiting.extend([Waiting(claim, received, payloads.get(claim.job_id)) for claim in claimed.claims])
         if self._draining:
             self._hand_back_unstarted()
-        else:
-            self._fill_slots()
+            return
+        self._fill_slots()
+        if self._waiting:
+            self.wake()  # a tick looks after what waits too long, whether it has its payload or not
 
     def _fill_slots(self) -> None:
         """Start what may start; the service loads the payload of whatever is next and has none."""

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from uuid import UUID
 
+from windlass.domain.clock import from_micros
+from windlass.domain.keys import error_fingerprint
 from windlass.events.bus import EventBus
-from windlass.events.types import Event, NodeLost
+from windlass.events.types import Event, JobDeadLettered, JobFailed, NodeLost
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.settings import NodeSettings
 from windlass.spi import Clock
-from windlass.stores import cluster, queues
+from windlass.stores import cluster, queues, reading
 from windlass.stores.database import Database
 
 logger = logging.getLogger("windlass.recovery")
@@ -66,6 +70,7 @@ class Recovery(Service):
         if found.recovered:
             self._found_work()
         self._publish([self._lost(node, count) for node, count in found.recovered.items()])
+        await self._tell_failed(job for job, _ in found.given_up)
         return found
 
     def _lost(self, node: str, recovered: int) -> NodeLost:
@@ -78,10 +83,38 @@ class Recovery(Service):
             logger.error(
                 "job %s failed for good: no node has known its target %s for %g s", job.job_id, job.target, waited
             )
+        await self._tell_failed(job.job_id for job in failed)
+
+    async def _tell_failed(self, ids: Iterable[UUID]) -> None:
+        """What died without an attempt of its own is told of like any other dead letter."""
+        if not (self._bus.wanted(JobFailed) or self._bus.wanted(JobDeadLettered)):
+            return
+        for job_id in ids:
+            job = await self._database.aread(reading.failed, job_id)
+            if job is not None:
+                self._bus.publish(_failure_events(job_id, job))
 
     def _publish(self, events: Sequence[Event]) -> None:
         if events and self._bus.wanted(type(events[0])):
             self._bus.publish(events)
+
+
+def _failure_events(job_id: UUID, job: reading.FailedJob) -> list[Event]:
+    told: dict[str, Any] = {
+        "job_id": job_id,
+        "target": job.target,
+        "queue": job.queue,
+        "correlation_id": job.correlation_id,
+        "at": from_micros(job.finished_at),
+        "error": job.error,
+        "error_class": job.error_class,
+        "attempt": job.attempts + 1,
+    }
+    fingerprint = error_fingerprint(job.target, job.error_class, job.error)
+    return [
+        JobFailed(**told, will_retry=False),
+        JobDeadLettered(**told, reason=job.reason, fingerprint=fingerprint),
+    ]
 
 
 def _error_for(waited: float) -> Callable[[str], str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
@@ -48,6 +49,9 @@ class Claimed(NamedTuple):
 
 SMALL_PAYLOAD = 600
 """Bytes of arguments up to which they come with the claim; larger ones are read when a slot takes the job."""
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""The escape of NUL, and not an escaped backslash before `u0000`."""
 
 
 class Dialect:
@@ -128,11 +132,9 @@ class Dialect:
         text = json_text(rows)
         ended = yield Step("finish_done", {"rows": text})
         yield Step("remember", {"rows": text})
-        ids = [row[0] for row in rows]
-        if ended != len(rows):
-            ids = [row[0] for row in (yield Step("held", {"rows": text}))]
-        yield Step("finish_hot", {"ids": json_text(ids)})
-        return _won(rows, ids)
+        held = [row[:2] for row in rows] if ended == len(rows) else (yield Step("held", {"rows": text}))
+        yield Step("finish_hot", {"ids": json_text([job for job, _ in held])})
+        return _won(rows, held)
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Back to PENDING, due after their delay."""
@@ -151,10 +153,10 @@ class Dialect:
     def _reopen(self, statement: str, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         rows = [_row(transition) for transition in transitions]
         text = json_text(rows)
-        ids = [row[0] for row in (yield Step("held", {"rows": text}))]
+        held = yield Step("held", {"rows": text})
         yield Step("remember", {"rows": text})
         yield Step(statement, rows=[{**t._asdict(), "id": str(t.job_id)} for t in transitions])
-        return _won(rows, ids)
+        return _won(rows, held)
 
     # ------------------------------------------------------------------ reading
 
@@ -192,14 +194,18 @@ def _payload(job_id: UUID, row: Sequence[Any]) -> Payload:
     return Payload(job_id, args, options, params, tags_of(tags), correlation, business_key, created)
 
 
-def _won(rows: Sequence[tuple[Any, ...]], ids: Sequence[str]) -> list[bool]:
-    winners = set(ids)
-    return [row[0] in winners for row in rows]
+def _won(rows: Sequence[tuple[Any, ...]], held: Sequence[tuple[Any, ...]]) -> list[bool]:
+    """By id and fence: a late transition of a job may share its flush with one of the job's present holder."""
+    winners = set(held)
+    return [row[:2] in winners for row in rows]
 
 
 def json_text(value: Any) -> str:
     """Rows as one JSON text."""
-    return msgspec.json.encode(value).decode()
+    text = msgspec.json.encode(value).decode()
+    if "\\u0000" in text and _NUL.search(text):
+        raise UnicodeError("a text holds the character NUL, at which SQLite would cut it off")
+    return text
 
 
 def merge_heads(chunks: Sequence[Sequence[tuple[Any, int, int]]], request: ClaimRequest, now: int) -> list[Any]:
@@ -210,7 +216,8 @@ def merge_heads(chunks: Sequence[Sequence[tuple[Any, int, int]]], request: Claim
 
     def rank(row: tuple[Any, int, int]) -> tuple[int, int, Any]:
         job, due, priority = row
-        boost = (now - due) // request.boost_us if request.boost_us else 0
+        # Rows may have come due since `now` was asked for: they have waited for nothing yet.
+        boost = max(now - due, 0) // request.boost_us if request.boost_us else 0
         return (-(priority + boost), due, job)
 
     ranked = [[rank(row) for row in chunk] for chunk in chunks if chunk]

@@ -112,13 +112,10 @@ def apply(
             answers = yield from write([transitions[i] for i in group])
             for index, answer in zip(group, answers, strict=True):
                 won[index] = answer
+    moved = sorted({(str(t.lane), dialect.key(t.job_id)) for i in back if won[i] and (t := transitions[i]).lane})
+    if moved:
+        yield Step("enter_lane", rows=[{"id": job, "lane": lane} for lane, job in moved])
     freed = [{"holder_id": dialect.key(transitions[i].job_id)} for i in keys if won[i]]
     if freed:
         yield Step("delete_live_key", rows=freed)
     return won
-
-
-def register_lanes(dialect: Dialect, lanes: Sequence[tuple[str, str]]) -> Plan[None]:
-    """Make lanes known before jobs move into them."""
-    del dialect
-    yield Step("insert_lane", rows=[{"queue": queue, "lane": lane, "kind": "target"} for queue, lane in lanes])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from windlass.stores.dialect import Dialect, Head
-from windlass.stores.plan import Plan, Step
+from windlass.stores.plan import Plan, RestartPlanError, Step
 
 TARGET_LANE = "target:"
 
@@ -58,7 +58,8 @@ def fail_unknown(dialect: Dialect, waited_us: int, error_for: Callable[[str], st
             params = {"id": job, "fence": fence, "error": error_for(target), "error_class": "TargetNotFoundError"}
             params |= {"reason": "target_not_found", "crashes": 0, "holder_id": job}
             if (yield Step("give_up_done", params)) == 1:
-                yield Step("give_up_hot", params)
+                if (yield Step("give_up_hot", params)) != 1:
+                    raise RestartPlanError  # claimed at this moment, by a node that knows the target
                 yield Step("delete_live_key", params)
                 failed.append(Forsaken(dialect.uuid(job), queue, target))
         if not jobs:

@@ -18,6 +18,19 @@ class StoredJob(NamedTuple):
     last_attempt: Sequence[Any] | None
 
 
+class FailedJob(NamedTuple):
+    """A dead letter, as far as events tell of it."""
+
+    target: str
+    queue: str
+    correlation_id: str | None
+    attempts: int
+    error: str
+    error_class: str
+    reason: str
+    finished_at: int
+
+
 def get(dialect: Dialect, job_id: UUID) -> Plan[StoredJob | None]:
     """One job, wherever it lives; None when there is none."""
     row = yield Step("get_job", {"id": dialect.key(job_id)})
@@ -38,3 +51,9 @@ def outcomes(dialect: Dialect, ids: Sequence[UUID]) -> Plan[list[Outcome]]:
     """How far these jobs are; unknown ids are left out."""
     found = yield from dialect.outcomes(ids)
     return found
+
+
+def failed(dialect: Dialect, job_id: UUID) -> Plan[FailedJob | None]:
+    """A job that has failed for good; None when it has not, or no more."""
+    row = yield Step("failed_job", {"id": dialect.key(job_id)}, alone=True)
+    return None if row is None else FailedJob._make(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,7 +13,7 @@ from windlass.domain.clock import micros
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.options import ResolvedOptions
-from windlass.errors import DuplicateBusinessKeyError
+from windlass.errors import DuplicateBusinessKeyError, SerializationError
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
 from windlass.submission.stored_options import to_text
@@ -25,29 +25,40 @@ Unit = Sequence[NewJob]
 Answer = list[Placed] | Conflict
 
 
-def to_row(target: str, args: str, options: ResolvedOptions, params: str | None) -> NewJob:
-    """The row of one call, with an id of its own."""
-    return NewJob(
-        id=new_job_id(),
-        queue=options.queue,
-        target=target,
-        priority=options.priority,
-        args=args,
-        due_at=None if options.run_at is None else micros(options.run_at),
-        delay_us=int(options.delay * MICROSECONDS),
-        options=to_text(options),
-        tags=options.tags,
-        params=params,
-        correlation_id=options.correlation_id,
-        idempotency_key=options.idempotency_key,
-        business_key=options.business_key,
-        on_conflict=options.on_conflict,
-    )
+class RowTemplate(NamedTuple):
+    """What the rows of all calls with the same options share: everything but id, target and arguments."""
+
+    queue: str
+    priority: int
+    rest: tuple[Any, ...]
+    """The fields of `NewJob` from `due_at` on."""
+
+    @classmethod
+    def of(cls, options: ResolvedOptions) -> RowTemplate:
+        """Prepare options for many rows."""
+        rest = (
+            None if options.run_at is None else micros(options.run_at),
+            int(options.delay * MICROSECONDS),
+            to_text(options),
+            options.tags,
+            _params_text(options),
+            options.correlation_id,
+            options.idempotency_key,
+            options.business_key,
+            options.on_conflict,
+        )
+        return cls(options.queue, options.priority, rest)
+
+    def row(self, target: str, args: str) -> NewJob:
+        """The row of one call, with an id of its own."""
+        return NewJob(new_job_id(), self.queue, target, self.priority, args, *self.rest)
 
 
-def params_text(options: ResolvedOptions) -> str | None:
-    """The params as they are stored."""
-    return msgspec.json.encode(dict(options.params)).decode() if options.params else None
+def _params_text(options: ResolvedOptions) -> str | None:
+    try:
+        return msgspec.json.encode(dict(options.params)).decode() if options.params else None
+    except TypeError as error:
+        raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None
 
 
 def settled(answer: Answer) -> list[Placed]:
@@ -148,28 +159,33 @@ class _LoopSubmitter:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._queue: list[tuple[Unit, asyncio.Future[Answer]]] = []
-        self._committing: asyncio.Future[Any] | None = None
+        self._busy = False
+        self._following: asyncio.Task[None] | None = None
 
     async def submit(self, unit: Unit) -> Answer:
-        if self._committing is None and not self._queue:
-            return await self._alone(unit)
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._queue.append((unit, future))
-        return await future
+        """Commit directly if nobody else is at it; those who come meanwhile follow together."""
+        if self._busy:
+            future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            self._queue.append((unit, future))
+            return await future
+        self._busy = True
+        try:
+            return (await self._commit([unit]))[0]
+        finally:
+            self._pass_on()
 
-    async def _alone(self, unit: Unit) -> Answer:
-        """Nobody else is at it: commit directly, and let those who come meanwhile follow together."""
-        task = asyncio.ensure_future(self._commit([unit]))
-        self._committing = task
-        task.add_done_callback(self._follow)
-        return (await asyncio.shield(task))[0]
-
-    def _follow(self, _: Any) -> None:
-        self._committing = None
+    def _pass_on(self) -> None:
+        """Those who were just answered may have more: they get their turn before the next transaction is filled."""
         if self._queue:
-            batch, self._queue = self._queue[:MOST_UNITS], self._queue[MOST_UNITS:]
-            self._committing = asyncio.ensure_future(self._commit_all(batch))
-            self._committing.add_done_callback(self._follow)
+            asyncio.get_running_loop().call_soon(self._follow)
+        else:
+            self._busy = False
+
+    def _follow(self) -> None:
+        batch, self._queue = self._queue[:MOST_UNITS], self._queue[MOST_UNITS:]
+        self._busy = bool(batch)
+        if batch:
+            self._following = asyncio.ensure_future(self._commit_all(batch))
 
     async def _commit_all(self, batch: Sequence[tuple[Unit, asyncio.Future[Answer]]]) -> None:
         try:
@@ -185,6 +201,7 @@ class _LoopSubmitter:
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
+        asyncio.get_running_loop().call_soon(self._follow)
 
     async def _one(self, unit: Unit) -> Answer | BaseException:
         try:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
 import psycopg
@@ -64,7 +67,7 @@ class PostgresDatabase:
             try:
                 with self._sync.one() as connection:
                     return self._play(plan(self.dialect, *args, **kwargs), connection)
-            except (psycopg.Error, OSError, RestartPlanError) as error:
+            except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
 
@@ -75,7 +78,7 @@ class PostgresDatabase:
             try:
                 async with asyncio.timeout(session.STATEMENT_TIMEOUT), connections.one() as connection:
                     return await self._play_async(plan(self.dialect, *args, **kwargs), connection)
-            except (psycopg.Error, OSError, RestartPlanError) as error:
+            except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
 
@@ -175,6 +178,7 @@ class Listener:
         self._description = description
         self._stop = threading.Event()
         self._ready = threading.Event()
+        self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._loop, name="windlass-postgres-listen", daemon=True)
         self._thread.start()
         self._ready.wait(session.CONNECT_TIMEOUT)
@@ -190,8 +194,10 @@ class Listener:
                         self._callback("", "")  # whatever was told while we were away is not told again
                     self._ready.set()
                     delay = 0.1
+                    self._connection = connection
                     self._hear(connection)
             except (psycopg.Error, OSError) as error:
+                self._connection = None
                 logger.debug("%s: listening was cut off (%s), trying again in %.1f s", self._description, error, delay)
                 self._ready.set()
                 self._stop.wait(delay)
@@ -205,7 +211,11 @@ class Listener:
                     return
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, at once: a drain on the caller's loop waits for this."""
         self._stop.set()
+        connection = self._connection
+        if connection is not None:
+            with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)  # ends the wait for notifications
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=2)

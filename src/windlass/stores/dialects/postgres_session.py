@@ -83,7 +83,8 @@ def execute(connection: psycopg.Connection[Any], statements: Statements, step: S
     with connection.cursor(binary=True) as cursor:
         if text.startswith("COPY"):
             with cursor.copy(text) as copy:
-                copy.write(step.params["text"])
+                for text_part in step.params["texts"]:
+                    copy.write(text_part)
             return cursor.rowcount
         if step.rows is None:
             cursor.execute(text, {**step.params, **extra})
@@ -106,7 +107,8 @@ async def execute_async(
     cursor = connection.cursor(binary=True)
     if text.startswith("COPY"):
         async with cursor.copy(text) as copy:
-            await copy.write(step.params["text"])
+            for text_part in step.params["texts"]:
+                await copy.write(text_part)
         return cursor.rowcount
     if step.rows is None:
         await cursor.execute(text, {**step.params, **extra})
@@ -134,7 +136,7 @@ def kind_of(error: BaseException) -> ErrorKind:
     """What a driver's error means."""
     if isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure):
         return ErrorKind.RESTART
-    if isinstance(error, psycopg.errors.DataError | psycopg.errors.IntegrityError):
+    if isinstance(error, psycopg.errors.DataError | psycopg.errors.IntegrityError | UnicodeError):
         return ErrorKind.DATA
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError | TimeoutError):
         return ErrorKind.GONE

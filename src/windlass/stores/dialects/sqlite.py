@@ -102,9 +102,11 @@ class SqliteDatabase:
         with self._readers:
             session = self._idle_readers.pop() if self._idle_readers else None
         session = session or Session(connect(self.path, self._synchronous, self._now))
-        yield session
-        with self._readers:
-            self._idle_readers.append(session)
+        try:
+            yield session
+        finally:
+            with self._readers:
+                self._idle_readers.append(session)
 
     # ------------------------------------------------------------------ wakeups
 

@@ -61,4 +61,4 @@ def _statements(script: str) -> list[str]:
         if sqlite3.complete_statement(pending):
             parts.append(pending.strip())
             pending = ""
-    return [part for part in parts if part]
+    return [part for part in [*parts, pending.strip()] if part]

@@ -157,6 +157,7 @@ def translate(path: str, error: Exception) -> Exception:
     """A driver's error as the rest of Windlass knows it."""
     if isinstance(error, sqlite3.Error) and is_unavailable(error):
         return unavailable(path, error)
-    if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.InterfaceError | OverflowError):
+    refused = sqlite3.IntegrityError | sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeError
+    if isinstance(error, refused):
         return StoreDataError(str(error))
     return error

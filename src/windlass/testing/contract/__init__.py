@@ -35,7 +35,8 @@ The store must follow the `clock` fixture: time moves only when a test moves it.
 import pytest
 
 # Before the modules are imported: their asserts then explain themselves, like those of a test file.
-pytest.register_assert_rewrite(__name__)
+_PARTS = ("claiming", "cluster", "completing", "keys", "lanes", "migrating", "reading", "submission", "workbench")
+pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
 from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402 - see above
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402

@@ -168,8 +168,8 @@ class KeysContract(StoreContract):
         for number in range(3 * ROUNDS):
             (old,) = bench.put(business_key=f"order:{number}")
             new = new_job(business_key=f"order:{number}", on_conflict="replace")
-            claims, answer = at_once[object](bench.claim, partial(bench.submit_one, new))
-            started = {claim.job_id for claim in claims} if isinstance(claims, list) else set()
+            claims, answer = at_once(bench.claim, partial(bench.submit_one, new))
+            started = {claim.job_id for claim in claims}
             if old in started:
                 assert answer == Conflict(f"order:{number}", old, "RUNNING")
                 assert not bench.exists(new.id)

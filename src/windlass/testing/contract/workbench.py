@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -21,8 +21,6 @@ from windlass.stores import cluster, jobs, queues, reading
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed, ClaimRequest, Dialect
 from windlass.stores.plan import SCRIPT, Plan, Step
-
-T = TypeVar("T")
 
 SECOND = 1_000_000
 LEASE = 15 * SECOND
@@ -205,11 +203,11 @@ class StoreContract:
         return Workbench(store, clock)
 
 
-def at_once(*actions: Callable[[], T]) -> list[T]:
+def at_once(*actions: Callable[[], Any]) -> list[Any]:
     """Run each action on a thread of its own, all let go at the same moment; gives their results in order."""
     gate = threading.Barrier(len(actions))
 
-    def through_the_gate(action: Callable[[], T]) -> T:
+    def through_the_gate(action: Callable[[], Any]) -> Any:
         gate.wait(PATIENCE)
         return action()
 

@@ -47,6 +47,7 @@ INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_cou
     picked_at, finished_at)
 SELECT id, queue, target, 'FAILED', fence, attempts, crash_count + :crashes, node, due, :error, :error_class, :reason, picked_at, {now}
 FROM windlass_hot WHERE id = :id AND fence = :fence
+ON CONFLICT (id) DO NOTHING
 
 -- name: give_up_hot :count
 DELETE FROM windlass_hot WHERE id = :id AND fence = :fence

@@ -37,6 +37,7 @@ DELETE FROM windlass_live_key WHERE holder_id = :holder_id
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, superseded_by, finished_at)
 SELECT id, queue, target, 'CANCELED', fence, attempts, crash_count, due, 'superseded', :superseded_by, {now}
 FROM windlass_hot WHERE id = :id AND status IN ('PENDING', 'PAUSED', 'WAITING')
+ON CONFLICT (id) DO NOTHING
 
 -- name: supersede_hot :count
 DELETE FROM windlass_hot WHERE id = :id AND status IN ('PENDING', 'PAUSED', 'WAITING')
@@ -65,10 +66,10 @@ FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id
 
 -- name: load_small_payloads :rows
 SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
-FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND length(j.args) <= :small
+FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND length(j.args) + coalesce(length(j.params), 0) <= :small
 
 -- name: held :rows
-SELECT h.id FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
+SELECT h.id, h.fence FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: finish_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
@@ -97,8 +98,10 @@ UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, pick
 WHERE id = :id AND fence = :fence
 
 -- name: applied :rows
-SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a WHERE a.job_id = t.id AND a.fence = t.fence
+SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a
+WHERE a.job_id = t.id AND a.fence = t.fence AND a.outcome <> 'lost'
 
--- name: insert_lane :count
-INSERT INTO windlass_lane (queue, lane, kind, created_at) VALUES (:queue, :lane, :kind, {now})
-ON CONFLICT (queue, lane) DO NOTHING
+-- name: enter_lane :count
+INSERT INTO windlass_lane (queue, lane, kind, created_at)
+SELECT queue, :lane, 'target', {now} FROM windlass_hot WHERE id = :id AND lane = :lane
+ON CONFLICT (queue, lane) DO UPDATE SET created_at = excluded.created_at

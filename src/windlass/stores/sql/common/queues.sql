@@ -35,7 +35,7 @@ WHERE h.queue = :queue AND h.lane = :lane AND h.priority = :level AND h.status =
 ORDER BY h.due, h.id LIMIT 200
 
 -- name: delete_empty_lane :count
-DELETE FROM windlass_lane WHERE queue = :queue AND lane = :lane
+DELETE FROM windlass_lane WHERE queue = :queue AND lane = :lane AND created_at < {now} - 60000000
     AND NOT EXISTS (SELECT 1 FROM windlass_hot h WHERE h.queue = :queue AND h.lane = :lane)
 
 -- name: store_now :row

@@ -28,3 +28,8 @@ FROM {ids} i CROSS JOIN windlass_job j
 LEFT JOIN windlass_hot h ON h.id = j.id
 LEFT JOIN windlass_done d ON d.id = j.id
 WHERE j.id = i.id
+
+-- name: failed_job :row
+SELECT d.target, d.queue, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at
+FROM windlass_done d JOIN windlass_job j ON j.id = d.id
+WHERE d.id = :id AND d.status = 'FAILED'

@@ -62,7 +62,7 @@ gone AS (
         error, traceback)
     SELECT id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback FROM gone
 )
-SELECT count(*), CASE WHEN count(*) < :expected::bigint THEN array_agg(id) END FROM gone
+SELECT count(*), CASE WHEN count(*) < :expected::bigint THEN array_agg(id) END, CASE WHEN count(*) < :expected::bigint THEN array_agg(fence) END FROM gone
 
 -- name: finish :row
 WITH input AS MATERIALIZED (
@@ -93,19 +93,20 @@ WITH input AS MATERIALIZED (
 ), back AS (
     UPDATE windlass_hot h SET status = 'PENDING', fence = h.fence + 1, attempts = i.attempts, node = NULL, picked_at = NULL,
         due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane)
-    FROM held JOIN input i ON i.id = held.id WHERE h.id = held.id AND h.fence = held.fence
+    FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE h.id = held.id AND h.fence = held.fence
 ), remembered AS (
     INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
         error, traceback)
     SELECT held.id, held.fence, i.number, held.node, held.picked_at, i.started_at, i.ended_at, i.wait_us, i.outcome,
         i.error_class, i.error, i.traceback
-    FROM held JOIN input i ON i.id = held.id
+    FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence
 )
-SELECT id FROM held
+SELECT id, fence FROM held
 
 -- name: applied :rows
 SELECT a.job_id, a.fence FROM windlass_attempt a
 JOIN unnest(:ids::uuid[], :fences::bigint[]) AS i(id, fence) ON a.job_id = i.id AND a.fence = i.fence
+WHERE a.outcome <> 'lost'
 
 -- name: outcomes :rows
 SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason

@@ -1,0 +1,146 @@
+"""Lanes: jobs of targets that some nodes do not know wait aside, and fail when nobody has known them for too long."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from windlass.domain.clock import from_micros
+from windlass.domain.states import JobStatus
+from windlass.domain.transition import passed_over
+from windlass.stores import queues
+from windlass.stores.queues import Forsaken
+from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Workbench, at_once
+
+DAY = 86_400
+STRANGE = "shop.next:refund"
+LANE = queues.TARGET_LANE + STRANGE
+
+
+def _knows_old(target: str) -> bool:
+    return target != STRANGE
+
+
+class LanesContract(StoreContract):
+    """What a rolling deploy leaves to the nodes that know it."""
+
+    def test_a_job_passed_over_is_left_to_nodes_that_know_its_target(self, bench: Workbench) -> None:
+        """J6.3: excluded in the claim of the others; its attempt is not spent and its place is kept."""
+        (job_id,) = self._passed_over(bench)
+        due = bench.job(job_id).due_at
+        assert bench.heads(knows=_knows_old).heads == []
+        assert bench.claim_all(knows=_knows_old).claims == []
+        (head,) = bench.heads().heads
+        assert (head.lane, from_micros(head.due_at)) == (LANE, due)
+        (claim,) = bench.claim()
+        assert (claim.job_id, claim.attempts, claim.target) == (job_id, 0, STRANGE)
+        assert bench.succeed(claim)
+        assert bench.outcomes(job_id) == [(1, "passed_over"), (1, "succeeded")]
+
+    def test_jobs_of_known_targets_are_claimed_past_it(self, bench: Workbench) -> None:
+        """J6.3: what waits aside holds nobody up."""
+        self._passed_over(bench, priority=9)
+        (plain,) = bench.put(priority=0)
+        assert [claim.job_id for claim in bench.claim_all(1, chunk=1, knows=_knows_old).claims] == [plain]
+
+    def test_inside_a_lane_the_order_is_exact(self, bench: Workbench) -> None:
+        """J3.1, J3.4: due time, then id; queue and lane are both served, and no job twice."""
+        moved = self._passed_over(bench, count=6)
+        plain = bench.put(6)
+        taken: list[UUID] = []
+        while claims := bench.claim_all(3, chunk=2).claims:
+            taken += [claim.job_id for claim in claims]
+        assert [job_id for job_id in taken if job_id in moved] == moved
+        assert [job_id for job_id in taken if job_id in plain] == plain
+        assert len(taken) == 12
+
+    def test_a_lane_never_gives_more_than_was_asked_for(self, bench: Workbench) -> None:
+        """J3.3: a node's claim is bounded by its free capacity, lanes included."""
+        self._passed_over(bench, count=5)
+        self._passed_over(bench, count=5, queue="mail")
+        bench.put(5)
+        assert len(bench.claim(4)) <= 4
+        assert len(bench.claim(1)) == 1
+
+    def test_a_job_of_a_lane_that_is_retried_stays_with_those_who_know_it(self, bench: Workbench) -> None:
+        """J6.3: the next attempt meets no node that does not know the target either."""
+        (job_id,) = self._passed_over(bench)
+        (claim,) = bench.claim()
+        bench.retry(claim, delay_us=SECOND)
+        bench.clock.advance(1)
+        assert bench.claim_all(knows=_knows_old).claims == []
+        assert [claim.job_id for claim in bench.claim()] == [job_id]
+
+    def test_a_target_nobody_knows_fails_after_the_limit(self, bench: Workbench) -> None:
+        """J6.3: FAILED as target_not_found, its business key free; not a microsecond before."""
+        (job_id,) = self._passed_over(bench, business_key="order:7")
+        bench.clock.advance(DAY - 0.000_001)
+        assert self._fail_unknown(bench) == []
+        bench.clock.advance(0.000_001)
+        assert self._fail_unknown(bench) == [Forsaken(job_id, "default", STRANGE)]
+        job = bench.job(job_id)
+        assert (job.status, job.reason) == (JobStatus.FAILED, "target_not_found")
+        assert (job.error, job.error_class) == (f"nobody knows {STRANGE}", "TargetNotFoundError")
+        assert (job.attempts, job.crash_count) == (0, 0)
+        assert bench.holder("order:7") is None
+        assert bench.heads().heads == []
+
+    def test_what_runs_is_not_failed_as_unknown(self, bench: Workbench) -> None:
+        """J6.3: a node that knows the target was found in time."""
+        self._passed_over(bench)
+        (claim,) = bench.claim()
+        bench.clock.advance(2 * DAY)
+        assert self._fail_unknown(bench) == []
+        assert bench.succeed(claim)
+
+    def test_a_lane_that_ran_empty_is_forgotten_and_found_again(self, bench: Workbench) -> None:
+        """J6.3: forgetting a lane never hides a job that enters it later."""
+        self._passed_over(bench)
+        assert bench.succeed(bench.claim()[0])
+        bench.clock.advance(DAY)
+        self._fail_unknown(bench)
+        (later,) = self._passed_over(bench)
+        self._fail_unknown(bench)
+        assert [claim.job_id for claim in bench.claim()] == [later]
+
+    def test_passing_over_while_the_lane_is_being_forgotten_loses_no_job(self, bench: Workbench) -> None:
+        """J6.3: whoever comes first, the job is found by a node that knows its target."""
+        for _ in range(8):
+            (stranger,) = bench.put(target=STRANGE)
+            (claim,) = bench.claim()
+            bench.clock.advance(DAY / 2)
+            transition = passed_over(claim, bench.times(), LANE)
+            (won,), _ = at_once(partial(bench.apply, transition), partial(self._fail_unknown, bench))
+            assert won
+            (found,) = bench.claim()
+            assert found.job_id == stranger
+            assert bench.succeed(found)
+
+    def test_several_that_look_for_unknown_targets_at_once_do_no_harm(self, bench: Workbench) -> None:
+        """J6.3: every node looks; a job fails once, or is claimed by a node that has learnt its target."""
+        ids = self._passed_over(bench, count=30)
+        bench.clock.advance(2 * DAY)
+        bench.beat(NODE)
+        looking = partial(self._fail_unknown, bench)
+        claims, *found = at_once(partial(bench.claim, 10), looking, looking)
+        failed = [job.job_id for batch in [*found, self._fail_unknown(bench)] for job in batch]
+        assert sorted([claim.job_id for claim in claims] + failed) == sorted(ids)
+        for claim in claims:
+            assert bench.succeed(claim)
+
+    def _passed_over(
+        self,
+        bench: Workbench,
+        *,
+        count: int = 1,
+        queue: str = "default",
+        priority: int = 2,
+        business_key: str | None = None,
+    ) -> list[UUID]:
+        ids = bench.put(count, target=STRANGE, queue=queue, priority=priority, business_key=business_key)
+        claims = [claim for claim in bench.claim() if claim.job_id in ids]
+        assert all(bench.apply(*[passed_over(claim, bench.times(), LANE) for claim in claims]))
+        return ids
+
+    def _fail_unknown(self, bench: Workbench) -> list[Forsaken]:
+        return bench.database.run(queues.fail_unknown, DAY * SECOND, lambda target: f"nobody knows {target}")

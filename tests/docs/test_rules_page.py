@@ -1,0 +1,45 @@
+"""docs/reference/rules.md: every rule that is built is stated there, and tests prove it."""
+
+from pathlib import Path
+
+import pytest
+
+from docs.generate_rules import PAGE, ROOT, RULES, listed, named_by_tests, parts
+from docs.generated_parts import filled, names_in
+
+
+def test_the_page_is_what_the_generator_writes():
+    page = PAGE.read_text(encoding="utf-8")
+    assert filled(page, parts()) == page, "stale: run `make docs-rules`"
+
+
+def test_every_rule_is_stated_once_and_in_order():
+    assert names_in(PAGE.read_text(encoding="utf-8")) == list(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_proved_by_a_test(rule: str):
+    assert rule in named_by_tests(ROOT), f"no test names {rule} in its docstring"
+
+
+def test_tests_are_found_by_the_rules_in_their_docstrings(tmp_path: Path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_shop.py").write_text(
+        'def test_a():\n    """J1.1, J2.5: both."""\n'
+        'async def test_b():\n    """Also J1.1."""\n'
+        'class TestShop:\n    def test_c(self):\n        """J1.10: not J1.1."""\n'
+        'def helper():\n    """J1.1: no test."""\n'
+        "def test_d(): ...\n"
+    )
+    file = "tests/test_shop.py"
+    assert named_by_tests(tmp_path) == {
+        "J1.1": {file: ["test_a", "test_b"]},
+        "J2.5": {file: ["test_a"]},
+        "J1.10": {file: ["TestShop.test_c"]},
+    } | {"J1.1": {file: ["test_a", "test_b", "TestShop.test_c"]}}
+    assert "[tests/test_shop.py](../../tests/test_shop.py)" in listed({file: ["test_a"]})
+
+
+def test_filling_leaves_alone_what_people_wrote():
+    page = "before\n<!-- generated: J1.1 -->\nold\n<!-- end: J1.1 -->\nafter\n"
+    assert filled(page, {"J1.1": "new"}) == "before\n<!-- generated: J1.1 -->\nnew\n<!-- end: J1.1 -->\nafter\n"

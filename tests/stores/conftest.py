@@ -1,0 +1,87 @@
+"""Stores to run the contract on: SQLite in a file and in memory, and PostgreSQL, with a clock that tests move."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from windlass.domain.clock import SystemClock, VirtualClock
+from windlass.stores.database import Database
+from windlass.stores.migrate import migrate
+from windlass.stores.open import open_database
+from windlass.testing.postgres_server import PostgresServer
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with tables and no rows, to be copied."""
+    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
+    _migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
+    """A PostgreSQL database with tables; emptied before each use, which is quicker than a new one."""
+    url = postgres_server.create_database()
+    _migrate(url)
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def file_url(migrated_file: Path, tmp_path: Path) -> str:
+    """A migrated SQLite file of this test's own."""
+    shutil.copy(migrated_file, tmp_path / "jobs.db")
+    return f"sqlite:///{tmp_path / 'jobs.db'}"
+
+
+@pytest.fixture
+def clean_pg_url(migrated_postgres: str) -> str:
+    """The migrated PostgreSQL database, emptied."""
+    empty_tables(migrated_postgres)
+    return migrated_postgres
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+def store(request: pytest.FixtureRequest, clock: VirtualClock) -> Iterator[Database]:
+    """A store of each kind in turn, with tables and no rows."""
+    database = open_database(_url(request, {"sqlite": "file_url", "postgres": "clean_pg_url"}), clock)
+    if request.param == "memory":
+        migrate(database)
+    yield database
+    database.close()
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+def empty_store(request: pytest.FixtureRequest, clock: VirtualClock) -> Iterator[Database]:
+    """A store of each kind in turn, without tables."""
+    database = open_database(_url(request, {"sqlite": "sqlite_url", "postgres": "pg_url"}), clock)
+    yield database
+    database.close()
+
+
+def empty_tables(url: str) -> None:
+    """Delete every row of ours on a PostgreSQL database, and nothing of the list of migrations."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        names = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE tablename LIKE 'windlass_%' AND tablename <> 'windlass_migration'"
+        ).fetchall()
+        connection.execute(";".join(f"DELETE FROM {name}" for (name,) in names))
+
+
+def _url(request: pytest.FixtureRequest, fixtures: dict[str, str]) -> str:
+    return "sqlite://" if request.param == "memory" else str(request.getfixturevalue(fixtures[request.param]))
+
+
+def _migrate(url: str) -> None:
+    database = open_database(url, SystemClock())
+    migrate(database)
+    database.close()

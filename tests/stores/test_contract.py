@@ -1,0 +1,35 @@
+"""Our own stores keep the contract we ship."""
+
+from windlass.testing import contract
+
+
+class TestSubmitting(contract.SubmissionContract):
+    pass
+
+
+class TestKeys(contract.KeysContract):
+    pass
+
+
+class TestClaiming(contract.ClaimingContract):
+    pass
+
+
+class TestCompleting(contract.CompletingContract):
+    pass
+
+
+class TestLanes(contract.LanesContract):
+    pass
+
+
+class TestCluster(contract.ClusterContract):
+    pass
+
+
+class TestReading(contract.ReadingContract):
+    pass
+
+
+class TestMigrating(contract.MigratingContract):
+    pass
