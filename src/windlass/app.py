@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import fields
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
@@ -14,18 +13,18 @@ from windlass.client.results import Results
 from windlass.domain.clock import SystemClock
 from windlass.domain.job import Attempt, Job
 from windlass.domain.options import JobOptions, JobOptionsDict
-from windlass.domain.polling import AdaptivePolling
 from windlass.embedded import Worker
 from windlass.errors import ConfigurationError
 from windlass.events.bus import EventBus
 from windlass.events.types import Event
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
-from windlass.settings import Settings
+from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
     Clock,
     Coordinator,
     ErrorSanitizer,
+    ExecutorProvider,
     InstanceResolver,
     InvocationResolver,
     PollingStrategy,
@@ -83,6 +82,7 @@ class Windlass:
         error_sanitizer: ErrorSanitizer | None = None,
         target_policy: TargetPolicy | None = None,
         serializer: Serializer | None = None,
+        executors: ExecutorProvider | None = None,
         coordinator: Coordinator | None = None,
         polling: PollingStrategy | None = None,
         invocation_resolver: InvocationResolver | None = None,
@@ -102,8 +102,9 @@ class Windlass:
         )
         self._retry_policy = retry_policy or DefaultRetryPolicy()
         self._serializer = serializer or JsonSerializer()
+        self._executors = executors
         self._coordinator = coordinator
-        self._polling = polling or AdaptivePolling(**_same_fields(self.settings.poller, AdaptivePolling))
+        self._polling = polling or adaptive_polling(self.settings.poller)
         self._clock = clock or SystemClock()
         self._bus = EventBus(self._sanitizer.sanitize)
         self._worker: Worker | None = None
@@ -234,9 +235,7 @@ class Windlass:
     def worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> Worker:
         """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application."""
         slots = self.settings.node.concurrency if concurrency is None else concurrency
-        if type(slots) is not int or slots < 1:
-            raise ConfigurationError(f"concurrency must be a whole number of at least 1, got {slots!r}")
-        return Worker(self._parts, slots, _queue_list(queues), self._entered)
+        return Worker(self._parts, slots, queues, self._entered)
 
     def run_worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> int:
         """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced."""
@@ -266,6 +265,7 @@ class Windlass:
             retry_policy=self._retry_policy,
             sanitizer=self._sanitizer,
             polling=self._polling,
+            executors=self._executors,
             clock=self._clock,
             bus=self._bus,
             results=self._results,
@@ -299,15 +299,3 @@ class Windlass:
         self._bus.close()
         self.registry.clear()
         atexit.unregister(self.close)
-
-
-def _queue_list(queues: Iterable[str] | None) -> list[str] | None:
-    if queues is None:
-        return None
-    if isinstance(queues, str):
-        raise ConfigurationError(f"queues must be a list of names, got the text {queues!r}; write [{queues!r}]")
-    return list(queues)
-
-
-def _same_fields(source: object, kind: type[AdaptivePolling]) -> dict[str, Any]:
-    return {field.name: getattr(source, field.name) for field in fields(kind)}

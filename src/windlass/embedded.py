@@ -9,10 +9,11 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
+from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
 from windlass.worker import Node, Parts
 
@@ -37,12 +38,12 @@ class Worker:
         self,
         parts: Callable[[], Parts],
         concurrency: int,
-        queues: Sequence[str] | None,
+        queues: Iterable[str] | None,
         entered: Callable[[Worker | None], None],
     ) -> None:
         self._parts = parts
-        self._concurrency = concurrency
-        self._queues = queues
+        self._concurrency = _checked_concurrency(concurrency)
+        self._queues = _checked_queues(queues)
         self._entered = entered
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -185,6 +186,20 @@ class Worker:
         clean = await draining
         self.node = None
         return CLEAN if clean else FORCED
+
+
+def _checked_concurrency(concurrency: object) -> int:
+    if isinstance(concurrency, int) and not isinstance(concurrency, bool) and concurrency >= 1:
+        return concurrency
+    raise ConfigurationError(f"concurrency must be a whole number of at least 1, got {concurrency!r}")
+
+
+def _checked_queues(queues: Iterable[str] | None) -> list[str] | None:
+    if queues is None:
+        return None
+    if isinstance(queues, str):
+        raise ConfigurationError(f"queues must be a list of names, got the text {queues!r}; write [{queues!r}]")
+    return [check_queue(name) for name in queues]
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

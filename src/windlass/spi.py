@@ -5,9 +5,8 @@ Each is a small Protocol with a default; an application takes a replacement by t
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from windlass.domain.job import Job
 from windlass.domain.polling import PollObservation
@@ -92,8 +91,7 @@ class ResilienceStrategy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
+class Invocation(NamedTuple):
     """One attempt, ready to be called: `function(*args, **kwargs)`. `target` finds the function in other processes."""
 
     target: str

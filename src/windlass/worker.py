@@ -26,12 +26,13 @@ from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.runtime import logcontext
+from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.guard import ErrorHandling
-from windlass.runtime.threads import ThreadBodies
 from windlass.settings import Settings
 from windlass.spi import (
     Clock,
     ErrorSanitizer,
+    ExecutorProvider,
     PollingStrategy,
     RetryPolicy,
     Serializer,
@@ -61,6 +62,7 @@ class Parts(NamedTuple):
     retry_policy: RetryPolicy
     sanitizer: ErrorSanitizer
     polling: PollingStrategy
+    executors: ExecutorProvider | None
     clock: Clock
     bus: EventBus
     results: Results
@@ -83,11 +85,11 @@ class Node:
         )
         self._sending: asyncio.Task[None] | None = None
         row = self._new_row()
-        self._threads = ThreadBodies(self._loop)
+        self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop)
         errors = ErrorHandling(describe=parts.sanitizer.sanitize)
         self.completer = Completer(parts.database, self._told, errors, one_by_one=settings.jobs.commit == "each")
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
-        invoker = Invoker(parts.serializer, parts.registry.instances, self._threads.run, limits)
+        invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
         policies = Policies(parts.retry_policy, self._describe)
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
         self.coordinator = Coordinator(
@@ -131,7 +133,8 @@ class Node:
         await self._flush(clean)
         await self.coordinator.stop()
         await self.completer.stop()
-        self._threads.close()
+        for kind in ("async", "thread"):
+            await self._executors.executor(kind).close()
         await self._parts.bus.drain(5.0)
         await self.heartbeat.astop()
         await asyncio.to_thread(self._leave)

@@ -74,3 +74,58 @@ def fail_at_first(message: str) -> int:
     if context.attempt == 1:
         raise ValueError(message)
     return context.attempt
+
+
+def log_line(text: str) -> None:
+    log.info(text)
+
+
+async def alog_line(text: str) -> None:
+    """Log on the loop, and from a thread that the body itself uses."""
+    log.info(text)
+    await asyncio.to_thread(log.info, f"{text} in a thread")
+
+
+def describe_myself() -> dict[str, Any]:
+    context = JobContext.current()
+    context.log.info("described")
+    context.check()
+    return {
+        "job_id": str(context.job_id),
+        "attempt": context.attempt,
+        "fence": context.fence,
+        "effect_key": context.effect_key,
+        "params": dict(context.params),
+        "target": context.target,
+        "queue": context.queue,
+        "tags": list(context.tags),
+        "correlation_id": context.correlation_id,
+        "node": context.node,
+        "cancelled": context.cancelled,
+    }
+
+
+async def adescribe_myself() -> dict[str, Any]:
+    return describe_myself()
+
+
+def snooze_until_third_claim(delay: float) -> list[int]:
+    context = JobContext.current()
+    SEEN.append((context.attempt, context.effect_key, context.fence))
+    if len(SEEN) < 3:
+        context.snooze(delay)
+    return [attempt for attempt, _, _ in SEEN]
+
+
+async def asnooze_once(delay: float) -> int:
+    SEEN.append("run")
+    if len(SEEN) == 1:
+        JobContext.current().snooze(delay)
+    return JobContext.current().attempt
+
+
+def fail_then_hold(name: str) -> None:
+    """Fail the first attempt, wait at the gate in the second."""
+    if JobContext.current().attempt == 1:
+        raise ValueError("not yet")
+    hold(name)

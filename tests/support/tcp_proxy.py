@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
-READY_FOR_QUERY = b"Z\x00\x00\x00\x05I"
-"""Ends every answer of the server outside of a transaction: what was asked is committed."""
+READY_FOR_QUERY = b"Z\x00\x00\x00\x05"
+"""Ends every answer of the server, but for one letter: I when what was asked is committed, T inside a transaction."""
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -116,7 +116,7 @@ class _Wire:
             while data := self._server.recv(1 << 20):
                 if self._doomed:
                     self._withheld += data
-                    if self._withheld.endswith(READY_FOR_QUERY):
+                    if self._withheld[-6:-1] == READY_FOR_QUERY:
                         self._proxy.was_cut()
                         break
                 else:

@@ -143,9 +143,6 @@ def _apply(
     dialect: Dialect, batch: Sequence[Finished], consequences: Sequence[Consequence], *, retried: bool
 ) -> Plan[list[bool]]:
     transitions = [finished.transition for finished in batch]
-    lanes = {(finished.queue, finished.transition.lane) for finished in batch if finished.transition.lane is not None}
-    if lanes:
-        yield from jobs.register_lanes(dialect, sorted(lanes))
     won = yield from jobs.apply(dialect, transitions, retried=retried, alone=not consequences)
     winners = [finished for finished, fine in zip(batch, won, strict=True) if fine]
     for consequence in consequences:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 from windlass.context import JobCancelled, Snooze
 from windlass.engine.attempt import Attempt, Ending, Handed, Raised, Refused, Returned, Snoozed, Stop
 from windlass.errors import JobTimeoutError, SerializationError
 from windlass.runtime.threads import BodyExit
-from windlass.spi import InstanceResolver, Serializer
+from windlass.spi import ExecutorProvider, InstanceResolver, Invocation, Serializer
 from windlass.submission.target import Known
 
 logger = logging.getLogger("windlass.job")
-
-ThreadRun = Callable[[Callable[[], Any]], Any]
 
 
 class Limits(NamedTuple):
@@ -30,10 +26,12 @@ class Limits(NamedTuple):
 class Invoker:
     """Runs one body and says how it ended; never raises anything but its own cancellation at shutdown."""
 
-    def __init__(self, serializer: Serializer, instances: InstanceResolver, threads: ThreadRun, limits: Limits) -> None:
+    def __init__(
+        self, serializer: Serializer, instances: InstanceResolver, executors: ExecutorProvider, limits: Limits
+    ) -> None:
         self._serializer = serializer
         self._instances = instances
-        self._threads = threads
+        self._executors = executors
         self._limits = limits
 
     async def invoke(self, attempt: Attempt, known: Known) -> Ending:
@@ -44,12 +42,8 @@ class Invoker:
             return Refused(error, "poison_payload")
         try:
             function = known.ready(self._instances)
-            if known.spec.is_coroutine and attempt.options.executor != "thread":
-                value = await function(*args, **kwargs)
-            elif known.spec.is_coroutine:
-                value = await self._threads(lambda: asyncio.run(function(*args, **kwargs)))
-            else:
-                value = await self._threads(partial(function, *args, **kwargs))
+            executor = self._executors.executor(_kind(attempt, known))
+            value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
         if attempt.stop is Stop.TIMEOUT:
@@ -87,3 +81,10 @@ class Invoker:
         """The seconds an attempt may take; None for no limit."""
         given = attempt.options.timeout
         return self._limits.default_timeout if not isinstance(given, float | int | None) else given
+
+
+def _kind(attempt: Attempt, known: Known) -> str:
+    """The executor the job asks for, else by kind of function. Sync functions never run on the loop."""
+    if not known.spec.is_coroutine:
+        return "thread"
+    return attempt.options.executor or "async"

@@ -14,9 +14,10 @@ written `none` (`WINDLASS_JOBS__TIMEOUT=none`), because 0 could be read as "at o
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
+from windlass.domain.polling import AdaptivePolling
 from windlass.errors import ConfigurationError
 from windlass.settings.option import (
     Commit,
@@ -33,7 +34,7 @@ from windlass.settings.option import (
 )
 from windlass.settings.sources import from_environ, from_file, from_overrides
 
-__all__ = ["SECTIONS", "JobsSettings", "NodeSettings", "PollerSettings", "Settings"]
+__all__ = ["SECTIONS", "JobsSettings", "NodeSettings", "PollerSettings", "Settings", "adaptive_polling"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,3 +157,8 @@ class Settings:
             given[entry.section][entry.key] = checked
         parts: dict[str, Any] = {name: kind(**given[name]) for name, kind in SECTIONS.items()}
         return cls(**parts)
+
+
+def adaptive_polling(poller: PollerSettings) -> AdaptivePolling:
+    """Give the default polling strategy with these delays."""
+    return AdaptivePolling(**{item.name: getattr(poller, item.name) for item in fields(AdaptivePolling)})

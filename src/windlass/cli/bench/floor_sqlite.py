@@ -1,0 +1,78 @@
+"""The floor on SQLite: the dialect's plans on one bare connection, which may be the only writer anyway."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
+from windlass.domain.clock import SystemClock, monotonic
+from windlass.stores import cluster, jobs
+from windlass.stores.dialect import ClaimRequest, Head
+from windlass.stores.dialects.sqlite import SqliteDialect
+from windlass.stores.dialects.sqlite_files import checkpoint_if_large, connect
+from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.plan import Plan, drive
+
+BOOST_US = 900_000_000
+
+T = TypeVar("T")
+
+
+class _Store:
+    """One durable connection, as our writer has it."""
+
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._session = Session(connection)
+
+    def run(self, plan: Plan[T]) -> T:
+        """Run a plan in a transaction."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        result = drive(plan, next(plan), self._session.execute)
+        self._connection.execute("COMMIT")
+        checkpoint_if_large(self._connection, self._path)
+        return result
+
+
+@contextmanager
+def _store(url: str) -> Iterator[_Store]:
+    path = url.removeprefix("sqlite:///")
+    connection = connect(path, "FULL", SystemClock().micros)
+    try:
+        yield _Store(path, connection)
+    finally:
+        connection.close()
+
+
+def drain(url: str, batch: int, progress: Callable[[int], None]) -> None:
+    """Claim a batch, complete it, until nothing is left."""
+    dialect = SqliteDialect()
+    request = ClaimRequest(NODE.id, [Head(QUEUE, LEVEL, 0)], batch, batch, BOOST_US)
+    with _store(url) as store:
+        store.run(cluster.register(dialect, NODE, LEASE_US))
+        while claims := store.run(jobs.claim(dialect, request)).claims:
+            store.run(jobs.apply(dialect, [ending(claim.job_id, claim.fence) for claim in claims]))
+            progress(len(claims))
+
+
+def enqueue(url: str, count: int, at_a_time: int) -> float:
+    """Insert `at_a_time` rows per transaction."""
+    dialect = SqliteDialect()
+    with _store(url) as store:
+        began = monotonic()
+        for _ in range(count // at_a_time):
+            store.run(jobs.submit(dialect, [new_rows(at_a_time)], []))
+        return monotonic() - began
+
+
+def enqueue_bulk(url: str, count: int, keyed_every: int) -> float:
+    """Insert all rows in one transaction."""
+    rows = new_rows(count, keyed_every)
+    with _store(url) as store:
+        began = monotonic()
+        store.run(jobs.submit(SqliteDialect(), [rows], [QUEUE]))
+        return monotonic() - began

@@ -1,0 +1,77 @@
+"""The jobs that are measured, and the application around them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from windlass import Settings, Windlass
+from windlass.domain.clock import monotonic
+
+PAYLOAD: Final = "x" * 196
+"""With the JSON around it 200 bytes of arguments."""
+NAP: Final = 0.005
+
+
+class Tally:
+    """Which bodies ran in this process. Counts exactly, also from threads."""
+
+    def __init__(self) -> None:
+        self._bodies = itertools.count()
+        self.starts: list[tuple[int, float]] = []
+        """Number and start of every stamped job."""
+
+    def body(self) -> None:
+        """Count one."""
+        next(self._bodies)
+
+    def bodies(self) -> int:
+        """How many ran; ask once, at the end."""
+        return next(self._bodies)
+
+
+tally = Tally()
+
+
+async def noop(payload: str) -> None:
+    """Do nothing, on the loop."""
+    tally.body()
+
+
+def nap(payload: str) -> None:
+    """Hold a thread for 5 ms."""
+    tally.body()
+    time.sleep(NAP)  # noqa: TID251 - to sleep is the workload
+
+
+async def stamp(number: int) -> None:
+    """Note when it started."""
+    tally.starts.append((number, monotonic()))
+    tally.body()
+
+
+class BenchApp(NamedTuple):
+    """An application with default settings, whatever files and variables say here, and its jobs."""
+
+    app: Windlass
+    noop: Any
+    nap: Any
+    stamp: Any
+
+
+def open_app(url: str) -> BenchApp:
+    """The application on a store."""
+    app = Windlass(url, settings=Settings())
+    return BenchApp(app, app.job(noop), app.job(nap), app.job(stamp))
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The event loop that workers use: uvloop, where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

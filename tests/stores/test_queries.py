@@ -1,0 +1,165 @@
+"""Named statements: shared where they can be, overridden by need, all in use, and only in the stores."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import windlass
+from windlass.domain.clock import SystemClock
+from windlass.stores import queries
+from windlass.stores.dialect import Dialect
+from windlass.stores.dialects.postgres import PostgresDialect
+from windlass.stores.dialects.postgres_session import Statements
+from windlass.stores.dialects.sqlite import SqliteDialect
+from windlass.stores.dialects.sqlite_files import connect
+from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.plan import Step
+
+PACKAGE = Path(windlass.__file__).parent
+STORES = PACKAGE / "stores"
+DIALECTS: dict[str, type[Dialect]] = {"sqlite": SqliteDialect, "postgres": PostgresDialect}
+
+OVERRIDES = {
+    "sqlite": set(),
+    "postgres": {
+        "applied",
+        "find_holders",
+        "find_keys",
+        "insert_jobs",
+        "insert_keys",
+        "insert_live_keys",
+        "insert_tags",
+        "load_payloads",
+        "lock_migrations",
+        "orphaned_jobs",
+        "outcomes",
+    },
+}
+"""What the other databases could not share. Each name here is one more thing to keep right twice."""
+
+SQL = re.compile(
+    r"\b(SELECT\b.*\bFROM|INSERT INTO|UPDATE\s+\w+\s+SET|DELETE FROM|(CREATE|DROP|ALTER) (TABLE|INDEX))\b", re.S
+)
+PLACES = re.compile(r"\{(\w+)\}")
+LITERALS = {"now", "chunk"}
+
+each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+def files_of(dialect: str) -> list[Path]:
+    return sorted((STORES / "sql" / dialect).glob("*.sql"))
+
+
+def strings_in(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+def strings_of(files: Iterator[Path] | list[Path]) -> set[str]:
+    return {text for file in files for text in strings_in(ast.parse(file.read_text()))}
+
+
+def names_the_plans_use(dialect: str) -> set[str]:
+    """Statements that some plan of this dialect may name: those of methods it has overridden are not among them."""
+    found = strings_of([file for file in STORES.glob("*.py") if file.stem != "dialect"])
+    found |= strings_of(list((STORES / "dialects").glob(f"{dialect}*.py")))
+    tree = ast.parse((STORES / "dialect.py").read_text())
+    (base,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Dialect")
+    methods = {node.name: node for node in base.body if isinstance(node, ast.FunctionDef)}
+    waiting = [name for name in methods if not name.startswith("_") and name not in vars(DIALECTS[dialect])]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name in vars(DIALECTS[dialect]):
+            continue
+        seen.add(name)
+        found |= set(strings_in(methods[name]))
+        waiting += [
+            part.attr for part in ast.walk(methods[name]) if isinstance(part, ast.Attribute) and part.attr in methods
+        ]
+    every = set().union(*(queries.load(other) for other in DIALECTS))
+    return found & every
+
+
+@each_dialect
+def test_every_statement_a_plan_names_is_defined_and_whole(dialect: str):
+    """Design §3: common first, the dialect wins; a fragment that a dialect lacks would leave a hole in the text."""
+    known = queries.load(dialect)
+    used = names_the_plans_use(dialect)
+    assert used - known.keys() == set()
+    holes = {name: set(PLACES.findall(known[name].sql)) - LITERALS for name in used}
+    assert {name: places for name, places in holes.items() if places} == {}
+    assert len(used) > 30
+
+
+def test_a_name_means_the_same_kind_of_answer_everywhere():
+    """Design §3: a plan is sent rows, a row or a count, whichever database it runs on."""
+    sqlite, postgres = queries.load("sqlite"), queries.load("postgres")
+    shared = sqlite.keys() & postgres.keys()
+    assert {name for name in shared if sqlite[name].kind != postgres[name].kind} == set()
+
+
+@each_dialect
+def test_overrides_are_few_and_known(dialect: str):
+    """Design §3: add a name here on purpose, with the reason at the top of its file."""
+    assert queries.overrides(dialect) == OVERRIDES[dialect]
+
+
+@pytest.mark.parametrize(
+    "file", [file for dialect in DIALECTS for file in files_of(dialect)], ids=lambda file: file.name
+)
+def test_a_dialects_own_file_says_why(file: Path):
+    """Design §3: what is not shared starts with its reason."""
+    assert file.read_text().startswith("-- Differs by need: ")
+
+
+def test_no_statement_is_unused():
+    """Design §3: a statement nobody names is a statement nobody tests."""
+    in_use = set().union(*(names_the_plans_use(dialect) for dialect in DIALECTS))
+    assert {name for dialect in DIALECTS for name in queries.load(dialect)} - in_use == set()
+
+
+def test_no_fragment_is_unused():
+    """Design §3: the same for the pieces of statements."""
+    texts = "\n".join(file.read_text() for file in (STORES / "sql").rglob("*.sql"))
+    fragments = set(re.findall(r"-- name: (\w+) :fragment", texts))
+    assert fragments - set(PLACES.findall(texts)) == set()
+    assert fragments
+
+
+def test_there_is_no_sql_outside_the_stores():
+    """Design §1: no query strings in engine code; tests and measures of databases excepted."""
+    places = {"stores", "testing"}
+    files = [file for file in PACKAGE.rglob("*.py") if file.relative_to(PACKAGE).parts[0] not in places]
+    files = [file for file in files if "bench" not in str(file.relative_to(PACKAGE))]
+    found = {str(file.relative_to(PACKAGE)) for file in files if any(map(SQL.search, strings_of([file])))}
+    assert found == set()
+    assert SQL.search("SELECT a\nFROM b")
+
+
+def test_sqlite_compiles_every_statement_its_plans_name(migrated_file: Path):
+    """Design §3: tables, columns and parameters exist, also for statements that run only on bad days."""
+    connection = connect(str(migrated_file), "FULL", SystemClock().micros)
+    known = queries.load("sqlite")
+    session = Session(connection)
+    for name in sorted(names_the_plans_use("sqlite")):
+        text = session._text(known[name], {"chunk": 1})
+        parameters = dict.fromkeys(queries._PARAMETER.findall(text))
+        connection.execute(f"EXPLAIN {text}", parameters).fetchall()
+    connection.close()
+
+
+def test_postgresql_compiles_every_statement_its_plans_name(migrated_postgres: str):
+    """Design §3: the same there; types are inferred as they are when a plan runs."""
+    statements = Statements()
+    with psycopg.connect(migrated_postgres, autocommit=True) as connection:
+        for name in sorted(names_the_plans_use("postgres")):
+            query = statements.query(Step(name))
+            text = statements.text(query, {"chunk": 1})
+            if not text.startswith(("COPY", "CREATE")):
+                connection.execute(f"EXPLAIN {text}", dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
