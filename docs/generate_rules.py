@@ -41,7 +41,7 @@ def named_by_tests(root: Path = ROOT) -> dict[str, dict[str, list[str]]]:
             for name, docstring in _tests(path):
                 for rule in set(_RULE.findall(docstring)):
                     found[rule].setdefault(path.relative_to(root).as_posix(), []).append(name)
-    return found
+    return dict(found)
 
 
 def _tests(path: Path) -> Iterator[tuple[str, str]]:

@@ -122,8 +122,6 @@ class Windlass:
             self._database, self._readiness, self.registry, self._serializer, self.settings.jobs, self._results
         )
 
-    # ------------------------------------------------------------------ declaring
-
     @overload
     def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
         self, function: Callable[P, Coroutine[Any, Any, R]], /

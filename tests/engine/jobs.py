@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import threading
 from typing import Any
 
@@ -129,3 +130,7 @@ def fail_then_hold(name: str) -> None:
     if JobContext.current().attempt == 1:
         raise ValueError("not yet")
     hold(name)
+
+
+def process_id() -> int:
+    return os.getpid()

@@ -1,6 +1,7 @@
 """Processes of their own beside the test's: started, told to go at the same moment, and asked what they did.
 
-Run as `python -m tests.stores.children migrate URL` or `… drain URL NODE`: says `ready`, waits for a line, answers in JSON.
+Run as `python -m tests.stores.children migrate URL` or `… drain URL NODE`: says `ready`, waits for a line, and then
+answers in JSON.
 """
 
 import json

@@ -14,6 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from uuid import UUID
 
 from windlass.domain.transition import Failure, Transition, dead_letter
 from windlass.engine.attempt import Attempt
@@ -73,6 +74,11 @@ class Completer(Service):
         """Whether so much waits to be written that no more work should be started."""
         return len(self._waiting) >= BACKLOG
 
+    @property
+    def unwritten(self) -> set[tuple[UUID, int]]:
+        """Ids and fences of what is still to be written."""
+        return {(finished.transition.job_id, finished.transition.fence) for finished in self._waiting}
+
     def finish(self, finished: Finished) -> None:
         """Hand over a transition; it is written soon, or as soon as the store is back."""
         self._waiting.append(finished)
@@ -91,8 +97,6 @@ class Completer(Service):
             return None
         batch = [self._waiting[index] for index in range(min(len(self._waiting), self._most))]
         await self._write(batch)
-        for _ in batch:
-            self._waiting.popleft()
         return 0
 
     async def _write(self, batch: list[Finished]) -> None:
@@ -111,9 +115,15 @@ class Completer(Service):
             await self._write(batch[middle:])
             return
         self._unsure = False
+        self._written(batch)
         winners = batch if all(won) else self._winners(batch, won)
         if winners:
             self._told(winners)
+
+    def _written(self, batch: Sequence[Finished]) -> None:
+        """Part by part: what of a split batch is written must not be tried again when the rest of it fails."""
+        for _ in batch:
+            self._waiting.popleft()
 
     def _winners(self, batch: Sequence[Finished], won: Sequence[bool]) -> list[Finished]:
         for finished, fine in zip(batch, won, strict=True):
@@ -132,6 +142,7 @@ class Completer(Service):
         transition, attempt = finished.transition, finished.attempt
         if attempt is None or transition.reason == "poison_payload":
             logger.error("job %s: the database refuses its outcome: %s", transition.job_id, error)
+            self._written([finished])
             return
         failure = Failure("StoreDataError: the database refused what this job would store", "StoreDataError")
         holds_key = attempt.payload.business_key is not None

@@ -100,6 +100,11 @@ class Coordinator(Service):
         held = len(self._running) + len(self._waiting)
         return self._concurrency + self._ahead(CLAIM_AHEAD) - held
 
+    def held(self) -> set[tuple[UUID, int]]:
+        """Ids and fences of every claim this node knows of, from its arrival until its outcome is written."""
+        claims = [attempt.claim for attempt in self._running] + [waiting.claim for waiting in self._waiting]
+        return {(claim.job_id, claim.fence) for claim in claims} | self._completer.unwritten
+
     def _ahead(self, seconds: float) -> int:
         return min(self._most_ahead, int(self._pace.per_second(monotonic()) * seconds))
 

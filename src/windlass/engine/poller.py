@@ -14,10 +14,13 @@ from windlass.runtime.service import Service
 from windlass.spi import PollingStrategy
 from windlass.stores import jobs, queues
 from windlass.stores.database import Database
-from windlass.stores.dialect import ClaimRequest, Head
+from windlass.stores.dialect import Claimed, ClaimRequest, Head
 
 HEADS_FRESH = 1.0
 """Seconds that heads are believed; a paused queue is left alone within that time."""
+UNSURE_FOR = 10.0
+"""How long after a claim without an answer the store may still be about to carry it out."""
+UNSURE_PAUSE = 1.0
 CONTENTION_PAUSE = 0.01
 """When due jobs are there but others hold them all."""
 SMALLEST_CHUNK = 8
@@ -60,6 +63,7 @@ class Poller(Service):
         self._woken = False
         self._full = False
         self._widening = 1
+        self._unsure_since: float | None = None
 
     # ------------------------------------------------------------------ being told
 
@@ -98,10 +102,12 @@ class Poller(Service):
 
     async def tick(self) -> float | None:
         """Claim once and say how long to sleep."""
+        if self._unsure_since is not None:
+            await self._take_up(self._unsure_since)
         wanted = min(self._coordinator.room(), self._options.batch_size)
         if wanted <= 0:
             self._full = True
-            return None
+            return None if self._unsure_since is None else UNSURE_PAUSE
         if monotonic() - self._refreshed > HEADS_FRESH:
             await self._refresh()
         due = self._due()
@@ -127,10 +133,28 @@ class Poller(Service):
             chunk=self._chunk(len(due), wanted),
             boost_us=self._options.boost_us,
         )
-        claimed = await self._database.arun(jobs.claim, request)
+        try:
+            claimed = await self._database.arun(jobs.claim, request)
+        except Exception:
+            self._unsure_since = monotonic()
+            raise
         if claimed.claims:
             self._coordinator.accept(claimed, monotonic())
         return len(claimed.claims)
+
+    async def _take_up(self, since: float) -> None:
+        """Look for jobs claimed in this node's name by a claim whose answer was lost: nobody else ever would.
+
+        What was held before the store is asked is left out: it may be over by the time the answer is here.
+        """
+        settled = monotonic() - since > UNSURE_FOR
+        held = self._coordinator.held()
+        found = await self._database.aread(jobs.claims_of, self.node)
+        orphans = [claim for claim in found if (claim.job_id, claim.fence) not in held]
+        if orphans:
+            self._coordinator.accept(Claimed(orphans, {}), monotonic())
+        if settled and self._unsure_since == since:
+            self._unsure_since = None
 
     def _chunk(self, levels: int, wanted: int) -> int:
         """Rows to read of each level.
@@ -165,6 +189,8 @@ class Poller(Service):
         )
         self._woken = False
         delay = self._strategy.next_delay(observation)
+        if self._unsure_since is not None:
+            delay = min(delay, UNSURE_PAUSE)
         if self._heads:
             delay = min(delay, (min(self._heads.values()) - self._now()) / MICROSECONDS)
         return max(delay, 0.0)

@@ -67,6 +67,10 @@ class Dialect:
         """An id as the driver gave it."""
         return UUID(value)
 
+    def ids(self, values: Sequence[UUID]) -> str:
+        """Ids as the fragment `ids` reads them."""
+        return json_text([str(value) for value in values])
+
     # ------------------------------------------------------------------ submission
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool) -> Plan[None]:

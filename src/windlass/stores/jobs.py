@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.domain.admission import Admission, admit
-from windlass.domain.job import Conflict, NewJob, Payload, Placed
+from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
 from windlass.domain.transition import Transition
 from windlass.stores.dialect import Claimed, ClaimRequest, Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -78,6 +78,12 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
     return claimed
 
 
+def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
+    """Everything claimed in the name of a node."""
+    rows = yield Step("claims_of_node", {"node": node}, alone=True)
+    return [Claim(dialect.uuid(row[0]), *row[1:]) for row in rows]
+
+
 def load(dialect: Dialect, ids: Sequence[UUID]) -> Plan[list[Payload]]:
     """Read the payloads of claimed jobs, many at once."""
     payloads = yield from dialect.load(ids)
@@ -112,10 +118,10 @@ def apply(
             answers = yield from write([transitions[i] for i in group])
             for index, answer in zip(group, answers, strict=True):
                 won[index] = answer
-    moved = sorted({(str(t.lane), dialect.key(t.job_id)) for i in back if won[i] and (t := transitions[i]).lane})
+    moved = [transitions[i].job_id for i in back if won[i] and transitions[i].lane]
     if moved:
-        yield Step("enter_lane", rows=[{"id": job, "lane": lane} for lane, job in moved])
-    freed = [{"holder_id": dialect.key(transitions[i].job_id)} for i in keys if won[i]]
+        yield Step("enter_lanes", {"ids": dialect.ids(moved)})
+    freed = [transitions[i].job_id for i in keys if won[i]]
     if freed:
-        yield Step("delete_live_key", rows=freed)
+        yield Step("delete_live_keys", {"ids": dialect.ids(freed)})
     return won

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-from windlass.cli.bench import floor_postgres, floor_sqlite
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any
 
 Progress = Callable[[int], None]
 
@@ -15,28 +15,35 @@ def is_sqlite(url: str) -> bool:
     return url.startswith("sqlite")
 
 
+def _on(url: str) -> Any:
+    """The module for a store; PostgreSQL's driver is needed for that one only."""
+    return import_module(f"windlass.cli.bench.floor_{'sqlite' if is_sqlite(url) else 'postgres'}")
+
+
 def drain(url: str, batch: int, progress: Progress) -> None:
     """Claim and complete everything that waits, `batch` at a time."""
-    (floor_sqlite if is_sqlite(url) else floor_postgres).drain(url, batch, progress)
+    _on(url).drain(url, batch, progress)
 
 
 def enqueue(url: str, count: int, at_a_time: int) -> float:
     """Store jobs, each statement committed before the next one; gives the seconds."""
-    return (floor_sqlite if is_sqlite(url) else floor_postgres).enqueue(url, count, at_a_time)
+    seconds: float = _on(url).enqueue(url, count, at_a_time)
+    return seconds
 
 
 def enqueue_bulk(url: str, count: int, keyed_every: int) -> float:
     """Store jobs in one transaction; gives the seconds."""
-    return (floor_sqlite if is_sqlite(url) else floor_postgres).enqueue_bulk(url, count, keyed_every)
+    seconds: float = _on(url).enqueue_bulk(url, count, keyed_every)
+    return seconds
 
 
-@contextmanager
-def listening(url: str) -> Iterator[Iterator[str]]:
+def listening(url: str) -> AbstractContextManager[Iterator[str]]:
     """Hear notifications; PostgreSQL only."""
-    with floor_postgres.listening(url) as payloads:
-        yield payloads
+    heard: AbstractContextManager[Iterator[str]] = _on(url).listening(url)
+    return heard
 
 
-def notify(url: str, numbers: Iterator[int]) -> dict[int, float]:
+def notify(url: str, numbers: Iterable[int]) -> dict[int, float]:
     """Send a notification per number; gives when each call returned. PostgreSQL only."""
-    return floor_postgres.notify(url, numbers)
+    sent: dict[int, float] = _on(url).notify(url, numbers)
+    return sent

@@ -6,7 +6,7 @@ The statements and their parameters are those of the dialect, taken from its pla
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from uuid import UUID
@@ -132,7 +132,7 @@ def listening(url: str) -> Iterator[Iterator[str]]:
         yield (notification.payload for notification in connection.notifies())
 
 
-def notify(url: str, numbers: Iterator[int]) -> dict[int, float]:
+def notify(url: str, numbers: Iterable[int]) -> dict[int, float]:
     """NOTIFY on a bare connection."""
     sent: dict[int, float] = {}
     with psycopg.connect(url, autocommit=True) as connection:

@@ -34,6 +34,10 @@ class PostgresDialect(Dialect):
         found: UUID = value
         return found
 
+    def ids(self, values: Sequence[UUID]) -> str:
+        """An array."""
+        return plain(values)
+
     # ------------------------------------------------------------------ submission
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool) -> Plan[None]:

@@ -116,3 +116,10 @@ class AsyncConnections:
         idle, self._idle = self._idle, []
         for connection in idle:
             await connection.close()
+
+    def close_at_once(self) -> None:
+        """Close what is idle without a loop, which may be over: an idle connection has nothing to wait for."""
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.pgconn.finish()

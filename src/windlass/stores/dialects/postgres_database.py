@@ -7,7 +7,6 @@ import logging
 import os
 import socket
 import threading
-import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
@@ -51,9 +50,7 @@ class PostgresDatabase:
     def _start(self) -> None:
         """No connections yet: also right after a fork, where the parent's sockets must not be used."""
         self._sync = SyncConnections(self._conninfo, pooled=self._pooled)
-        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncConnections] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._by_loop: dict[asyncio.AbstractEventLoop, AsyncConnections] = {}
         self._listeners: list[Listener] = []
 
     def _extra(self) -> Mapping[str, Any]:
@@ -117,6 +114,8 @@ class PostgresDatabase:
         loop = asyncio.get_running_loop()
         connections = self._by_loop.get(loop)
         if connections is None:
+            for over in [known for known in self._by_loop if known.is_closed()]:
+                self._by_loop.pop(over).close_at_once()
             connections = self._by_loop[loop] = AsyncConnections(self._conninfo, pooled=self._pooled)
         return connections
 
@@ -161,6 +160,8 @@ class PostgresDatabase:
         for listener in self._listeners:
             listener.close()
         self._sync.close()
+        while self._by_loop:
+            self._by_loop.popitem()[1].close_at_once()
 
     async def aclose_loop(self) -> None:
         """Close the running loop's connections."""

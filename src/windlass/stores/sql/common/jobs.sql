@@ -33,6 +33,9 @@ ON CONFLICT (business_key) DO NOTHING
 -- name: delete_live_key :count
 DELETE FROM windlass_live_key WHERE holder_id = :holder_id
 
+-- name: delete_live_keys :count
+DELETE FROM windlass_live_key WHERE holder_id IN (SELECT id FROM {ids})
+
 -- name: supersede_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, superseded_by, finished_at)
 SELECT id, queue, target, 'CANCELED', fence, attempts, crash_count, due, 'superseded', :superseded_by, {now}
@@ -59,6 +62,10 @@ WHERE id IN (SELECT id FROM {ids})
 -- name: claimed_rows :rows
 SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at
 FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
+
+-- name: claims_of_node :rows
+SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at FROM windlass_hot
+WHERE node = :node AND status = 'RUNNING'
 
 -- name: load_payloads :rows
 SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
@@ -101,7 +108,8 @@ WHERE id = :id AND fence = :fence
 SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a
 WHERE a.job_id = t.id AND a.fence = t.fence AND a.outcome <> 'lost'
 
--- name: enter_lane :count
+-- name: enter_lanes :count
 INSERT INTO windlass_lane (queue, lane, kind, created_at)
-SELECT queue, :lane, 'target', {now} FROM windlass_hot WHERE id = :id AND lane = :lane
+SELECT DISTINCT queue, lane, 'target', {now} FROM windlass_hot WHERE id IN (SELECT id FROM {ids}) AND lane IS NOT NULL
+ORDER BY queue, lane
 ON CONFLICT (queue, lane) DO UPDATE SET created_at = excluded.created_at

@@ -1,6 +1,9 @@
 -- Differs by need: PostgreSQL takes many rows in one statement (unnest of arrays), which is where its speed comes from.
 -- Arrays come as text literals built by the dialect: the driver's own list adaptation costs more than the statement.
 
+-- name: ids :fragment
+(SELECT unnest(:ids::uuid[]) AS id)
+
 -- name: insert_jobs :count
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :queues::text[], :targets::text[], :priorities::smallint[], :args::text[],

@@ -1,0 +1,145 @@
+"""Databases to measure on: a fresh one for each run, gone afterwards. What is already in a store is never touched."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+from uuid import uuid4
+
+from windlass.cli.bench.floor import is_sqlite
+from windlass.errors import ConfigurationError
+
+MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
+
+
+class Scratch(Protocol):
+    """Makes fresh databases of one kind."""
+
+    @property
+    def description(self) -> str:
+        """What is measured, for people."""
+
+    def fresh(self) -> _Fresh:
+        """A URL that lives as long as the `with` block."""
+
+
+class _Fresh(Protocol):
+    def __enter__(self) -> str: ...
+    def __exit__(self, *_: object) -> bool | None: ...
+
+
+class SqliteScratch:
+    """Files in a folder: that of the URL given, or a temporary one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def description(self) -> str:
+        """What is measured."""
+        return f"SQLite {sqlite3.sqlite_version} (WAL, synchronous=FULL) in {self._folder}"
+
+    @contextmanager
+    def fresh(self) -> Iterator[str]:
+        """A file that does not exist yet."""
+        with tempfile.TemporaryDirectory(prefix="windlass-bench-", dir=self._folder) as folder:
+            yield f"sqlite:///{Path(folder) / 'bench.db'}"
+
+
+class PostgresScratch:
+    """Databases of their own on a server: in somebody's database our notifications would wake their workers."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @property
+    def description(self) -> str:
+        """What is measured."""
+        names = ("server_version", "fsync", "synchronous_commit", "shared_buffers")
+        version, *others = [rows(self._url, f"SHOW {name}")[0][0] for name in names]
+        return f"PostgreSQL {version.split()[0]} ({', '.join(map('='.join, zip(names[1:], others, strict=True)))})"
+
+    @contextmanager
+    def fresh(self) -> Iterator[str]:
+        """An empty database."""
+        name = f"windlass_bench_{uuid4().hex[:12]}"
+        rows(self._url, f"CREATE DATABASE {name} TEMPLATE template0")
+        try:
+            yield _with_database(self._url, name)
+        finally:
+            rows(self._url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+class Stores:
+    """What workloads run on: the store given, or a PostgreSQL of our own; and SQLite where a workload asks for it."""
+
+    def __init__(self, url: str | None) -> None:
+        self._url = url
+        self._stack = ExitStack()
+        self.note = ""
+        """Said to people: what was chosen and why."""
+
+    def __enter__(self) -> Self:
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="windlass-bench-")))
+        self.sqlite: Scratch = SqliteScratch(folder)
+        self.main: Scratch = self._given(self._url) if self._url else self._own()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _given(self, url: str) -> Scratch:
+        if url in MEMORY:
+            raise ConfigurationError("a store in memory cannot be shared with workers in other processes; name a file")
+        if not is_sqlite(url):
+            return PostgresScratch(url)
+        folder = Path(url.partition("?")[0].removeprefix("sqlite:///")).absolute().parent
+        self.sqlite = SqliteScratch(folder)
+        return self.sqlite
+
+    def _own(self) -> Scratch:
+        """A PostgreSQL that is started for this run and durable; SQLite where it is not installed."""
+        try:
+            from windlass.testing.embedded_postgres import EmbeddedPostgres
+
+            server = self._stack.enter_context(EmbeddedPostgres.for_benchmarks())
+        except (ImportError, ConfigurationError) as error:
+            self.note = f"no PostgreSQL to start here, so everything runs on SQLite ({error})"
+            return self.sqlite
+        return PostgresScratch(server.url)
+
+
+def rows(url: str, statement: str) -> Sequence[Sequence[Any]]:
+    """Run one statement on a connection of its own; its rows, if it has any."""
+    if is_sqlite(url):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        try:
+            return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as session:
+        cursor = session.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def settle(url: str) -> None:
+    """Let the database catch up with a bulk load, as it would in time: statistics, visibility, a checkpoint."""
+    if is_sqlite(url):
+        return
+    rows(url, "VACUUM ANALYZE")
+    rows(url, "CHECKPOINT")
+
+
+def _with_database(url: str, name: str) -> str:
+    address, question_mark, options = url.partition("?")
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/{name}{question_mark}{options}"

@@ -1,0 +1,180 @@
+"""Wakeups. The workers of this file poll every ten minutes: whatever they run in time, they were woken for."""
+
+import asyncio
+import threading
+from datetime import timedelta
+
+from tests.engine import jobs
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
+from tests.engine.remote_worker import remote_worker
+from windlass import Backoff, Windlass
+from windlass.domain.clock import SystemClock
+
+
+def asleep(app: Windlass) -> Windlass:
+    """Wait until the worker of an application has found nothing and sleeps."""
+    worker = app._worker
+    assert worker is not None
+    assert worker.node is not None
+    ticked = worker.node.poller.signals.ticked
+    worker.node.wakeups.wake(())
+    while (pause := ticked.wait_sync()) is not None and pause <= 1:
+        pass
+    ticked.disarm()
+    return app
+
+
+def test_a_local_enqueue_wakes_the_local_worker(apps: Apps):
+    """J3.6: in process, from the thread that enqueues, one by one and in bulk, in queues old and new."""
+    app = apps(settings=ONLY_WAKEUPS)
+    add = app.job(jobs.add)
+    with app.worker():
+        asleep(app)
+        assert add.enqueue(1, 2).result(timeout=LONG) == 3
+        asleep(app)
+        assert [h.result(timeout=LONG) for h in app.enqueue_many([add.bind(n, n) for n in range(50)])][49] == 98
+        asleep(app)
+        assert add.using(queue="new", priority=7).enqueue(2, 2).result(timeout=LONG) == 4
+
+
+async def test_an_async_enqueue_wakes_the_worker_on_the_same_loop(apps: Apps):
+    """J3.6: `async with` alike."""
+    app = apps(settings=ONLY_WAKEUPS)
+    add = app.job(jobs.aadd)
+    async with app.worker():
+        for n in range(3):
+            assert await (await add.aenqueue(n, 1)).aresult(timeout=LONG) == n + 1
+        handle = await asyncio.to_thread(add.enqueue, 5, 5)
+        assert await handle.aresult(timeout=LONG) == 10
+
+
+def test_an_enqueue_of_another_application_wakes_the_worker(apps: Apps):
+    """J3.6: NOTIFY after commit on PostgreSQL, the watched file on SQLite."""
+    working, asking = apps(settings=ONLY_WAKEUPS), apps()
+    working.job(jobs.add)
+    add = asking.job(jobs.add)
+    with working.worker():
+        asleep(working)
+        assert add.enqueue(1, 2).result(timeout=LONG) == 3
+        asleep(working)
+        assert add.using(queue="new").enqueue(3, 4).result(timeout=LONG) == 7
+        asleep(working)
+        handles = [add.enqueue(n, n) for n in range(20)]
+        assert [handle.result(timeout=LONG) for handle in handles] == [2 * n for n in range(20)]
+
+
+async def test_an_async_enqueue_of_another_application_wakes_the_worker(apps: Apps):
+    """J3.6: `aenqueue` sends the same words."""
+    working, asking = apps(settings=ONLY_WAKEUPS), apps()
+    working.job(jobs.add)
+    add = asking.job(jobs.add)
+    with working.worker():
+        await asyncio.to_thread(asleep, working)
+        assert await (await add.aenqueue(1, 2)).aresult(timeout=LONG) == 3
+
+
+def test_an_enqueue_wakes_a_worker_in_another_process(apps: Apps):
+    """J3.6: what a cluster lives on."""
+    app = apps()
+    add, process_id = app.job(jobs.add), app.job(jobs.process_id)
+    with remote_worker(apps.url) as pid:
+        assert process_id.enqueue().result(timeout=LONG) == pid
+        assert add.enqueue(20, 22).result(timeout=LONG) == 42
+        assert add.using(delay=0.2).enqueue(1, 1).result(timeout=LONG) == 2
+
+
+def test_a_delay_is_slept_to_exactly(apps: Apps):
+    """J3.6: the next due time is known and slept to, whoever wrote it; never early."""
+    app, other = apps(settings=ONLY_WAKEUPS), apps()
+    add, other_add = app.job(jobs.add), other.job(jobs.add)
+    with app.worker():
+        soon = SystemClock().now() + timedelta(seconds=0.3)
+        handles = [
+            add.using(delay=0.3).enqueue(1, 1),
+            add.using(run_at=soon, priority=4).enqueue(1, 2),
+            other_add.using(delay=0.3, queue="elsewhere").enqueue(1, 3),
+        ]
+        assert [handle.result(timeout=LONG) for handle in handles] == [2, 3, 4]
+    for handle in handles:
+        job = app.get(handle.id)
+        assert job.started_at is not None
+        assert job.due_at is not None
+        assert job.started_at >= job.due_at
+
+
+def test_a_job_stored_before_the_worker_came_is_slept_to(apps: Apps):
+    """J3.6: due times of earlier processes are found at the first look."""
+    app = apps(settings=ONLY_WAKEUPS)
+    handle = app.job(jobs.add).using(delay=0.3).enqueue(1, 2)
+    with app.worker():
+        assert handle.result(timeout=LONG) == 3
+
+
+def test_an_earlier_job_cuts_the_sleep_to_a_later_one_short(apps: Apps):
+    """J3.6: sleeping to a due time is ended by a wakeup, and the due time is not forgotten over it."""
+    app = apps(settings=ONLY_WAKEUPS)
+    note = app.job(jobs.note)
+    with app.worker():
+        last = note.using(delay=0.5).enqueue("last")
+        first = note.enqueue("first")
+        second = note.using(delay=0.2).enqueue("second")
+        assert [handle.result(timeout=LONG) for handle in (last, first, second)] == ["last", "first", "second"]
+    assert jobs.SEEN == ["first", "second", "last"]
+
+
+def test_a_retry_and_a_snooze_are_slept_to_exactly(apps: Apps):
+    """J3.6: every write of a due time is told to the local poller at once."""
+    app = apps(settings=ONLY_WAKEUPS)
+    retry = app.job(max_retries=1, backoff=Backoff.fixed(0.3))(jobs.fail_at_first)
+    with app.worker():
+        handle = retry.enqueue("not yet")
+        assert handle.result(timeout=LONG) == 2
+        first, second = app.history(handle.id)
+        assert second.started_at is not None
+        assert (second.started_at - first.ended_at).total_seconds() >= 0.3
+        jobs.SEEN.clear()
+        assert app.job(jobs.asnooze_once).enqueue(0.3).result(timeout=LONG) == 1
+
+
+def test_a_slot_that_frees_up_claims_again_at_once(apps: Apps, gate: Gate):
+    """J3.6: a full node needs no wakeup to go on with what waits."""
+    app = apps(settings=ONLY_WAKEUPS)
+    hold, note = app.job(jobs.hold), app.job(jobs.note)
+    with app.worker(concurrency=1):
+        held = hold.enqueue(gate.name)
+        gate.wait_entered()
+        waiting = [note.enqueue(str(n)) for n in range(5)]
+        gate.open()
+        assert [handle.result(timeout=LONG) for handle in (held, *waiting)] == ["let go", *"01234"]
+    assert jobs.SEEN == list("01234")
+
+
+def test_what_a_draining_node_hands_back_wakes_another_node(apps: Apps, gate: Gate):
+    """J3.6, J7.6: released jobs are work, and nodes are told of new work."""
+    leaving, staying = apps(settings=ONLY_WAKEUPS), apps(settings=ONLY_WAKEUPS)
+    hold, note = leaving.job(jobs.hold), leaving.job(jobs.note)
+    staying.job(jobs.note)
+    with staying.worker(queues=["shared"]):
+        worker = leaving.worker(concurrency=1)
+        with worker:
+            held = hold.using(queue="shared").enqueue(gate.name)
+            gate.wait_entered()
+            until(lambda: held.status() == "RUNNING")
+            assert worker.node is not None
+            opening = threading.Timer(0.2, gate.open)
+            opening.start()
+        assert held.result(timeout=LONG) == "let go"
+        opening.join()
+        assert note.using(queue="shared").enqueue("after").result(timeout=LONG) == "after"
+
+
+def test_several_workers_share_what_they_are_woken_for(apps: Apps):
+    """J3.6, J3.2: everybody is woken, each job runs once."""
+    workers = [apps(settings=ONLY_WAKEUPS) for _ in range(3)]
+    for app in workers:
+        app.job(jobs.note)
+    note = workers[0].job(jobs.note)
+    with workers[0].worker(concurrency=2), workers[1].worker(concurrency=2), workers[2].worker(concurrency=2):
+        handles = [note.enqueue(str(n)) for n in range(60)]
+        assert [handle.result(timeout=LONG) for handle in handles] == [str(n) for n in range(60)]
+    assert sorted(jobs.SEEN, key=int) == [str(n) for n in range(60)]

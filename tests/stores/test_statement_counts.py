@@ -1,0 +1,147 @@
+"""How many statements the hot path takes on a server, where each one is a round trip."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.stores.recording import recorded, statements
+from windlass import Windlass
+from windlass.domain.clock import VirtualClock
+from windlass.domain.states import JobStatus
+from windlass.domain.transition import dead_letter, passed_over, released, retry_at, succeeded
+from windlass.stores import cluster, jobs, migrate, queues, reading
+from windlass.stores.dialect import ClaimRequest, Head
+from windlass.stores.open import open_database
+from windlass.stores.plan import Step
+from windlass.testing.contract.workbench import FAILURE, NODE, Workbench, new_job
+
+MANY = 1000
+FLUSH = 200
+A_HANDFUL = 8
+
+
+@pytest.fixture
+def bench(clean_pg_url: str, clock: VirtualClock) -> Iterator[Workbench]:
+    database = open_database(clean_pg_url, clock)
+    yield Workbench(database, clock)
+    database.close()
+
+
+def steps_of(bench: Workbench, plan: Any, *args: Any) -> list[Step]:
+    """Run a plan and give the steps it took; what needs no transaction must be alone."""
+    steps: list[Step] = []
+    bench.database.run(recorded(steps, plan), *args)
+    assert len(steps) == 1 or not any(step.alone for step in steps), "alone means without a transaction"
+    return steps
+
+
+def test_completing_200_plain_jobs_is_one_statement(bench: Workbench):
+    """J4.1: completions share one statement, which needs no transaction around it."""
+    bench.put(FLUSH)
+    transitions = [succeeded(claim, bench.times(), '"x"', holds_key=False) for claim in bench.claim()]
+    (step,) = steps_of(bench, jobs.apply, transitions)
+    assert (statements([step]), step.alone) == (1, True)
+    assert {bench.job(transition.job_id).status for transition in transitions[::50]} == {JobStatus.SUCCEEDED}
+
+
+def test_completing_200_jobs_of_every_kind_is_a_handful(bench: Workbench):
+    """J4.1: more statements only for what is present, none per job."""
+    for number in range(FLUSH):
+        bench.submit([new_job(business_key=f"order:{number}")])
+    claims, times = bench.claim(), bench.times()
+    endings = [
+        lambda claim: succeeded(claim, times, '"x"', holds_key=True),
+        lambda claim: dead_letter(claim, times, FAILURE, "retries_exhausted", holds_key=True),
+        lambda claim: retry_at(claim, times, FAILURE, 1),
+        lambda claim: released(claim, times),
+        lambda claim: passed_over(claim, times, "target:x"),
+    ]
+    transitions = [endings[number % len(endings)](claim) for number, claim in enumerate(claims)]
+    assert len(transitions) == FLUSH
+    assert statements(steps_of(bench, jobs.apply, transitions)) <= A_HANDFUL
+    assert bench.holder("order:0") is None
+
+
+@pytest.mark.parametrize("keyed", [0, 10], ids=["plain", "a tenth with keys and tags"])
+def test_enqueueing_1000_jobs_is_a_handful(bench: Workbench, keyed: int):
+    """J1.2: a bulk enqueue is one insert, with keys or without."""
+    unit = [
+        new_job(idempotency_key=f"i{number}", business_key=f"b{number}", tags=("t",))
+        if keyed and number % keyed == 0
+        else new_job()
+        for number in range(MANY)
+    ]
+    assert statements(steps_of(bench, jobs.submit, [unit], ["default"])) <= A_HANDFUL
+    assert len(bench.claim(MANY)) == MANY
+
+
+def test_enqueueing_one_job_on_a_known_queue_is_one_statement(bench: Workbench):
+    """J1.2: the usual enqueue costs one round trip and one commit."""
+    bench.put()
+    (step,) = steps_of(bench, jobs.submit, [[new_job()]], [])
+    assert (statements([step]), step.alone) == (1, True)
+
+
+def test_a_claim_over_many_levels_is_one_statement(bench: Workbench):
+    """J3.1: all queues and levels at once, small payloads included."""
+    for level in range(10):
+        bench.put(30, priority=level, queue=f"q{level % 3}")
+    request = ClaimRequest(NODE, bench.heads().heads, FLUSH, 64, 0)
+    (step,) = steps_of(bench, jobs.claim, request)
+    assert (statements([step]), step.alone) == (1, True)
+
+
+def test_everything_between_claim_and_completion_is_counted_in_batches(bench: Workbench):
+    """J4.1: no statement per job from claim to completion, large payloads included."""
+    bench.put(FLUSH, args=f'[["{"x" * 2000}"],{{}}]')
+    steps = steps_of(bench, queues.heads, lambda _: True, lambda _: True)
+    steps += steps_of(bench, jobs.claim, ClaimRequest(NODE, [Head("default", 2, 0)], FLUSH, 256, 0))
+    running = [claim.job_id for claim in _running(bench)]
+    steps += steps_of(bench, jobs.load, running)
+    steps += steps_of(bench, reading.outcomes, running)
+    assert len(running) == FLUSH
+    assert statements(steps) == 4
+
+
+def test_a_heartbeat_is_one_statement(bench: Workbench):
+    """J7.2: a beat is one small write without a transaction around it."""
+    for plan, args in ((cluster.beat, (NODE, 1, 1)), (cluster.live_nodes, ()), (cluster.mark_lost, ())):
+        (step,) = steps_of(bench, plan, *args)
+        assert (statements([step]), step.alone) == (1, True)
+
+
+def _running(bench: Workbench) -> list[Any]:
+    bench.lose(NODE)
+    while bench.recover().more:
+        pass
+    bench.register("again")
+    return bench.claim(node="again")
+
+
+def nothing() -> None:
+    """The body of the jobs below."""
+
+
+def test_a_worker_drains_1000_jobs_in_few_transactions(pg_url: str):
+    """J4.1: counted by the server itself while a real worker runs."""
+    with Windlass(pg_url) as app:
+        migrate.migrate(app.database)
+        job = app.job(nothing)
+        handles = app.enqueue_many([job.bind() for _ in range(MANY)])
+        before = _transactions(pg_url)
+        with app.worker():
+            handles[-1].result(timeout=60)
+            app.enqueue(job.bind()).result(timeout=60)
+    assert _transactions(pg_url) - before < MANY / 4
+
+
+def _transactions(url: str) -> int:
+    """Commits so far; sessions that have ended have told theirs."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        (count,) = connection.execute(
+            "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+        ).fetchone() or (0,)
+    return int(count)
