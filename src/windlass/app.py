@@ -267,9 +267,9 @@ class Windlass:
             clock=self._clock,
             bus=self._bus,
             results=self._results,
+            work=self._work,
             done=self._done,
             coordinator=self._coordinator,
-            own_words=self._work.sender,
         )
 
     # ------------------------------------------------------------------ the store

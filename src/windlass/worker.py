@@ -13,7 +13,7 @@ from windlass._version import __version__
 from windlass.client.results import Results
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
-from windlass.engine.announce import events_of, heads_of, outcomes_of
+from windlass.engine.announce import events_of, handed_on, heads_of, outcomes_of
 from windlass.engine.completer import Completer, Finished
 from windlass.engine.coordinator import Coordinator
 from windlass.engine.invoke import Invoker, Limits
@@ -41,9 +41,10 @@ from windlass.spi import (
     Coordinator as WakeupCoordinator,
 )
 from windlass.stores import cluster
-from windlass.stores.database import DONE, Database
+from windlass.stores.database import DONE, WORK, Database
 from windlass.stores.notifier import Notifier
 from windlass.submission.registry import Registry
+from windlass.submission.submit import words_for
 from windlass.submission.target import Known
 
 logger = logging.getLogger("windlass.worker")
@@ -66,10 +67,9 @@ class Parts(NamedTuple):
     clock: Clock
     bus: EventBus
     results: Results
+    work: Notifier
     done: Notifier
     coordinator: WakeupCoordinator | None
-    own_words: str
-    """Marks this process's own notifications."""
 
 
 class Node:
@@ -83,7 +83,7 @@ class Node:
         self._fallback = DefaultErrorSanitizer(
             redact_emails=settings.jobs.redact_emails, max_length=settings.jobs.max_error_length
         )
-        self._sending: asyncio.Task[None] | None = None
+        self._sending: set[asyncio.Task[None]] = set()
         row = self._new_row()
         self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop)
         errors = ErrorHandling(describe=parts.sanitizer.sanitize)
@@ -103,7 +103,7 @@ class Node:
         self.recovery = Recovery(
             parts.database, settings.node, parts.bus, parts.clock, self.poller.told_anything, errors
         )
-        self.wakeups = WakeupBridge(parts.database, self.poller, self._loop, parts.coordinator, parts.own_words)
+        self.wakeups = WakeupBridge(parts.database, self.poller, self._loop, parts.coordinator, parts.work.sender)
 
     @property
     def id(self) -> str:
@@ -135,6 +135,7 @@ class Node:
         await self.completer.stop()
         for kind in ("async", "thread"):
             await self._executors.executor(kind).close()
+        await asyncio.gather(*self._sending)
         await self._parts.bus.drain(5.0)
         await self.heartbeat.astop()
         await asyncio.to_thread(self._leave)
@@ -198,14 +199,23 @@ class Node:
         outcomes = outcomes_of(batch)
         if outcomes:
             parts.results.tell(outcomes)
-            self._notify_done()
+            self._send(DONE, parts.done, (DONE_WORD,))
+        self._hand_on(handed_on(batch))
         heads = heads_of(batch)
         if heads:
             self.poller.expect(heads)
 
-    def _notify_done(self) -> None:
-        if not self._parts.database.notifies:
-            return
-        payload = self._parts.done.take((DONE_WORD,))
+    def _hand_on(self, work: Sequence[tuple[str, int]]) -> None:
+        """What this node gave back is new work to the others, as if it had just been enqueued."""
+        if self._parts.coordinator is not None:
+            for queue, level in work:
+                self._parts.coordinator.notify_new_work(queue, level)
+        elif work:
+            self._send(WORK, self._parts.work, words_for(work))
+
+    def _send(self, channel: str, notifier: Notifier, words: Sequence[str]) -> None:
+        payload = notifier.take(words) if self._parts.database.notifies else None
         if payload is not None:
-            self._sending = self._loop.create_task(self._parts.database.anotify(DONE, payload))
+            sending = self._loop.create_task(self._parts.database.anotify(channel, payload))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)

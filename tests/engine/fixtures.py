@@ -37,9 +37,9 @@ def gate() -> Iterator[Gate]:
 @pytest.fixture(autouse=True)
 def _nothing_seen() -> Iterator[None]:
     """What bodies note down is per test."""
-    jobs.SEEN.clear()
+    jobs.seen.clear()
     yield
-    jobs.SEEN.clear()
+    jobs.seen.clear()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from windlass import JobContext
 
 GATES: dict[str, Gate] = {}
 """Gates of the running test, by name."""
-SEEN: list[Any] = []
+seen: list[Any] = []
 """What bodies noted down, in order."""
 
 log = logging.getLogger("shop")
@@ -26,12 +26,12 @@ async def aadd(a: int, b: int) -> int:
 
 
 def note(value: str) -> str:
-    SEEN.append(value)
+    seen.append(value)
     return value
 
 
 async def anote(value: str) -> str:
-    SEEN.append(value)
+    seen.append(value)
     return value
 
 
@@ -47,7 +47,7 @@ async def ahold(name: str) -> str:
     """The same on the loop."""
     gate = GATES[name]
     gate.entered.set()
-    while not gate.opened.is_set():
+    while not gate.opened.is_set():  # noqa: ASYNC110 - the test opens it from another thread
         await asyncio.sleep(0.01)
     return "let go"
 
@@ -71,7 +71,7 @@ async def afail(message: str) -> None:
 def fail_at_first(message: str) -> int:
     """Fail the first attempt, succeed in the second; both note what they know of themselves."""
     context = JobContext.current()
-    SEEN.append((context.attempt, context.effect_key, context.fence))
+    seen.append((context.attempt, context.effect_key, context.fence))
     if context.attempt == 1:
         raise ValueError(message)
     return context.attempt
@@ -112,15 +112,15 @@ async def adescribe_myself() -> dict[str, Any]:
 
 def snooze_until_third_claim(delay: float) -> list[int]:
     context = JobContext.current()
-    SEEN.append((context.attempt, context.effect_key, context.fence))
-    if len(SEEN) < 3:
+    seen.append((context.attempt, context.effect_key, context.fence))
+    if len(seen) < 3:
         context.snooze(delay)
-    return [attempt for attempt, _, _ in SEEN]
+    return [attempt for attempt, _, _ in seen]
 
 
 async def asnooze_once(delay: float) -> int:
-    SEEN.append("run")
-    if len(SEEN) == 1:
+    seen.append("run")
+    if len(seen) == 1:
         JobContext.current().snooze(delay)
     return JobContext.current().attempt
 

@@ -1,4 +1,7 @@
-"""A worker in a process of its own, which looks for work only when it is woken: `python -m tests.engine.remote_worker URL`."""
+"""A worker in a process of its own, which looks for work only when it is woken.
+
+`python -m tests.engine.remote_worker URL` is what `remote_worker` starts.
+"""
 
 import subprocess
 import sys

@@ -11,15 +11,14 @@ from windlass.domain.polling import PollObservation
 def test_higher_priorities_run_first_and_equal_ones_in_order(app: Windlass):
     """J1.3, J3.1: LOWEST 0 to CRITICAL 4, NORMAL by default, integers up to 9; then due time, then id."""
     note = app.job(jobs.note)
-    wanted = {"LOWEST": Priority.LOWEST, "HIGH": Priority.HIGH, "9": 9, "CRITICAL": Priority.CRITICAL, "LOW": Priority.LOW}
-    for name, priority in wanted.items():
-        note.using(priority=priority).enqueue(name)
+    for priority in (Priority.LOWEST, Priority.HIGH, 9, Priority.CRITICAL, Priority.LOW):
+        note.using(priority=priority).enqueue(priority.name if isinstance(priority, Priority) else str(priority))
     last = note.enqueue("NORMAL")
     app.enqueue_many([note.bind(f"bulk {n}") for n in range(3)])
     with app.worker(concurrency=1):
-        until(lambda: len(jobs.SEEN) == 9)
+        until(lambda: len(jobs.seen) == 9)
     normal = ["NORMAL", "bulk 0", "bulk 1", "bulk 2"]
-    assert jobs.SEEN == ["9", "CRITICAL", "HIGH", *normal, "LOW", "LOWEST"]
+    assert jobs.seen == ["9", "CRITICAL", "HIGH", *normal, "LOW", "LOWEST"]
     assert app.get(last.id).priority == Priority.NORMAL == 2
 
 
@@ -64,7 +63,7 @@ def test_a_node_that_was_quick_until_now_hands_back_what_it_took_ahead(apps: App
         assert handles[200].status() is JobStatus.RUNNING
         gate.open()
         assert handles[200].result(timeout=LONG) == "let go"
-    assert len(jobs.SEEN) == 300, "each ran once"
+    assert len(jobs.seen) == 300, "each ran once"
     assert {quick.get(handle.id).attempts for handle in handles} == {1}
 
 

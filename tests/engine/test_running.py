@@ -21,7 +21,10 @@ def test_log_lines_of_a_job_carry_its_id_node_and_attempt(app: Windlass, caplog:
         sync, coroutine = line.enqueue("from a thread"), aline.enqueue("from the loop")
         sync.join(timeout=LONG)
         coroutine.join(timeout=LONG)
-    made = {r.getMessage(): (r.__dict__["job_id"], r.__dict__["node_id"], r.__dict__["attempt"]) for r in caplog.records}
+    made = {
+        record.getMessage(): tuple(record.__dict__[name] for name in ("job_id", "node_id", "attempt"))
+        for record in caplog.records
+    }
     assert made["from a thread"] == (str(sync.id), node, 1)
     assert made["from the loop"] == made["from the loop in a thread"] == (str(coroutine.id), node, 1)
 
@@ -101,7 +104,8 @@ def test_an_executor_that_does_not_exist_is_refused(app: Windlass):
 
 def test_a_body_knows_what_it_was_enqueued_with(app: Windlass):
     """J4.4: `JobContext.current()`: id, attempt, fence, keys, params, target, queue, tags, node."""
-    options = {"queue": "billing", "tags": [" EU ", "vip"], "params": {"tenant": "acme", "n": [1]}, "correlation_id": "c7"}
+    params = {"tenant": "acme", "n": [1]}
+    options = {"queue": "billing", "tags": [" EU ", "vip"], "params": params, "correlation_id": "c7"}
     describe, adescribe = app.job(jobs.describe_myself), app.job(jobs.adescribe_myself)
     with app.worker() as worker:
         assert worker.node is not None
@@ -112,7 +116,7 @@ def test_a_body_knows_what_it_was_enqueued_with(app: Windlass):
                 "attempt": 1,
                 "fence": 1,
                 "effect_key": f"windlass-{handle.id}",
-                "params": {"tenant": "acme", "n": [1]},
+                "params": params,
                 "target": job.target,
                 "queue": "billing",
                 "tags": ["eu", "vip"],
@@ -133,7 +137,7 @@ def test_the_effect_key_stays_and_the_fence_grows_over_attempts(app: Windlass):
     job = app.job(max_retries=1)(jobs.fail_at_first)
     with app.worker():
         assert job.enqueue("once").result(timeout=LONG) == 2
-    (first, first_key, first_fence), (second, second_key, second_fence) = jobs.SEEN
+    (first, first_key, first_fence), (second, second_key, second_fence) = jobs.seen
     assert (first, second) == (1, 2)
     assert first_key == second_key
     assert first_fence < second_fence
@@ -148,8 +152,8 @@ def test_a_snooze_runs_the_job_later_without_spending_an_attempt(app: Windlass):
     job = app.get(handle.id)
     assert (job.attempts, job.error) == (1, None)
     assert [attempt.outcome for attempt in app.history(handle.id)] == ["snoozed", "snoozed", "succeeded"]
-    assert len({key for _, key, _ in jobs.SEEN}) == 1
-    assert len({fence for _, _, fence in jobs.SEEN}) == 3
+    assert len({key for _, key, _ in jobs.seen}) == 1
+    assert len({fence for _, _, fence in jobs.seen}) == 3
 
 
 def test_a_coroutine_snoozes_alike_and_waits_as_long_as_it_said(app: Windlass):

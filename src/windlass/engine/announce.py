@@ -37,10 +37,15 @@ def outcomes_of(batch: Sequence[Finished]) -> list[Outcome]:
 def heads_of(batch: Sequence[Finished]) -> list[Head]:
     """When jobs that go back to their queue are due again, for the local poller."""
     return [
-        Head(done.queue, done.attempt.claim.priority, done.transition.times.ended_at + done.transition.delay_us)
+        Head(done.queue, done.level, done.transition.times.ended_at + done.transition.delay_us)
         for done in batch
         if not done.transition.terminal and done.transition.lane is None and done.attempt is not None
     ]
+
+
+def handed_on(batch: Sequence[Finished]) -> list[tuple[str, int]]:
+    """Where jobs were handed back that could run now: other nodes should hear of them."""
+    return sorted({(done.queue, done.level) for done in batch if done.transition.outcome == "released"})
 
 
 def _outcome(finished: Finished) -> Outcome:

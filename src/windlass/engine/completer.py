@@ -39,6 +39,7 @@ class Finished(NamedTuple):
     transition: Transition
     queue: str
     target: str
+    level: int
     attempt: Attempt | None = None
 
 

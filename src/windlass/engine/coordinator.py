@@ -203,7 +203,7 @@ class Coordinator(Service):
 
     def _hand_back(self, claim: Claim, received: float) -> None:
         transition = released(claim, unstarted_times(claim, received))
-        self._completer.finish(Finished(transition, claim.queue, claim.target))
+        self._completer.finish(Finished(transition, claim.queue, claim.target, claim.priority))
 
     # ------------------------------------------------------------------ the end
 

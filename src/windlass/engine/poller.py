@@ -107,7 +107,7 @@ class Poller(Service):
         wanted = min(self._coordinator.room(), self._options.batch_size)
         if wanted <= 0:
             self._full = True
-            return None if self._unsure_since is None else UNSURE_PAUSE
+            return UNSURE_PAUSE  # a slot that frees up wakes sooner; an outcome that gets written does not
         if monotonic() - self._refreshed > HEADS_FRESH:
             await self._refresh()
         due = self._due()

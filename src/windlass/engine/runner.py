@@ -58,7 +58,8 @@ class Runner:
         transition, note = verdict(attempt, ending, self._policies)
         if transition.failure is not None:
             _log_failure(attempt, transition.failure, transition.outcome, note)
-        self._completer.finish(Finished(transition, attempt.claim.queue, attempt.claim.target, attempt))
+        claim = attempt.claim
+        self._completer.finish(Finished(transition, claim.queue, claim.target, claim.priority, attempt))
 
     def _stopped_before_it_began(self, attempt: Attempt) -> Ending | None:
         return Handed() if attempt.stop in (Stop.DRAIN, Stop.CANCEL) else None

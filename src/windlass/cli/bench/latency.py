@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from windlass.cli.bench import floor, verify
 from windlass.cli.bench.jobs import BenchApp, loop_factory
 from windlass.cli.bench.measure import CONCURRENCY, Measure, Progress, migrated
-from windlass.cli.bench.processes import Children
+from windlass.cli.bench.processes import LISTENER, WORKER, Children
 from windlass.cli.bench.scratch import Scratch
 from windlass.domain.clock import monotonic
 
@@ -21,7 +21,7 @@ WARM_UP = 10
 def latency(scratch: Scratch, count: int, progress: Progress) -> Measure:
     """A job each 50 ms to a worker in its own process; a body that starts before the call returns counts as 0."""
     total = count + WARM_UP
-    with migrated(scratch) as (url, bench), Children("work", url, CONCURRENCY) as children:
+    with migrated(scratch) as (url, bench), Children(WORKER, url, CONCURRENCY) as children:
         children.go()
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             sent, took = runner.run(_send(bench, total, progress))
@@ -54,7 +54,7 @@ def floor_latency(scratch: Scratch, count: int) -> float | None:
     with scratch.fresh() as url:
         if floor.is_sqlite(url):
             return None
-        with Children("hear", url, total) as children:
+        with Children(LISTENER, url, total) as children:
             children.go()
             sent = floor.notify(url, _paced(total))
             run = children.finish(total, lambda done: None)

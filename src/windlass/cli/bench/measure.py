@@ -10,7 +10,7 @@ from typing import Any
 
 from windlass.cli.bench import floor, verify
 from windlass.cli.bench.jobs import PAYLOAD, BenchApp, loop_factory, open_app
-from windlass.cli.bench.processes import Children, Drained
+from windlass.cli.bench.processes import BARE, WORKER, Children, Drained
 from windlass.cli.bench.scratch import Scratch, settle
 from windlass.domain.clock import monotonic
 from windlass.domain.priority import Priority
@@ -111,7 +111,7 @@ def drain(
     """W3, W4, W8: worker processes drain what waits."""
     with migrated(scratch) as (url, bench):
         fill(bench, bench.noop, count)
-        run = drained_by("work", url, concurrency, processes, count, progress)
+        run = drained_by(WORKER, url, concurrency, processes, count, progress)
         return _rate(run, verify.drained(url, count, run), processes=processes, concurrency=concurrency)
 
 
@@ -121,7 +121,7 @@ def drain_beside_many(scratch: Scratch, count: int, progress: Progress, *, waiti
     with migrated(scratch) as (url, bench):
         fill(bench, bench.noop, waiting // 2, priority=Priority.HIGH, delay=FUTURE)
         fill(bench, bench.noop, waiting - waiting // 2)
-        run = drained_by("work", url, CONCURRENCY, 1, count, progress)
+        run = drained_by(WORKER, url, CONCURRENCY, 1, count, progress)
         problems = verify.drained(url, waiting, run, all_of_them=False)
         return _rate(run, problems, waiting=waiting, concurrency=CONCURRENCY)
 
@@ -130,7 +130,7 @@ def drain_threads(scratch: Scratch, count: int, progress: Progress) -> Measure:
     """W7: sync jobs of 5 ms on 20 threads."""
     with migrated(scratch) as (url, bench):
         fill(bench, bench.nap, count)
-        run = drained_by("work", url, THREADS, 1, count, progress)
+        run = drained_by(WORKER, url, THREADS, 1, count, progress)
         return _rate(run, verify.drained(url, count, run), threads=THREADS)
 
 
@@ -138,7 +138,7 @@ def memory(scratch: Scratch, count: int, progress: Progress) -> Measure:
     """W9: peak memory of one worker that drains."""
     with migrated(scratch) as (url, bench):
         fill(bench, bench.noop, count)
-        run = drained_by("work", url, CONCURRENCY, 1, count, progress)
+        run = drained_by(WORKER, url, CONCURRENCY, 1, count, progress)
         details = {"idle_mb": run.idle_memory / MEGABYTE, "rate": run.count / run.seconds, "concurrency": CONCURRENCY}
         return Measure(run.peak_memory / MEGABYTE, verify.drained(url, count, run), details)
 
@@ -176,7 +176,7 @@ def floor_drain(scratch: Scratch, count: int, processes: int = 1) -> float:
     """Jobs per second of the bare claim and completion."""
     with migrated(scratch) as (url, bench):
         fill(bench, bench.noop, count)
-        run = drained_by("floor", url, FLOOR_BATCH, processes, count, lambda done: None)
+        run = drained_by(BARE, url, FLOOR_BATCH, processes, count, lambda done: None)
         return run.count / run.seconds
 
 

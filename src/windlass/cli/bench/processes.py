@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Self
 from windlass.domain.clock import monotonic
 from windlass.errors import WindlassError
 
+WORKER, BARE, LISTENER = "work", "floor", "hear"
+"""What a child can be."""
 START_PATIENCE = 60.0
 STALL_PATIENCE = 60.0
 """Seconds without a single commit after which a run is given up."""
@@ -73,6 +75,7 @@ class Children:
     """Several processes that drain one store together."""
 
     def __init__(self, kind: str, url: str, argument: int, count: int = 1) -> None:
+        self._kind = kind
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._counts = [0] * count
         self._ready: list[dict[str, Any]] = []
@@ -117,7 +120,7 @@ class Children:
             self._note(self._next(sum(self._counts), expected))
             progress(sum(self._counts))
         for child in self._children:
-            if child.process.poll() is None:
+            if self._kind == WORKER and child.process.poll() is None:  # the others end by themselves
                 child.process.terminate()
         while len(self._ends) < len(self._children):
             self._note(self._next(sum(self._counts), expected))

@@ -1,0 +1,142 @@
+"""PostgreSQL goes away and comes back: workers keep what they run, write it later, and nobody has to restart them."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.crash.programs import bodies
+from tests.crash.programs.application import make_app
+from tests.support.facts import outcomes, rows, statuses
+from tests.support.programs import Program, Programs
+from tests.support.waiting import until
+from windlass import JobStatus, StoreUnavailableError, Windlass
+from windlass.testing.embedded_postgres import EmbeddedPostgres
+
+# One server of its own, which these tests stop and start, and one test process for all of them.
+pytestmark = pytest.mark.xdist_group("postgres_outage")
+
+JOBS = 5
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres() as running:
+        yield running
+
+
+@pytest.fixture
+def url(server: EmbeddedPostgres) -> Iterator[str]:
+    server.start_server()
+    database = server.create_database()
+    yield database
+    server.start_server()
+    server.drop_database(database)
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[Windlass]:
+    application = make_app(url)
+    application.migrate()
+    yield application
+    application.close()
+
+
+def hold_jobs(app: Windlass, programs: Programs) -> list:
+    handles = [app.bind(bodies.hold if n % 2 else bodies.hold_in_thread, n).enqueue() for n in range(JOBS)]
+    until(lambda: len(programs.ran("began")) == JOBS, "all jobs to begin")
+    return handles
+
+
+def left_in_good_order(*workers: Program) -> None:
+    for worker in workers:
+        worker.terminate()
+    assert [worker.exit_code() for worker in workers] == [0] * len(workers)
+
+
+@pytest.mark.parametrize("immediately", [False, True], ids=["shut down", "crashed"])
+def test_what_ended_while_the_database_was_gone_is_written_when_it_is_back(
+    app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs, immediately: bool
+):
+    """J7.8: workers keep what they run, lose nothing, and go on by themselves; an enqueue meanwhile says what is wrong."""
+    worker = programs.worker(url, environ={})
+    node = worker.node
+    handles = hold_jobs(app, programs)
+    server.stop_server(immediately=immediately)
+    worker.says(r"heartbeat failed|recovery failed|poller failed")
+    programs.open_gate()
+    until(lambda: len(programs.ran()) == JOBS, "the bodies to end without a database")
+    with pytest.raises(StoreUnavailableError, match=r"PostgreSQL 127\.0\.0\.1:\d+/\S+ does not answer"):
+        app.bind(bodies.note, 100).enqueue()
+    assert worker.process.poll() is None
+    server.start_server()
+    late = app.bind(bodies.note, 101).enqueue()
+    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert late.result(30) == 101
+    assert sorted(int(n) for n in programs.ran()) == [*range(JOBS), 101]
+    assert statuses(url) == {"SUCCEEDED": JOBS + 1}
+    assert rows(url, "SELECT DISTINCT node, attempts, crash_count FROM windlass_done") == [(node, 1, 0)]
+    assert outcomes(url) == {"succeeded": JOBS + 1}
+    worker.says(r"works again after \d+ failed tries")
+    left_in_good_order(worker)
+
+
+def test_an_outage_longer_than_every_lease_takes_no_job_from_nodes_that_live(
+    app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs
+):
+    """J7.8, J7.2: nobody could renew a lease, so nobody is lost: the first node back does not give up the others."""
+    workers = [programs.worker(url, 3) for _ in range(2)]
+    names = {worker.node for worker in workers}
+    handles = hold_jobs(app, programs)
+    server.stop_server(immediately=True)
+    ended = until(lambda: [worker.said.count("heartbeat failed") for worker in workers] == [1, 1], "beats to fail")
+    assert ended
+    pause_for_leases_to_end()
+    server.start_server()
+    programs.open_gate()
+    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
+    assert outcomes(url) == {"succeeded": JOBS}
+    assert {row[0] for row in rows(url, "SELECT DISTINCT node FROM windlass_done")} == names
+    assert "lost" not in "".join(worker.said for worker in workers)
+    left_in_good_order(*workers)
+
+
+def pause_for_leases_to_end() -> None:
+    """Leases of SHORT_LEASES end 1.5 s after the last beat; there is no database to ask whether they have."""
+    import threading
+
+    threading.Event().wait(2.5)
+
+
+def test_killing_every_session_while_jobs_are_drained_loses_and_repeats_nothing(
+    app: Windlass, url: str, programs: Programs
+):
+    """J7.8, J4.3: `pg_terminate_backend` on everybody, again and again, in the middle of 2,000 jobs."""
+    count = 2_000
+    handles = app.enqueue_many([app.bind(bodies.note, n) for n in range(count)])
+    workers = [programs.worker(url, 20, environ={}) for _ in range(2)]
+    killed = 0
+    with psycopg.connect(url, autocommit=True) as administrator:
+        for share in range(1, 9):
+            until(lambda share=share: len(programs.ran()) > count * share // 10, "the work to go on")
+            killed += administrator.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            ).fetchone()[0]
+    assert killed > 8
+    until(lambda: statuses(url) == {"SUCCEEDED": count}, "all jobs to succeed")
+    assert sorted(int(n) for n in programs.ran()) == list(range(count))
+    assert outcomes(url) == {"succeeded": count}
+    assert rows(url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]
+    assert handles[-1].join(30) is JobStatus.SUCCEEDED
+    left_in_good_order(*workers)
+
+
+def test_connections_that_died_while_idle_are_not_handed_to_anybody(app: Windlass, server: EmbeddedPostgres, url: str):
+    """J7.8: after a restart of the server the first enqueue is stored; no caller pays for a dead connection."""
+    app.bind(bodies.note, 1).enqueue()
+    server.restart()
+    handle = app.bind(bodies.note, 2).enqueue()
+    assert handle.status() is JobStatus.PENDING
+    assert statuses(url) == {"PENDING": 2}
