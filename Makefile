@@ -16,7 +16,7 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test soak check format bench clean
+.PHONY: help demo test soak check format bench docs-rules docs-settings clean
 .DEFAULT_GOAL := help
 
 help:
@@ -60,7 +60,14 @@ format: $(VENV)/.installed-dev
 	@$(BIN)/ruff format
 
 bench: $(VENV)/.installed-peers
-	@$(BIN)/windlass bench $(ARGS)
+	@$(BIN)/windlass bench --floor $(ARGS)
+
+# The parts of the documentation that are written by scripts; tests/docs fails when one of them is stale.
+docs-rules: $(VENV)/.installed-dev
+	@$(BIN)/python -m docs.generate_rules
+
+docs-settings: $(VENV)/.installed-dev
+	@$(BIN)/python -m docs.generate_settings
 
 clean:
 	@rm -rf build dist .coverage .coverage.* htmlcov .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

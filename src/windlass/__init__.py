@@ -55,6 +55,7 @@ from windlass.spi import (
     TargetPolicy,
 )
 from windlass.submission.call import Call, JobHandle
+from windlass.submission.tagged import DroppedResult
 
 __all__ = [
     "Attempt",
@@ -64,6 +65,7 @@ __all__ = [
     "ConfigurationError",
     "Coordinator",
     "DoNotRetry",
+    "DroppedResult",
     "DuplicateBusinessKeyError",
     "ErrorSanitizer",
     "Event",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
@@ -19,6 +18,7 @@ from windlass.events.bus import EventBus
 from windlass.events.types import Event
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.runtime import exits
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
     Clock,
@@ -68,8 +68,7 @@ class Windlass:
     ```
 
     `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`. Nothing is opened before it is needed. Each
-    keyword after
-    `settings` replaces one extension point of `windlass.spi`.
+    keyword after `settings` replaces one extension point of `windlass.spi`.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Windlass:
         self._bus = EventBus(self._sanitizer.sanitize)
         self._worker: Worker | None = None
         self._open()
-        atexit.register(self.close)
+        exits.at_exit(self.close)
 
     def _open(self) -> None:
         """Make everything that talks to the store; nothing is connected by that."""
@@ -293,7 +292,9 @@ class Windlass:
         self._results.close()
         self._work.close()
         self._done.close()
+        if self._coordinator is not None:
+            self._coordinator.close()
         self._database.close()
         self._bus.close()
         self.registry.clear()
-        atexit.unregister(self.close)
+        exits.forget(self.close)

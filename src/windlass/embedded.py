@@ -11,13 +11,15 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
 from windlass.worker import Node, Parts
 
 logger = logging.getLogger("windlass.worker")
+
+T = TypeVar("T")
 
 CLEAN, FORCED = 0, 3
 """Exit codes of a drained worker."""
@@ -102,7 +104,7 @@ class Worker:
         finally:
             started.set()
         try:
-            loop.run_forever()
+            _outlive_exits(loop.run_forever)
         finally:
             _close(loop)
 
@@ -148,7 +150,8 @@ class Worker:
         loop = _new_loop()
         try:
             asyncio.set_event_loop(loop)
-            return loop.run_until_complete(self._run(when_ready))
+            life = loop.create_task(self._run(when_ready))
+            return _outlive_exits(lambda: loop.run_until_complete(life), life.done)
         finally:
             _close(loop)
             asyncio.set_event_loop(None)
@@ -208,6 +211,20 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def _outlive_exits(run: Callable[[], T], over: Callable[[], bool] = lambda: False) -> T:
+    """Run a loop, and go on when asyncio lets a SystemExit or KeyboardInterrupt of some task through it.
+
+    Such a task was started by a job's body, which meets the same error where it awaits the task: that job fails by it.
+    """
+    while True:
+        try:
+            return run()
+        except (SystemExit, KeyboardInterrupt) as error:
+            if over():
+                raise
+            logger.error("a task that a job had started raised %s; the worker goes on", type(error).__name__)
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:

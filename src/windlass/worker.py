@@ -101,7 +101,13 @@ class Node:
         self.coordinator.when_free = self.poller.slot_freed
         self.heartbeat = Heartbeat(parts.database, row, settings.node, self._load, self._begin_again, errors)
         self.recovery = Recovery(
-            parts.database, settings.node, parts.bus, parts.clock, self.poller.told_anything, errors
+            parts.database,
+            settings.node,
+            parts.bus,
+            parts.clock,
+            self.poller.told_anything,
+            self.heartbeat.steady_for,
+            errors,
         )
         self.wakeups = WakeupBridge(parts.database, self.poller, self._loop, parts.coordinator, parts.work.sender)
 

@@ -6,13 +6,14 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import outcomes, statuses
+from tests.support.facts import now_of, one, outcomes, statuses
 from tests.support.freezing import while_nobody_writes
 from tests.support.programs import Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 
 JOBS = 4
+LEASES_THAT_RAN_OUT = "SELECT count(*) FROM windlass_node WHERE lease_until < {now}"
 
 
 @pytest.fixture
@@ -57,6 +58,24 @@ def test_late_results_of_a_stalled_worker_are_refused_and_it_goes_on_under_a_new
     assert f"-{first.pid}-" in new_names.pop()
     first.terminate()
     assert first.exit_code() == 0
+
+
+def test_a_stalled_worker_that_is_alone_keeps_its_jobs(app: Windlass, store_url: str, programs: Programs):
+    """J7.2: nobody else is there to take them, and a node does not give itself up when it wakes."""
+    worker = programs.worker(store_url)
+    node = worker.node
+    handles = [app.bind(bodies.hold, n).enqueue() for n in range(JOBS)]
+    until(lambda: len(programs.ran("began")) == JOBS, "all jobs to begin")
+    with while_nobody_writes(store_url):
+        worker.freeze()
+    until(lambda: one(store_url, LEASES_THAT_RAN_OUT.format(now=now_of(store_url))) == 1, "its lease to run out")
+    worker.resume()
+    programs.open_gate()
+    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert {app.get(handle.id).node for handle in handles} == {node}
+    assert outcomes(store_url) == {"succeeded": JOBS}
+    assert len(programs.ran()) == JOBS
+    assert "lost" not in worker.said
 
 
 def test_a_slow_job_that_blocks_the_loop_of_a_live_node_is_never_touched(

@@ -40,6 +40,7 @@ def _nothing_seen() -> Iterator[None]:
     jobs.seen.clear()
     yield
     jobs.seen.clear()
+    jobs.APPS.clear()
 
 
 @pytest.fixture

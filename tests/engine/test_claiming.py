@@ -19,7 +19,7 @@ def test_higher_priorities_run_first_and_equal_ones_in_order(app: Windlass):
         until(lambda: len(jobs.seen) == 9)
     normal = ["NORMAL", "bulk 0", "bulk 1", "bulk 2"]
     assert jobs.seen == ["9", "CRITICAL", "HIGH", *normal, "LOW", "LOWEST"]
-    assert app.get(last.id).priority == Priority.NORMAL == 2
+    assert app.get(last.id).priority == Priority.NORMAL
 
 
 @pytest.mark.parametrize("wrong", [-1, 10, True, "HIGH", 2.5])

@@ -119,7 +119,8 @@ def test_bind_takes_jobs_methods_and_whatever_is_allowed(till, apps: Apps):
 
 def refusals(app: Windlass) -> dict[str, tuple[type[Exception], Any]]:
     """Ways to enqueue that must fail, each with its error."""
-    add, note = app.job(jobs.add), app.job(jobs.note)
+    add: Any = app.job(jobs.add)
+    note: Any = app.job(jobs.note)
 
     def local(a: int) -> int:
         return a

@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from windlass.domain.clock import SystemClock, VirtualClock
+from tests.stores.databases import empty_tables, migrate_at
+from windlass.domain.clock import VirtualClock
 from windlass.stores.database import Database
 from windlass.stores.migrate import migrate
 from windlass.stores.open import open_database
@@ -23,7 +23,7 @@ def clock() -> VirtualClock:
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite file with tables and no rows, to be copied."""
     path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
-    _migrate(f"sqlite:///{path}")
+    migrate_at(f"sqlite:///{path}")
     return path
 
 
@@ -31,7 +31,7 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
     """A PostgreSQL database with tables; emptied before each use, which is quicker than a new one."""
     url = postgres_server.create_database()
-    _migrate(url)
+    migrate_at(url)
     yield url
     postgres_server.drop_database(url)
 
@@ -68,20 +68,5 @@ def empty_store(request: pytest.FixtureRequest, clock: VirtualClock) -> Iterator
     database.close()
 
 
-def empty_tables(url: str) -> None:
-    """Delete every row of ours on a PostgreSQL database, and nothing of the list of migrations."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        names = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE tablename LIKE 'windlass_%' AND tablename <> 'windlass_migration'"
-        ).fetchall()
-        connection.execute(";".join(f"DELETE FROM {name}" for (name,) in names))
-
-
 def _url(request: pytest.FixtureRequest, fixtures: dict[str, str]) -> str:
     return "sqlite://" if request.param == "memory" else str(request.getfixturevalue(fixtures[request.param]))
-
-
-def _migrate(url: str) -> None:
-    database = open_database(url, SystemClock())
-    migrate(database)
-    database.close()

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock
 from windlass.stores import jobs
 from windlass.stores.dialect import ClaimRequest, Head
@@ -61,11 +62,11 @@ POSTGRES_ID = "lpad(to_hex(n), 32, '0')::uuid"
 
 
 @pytest.fixture(scope="module")
-def postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[psycopg.Connection[Any]]:
+def postgres(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any]]:
     """A database of its own in which many jobs are stored and none waits."""
-    url = postgres_server.create_database(migrated_postgres)
+    url = postgres_server.create_database()
+    migrate_at(url)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("TRUNCATE windlass_job, windlass_hot, windlass_node")
         connection.execute(NODE)
         connection.execute(JOBS.format(new_id=POSTGRES_ID, numbers=f"generate_series(1, {MANY}) AS n"))
         connection.execute("VACUUM (ANALYZE) windlass_job")
@@ -74,9 +75,7 @@ def postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterato
 
 
 @every_layout
-def test_a_claim_on_postgresql_touches_no_more_buffers_among_many_jobs(
-    postgres: psycopg.Connection[Any], layout: str, record_property: Callable[[str, object], None]
-):
+def test_a_claim_on_postgresql_touches_no_more_buffers_among_many_jobs(postgres: psycopg.Connection[Any], layout: str):
     """J3.1: buffers hit and read by the claim itself, at 1,000 and at 100,000 waiting jobs."""
 
     def cost(count: int) -> int:
@@ -86,7 +85,7 @@ def test_a_claim_on_postgresql_touches_no_more_buffers_among_many_jobs(
         postgres.execute(waiting)
         postgres.execute("VACUUM (ANALYZE) windlass_hot")
         touched = buffers_touched(postgres)
-        record_property(f"buffers at {count}", touched)
+        print(f"{layout}: {touched} buffers at {count:,}")
         return touched
 
     assert growth(cost) < MOST_GROWTH
@@ -129,9 +128,7 @@ def series(count: int) -> str:
 
 
 @every_layout
-def test_a_claim_on_sqlite_takes_no_more_instructions_among_many_jobs(
-    sqlite: sqlite3.Connection, layout: str, record_property: Callable[[str, object], None]
-):
+def test_a_claim_on_sqlite_takes_no_more_instructions_among_many_jobs(sqlite: sqlite3.Connection, layout: str):
     """J3.1: instructions of SQLite's machine for one claim, at 1,000 and at 100,000 waiting jobs."""
 
     def cost(count: int) -> int:
@@ -140,24 +137,24 @@ def test_a_claim_on_sqlite_takes_no_more_instructions_among_many_jobs(
         sqlite.execute(WAITING.format(new_id=SQLITE_ID, numbers=numbers, due_and_priority=wanted))
         taken = instructions(sqlite)
         sqlite.execute("ROLLBACK")
-        record_property(f"hundreds of instructions at {count}", taken)
+        print(f"{layout}: {taken} instructions at {count:,}")
         return taken
 
     assert growth(cost) < MOST_GROWTH
 
 
 def instructions(connection: sqlite3.Connection) -> int:
-    """Of one claim, in hundreds."""
-    hundreds = 0
+    """Of one claim."""
+    taken = 0
 
     def another() -> int:
-        nonlocal hundreds
-        hundreds += 1
+        nonlocal taken
+        taken += 1
         return 0
 
-    connection.set_progress_handler(another, 100)
+    connection.set_progress_handler(another, 1)
     plan = jobs.claim(SqliteDialect(), REQUEST)
     claimed = drive(plan, next(plan), Session(connection).execute)
     connection.set_progress_handler(None, 0)
     assert len(claimed.claims) >= CHUNK
-    return hundreds
+    return taken

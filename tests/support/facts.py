@@ -34,7 +34,7 @@ def one(url: str, question: str) -> Any:
 
 def literal(url: str, job_id: UUID) -> str:
     """A job's id as the store's SQL writes it."""
-    return f"x'{job_id.hex}'" if is_sqlite(url) else f"'{job_id}'::uuid"
+    return f"'{job_id}'" if is_sqlite(url) else f"'{job_id}'::uuid"
 
 
 def statuses(url: str) -> dict[str, int]:
@@ -47,3 +47,10 @@ def statuses(url: str) -> dict[str, int]:
 def outcomes(url: str) -> dict[str, int]:
     """How many attempts of each outcome the history holds."""
     return dict(rows(url, "SELECT outcome, count(*) FROM windlass_attempt GROUP BY outcome"))
+
+
+def now_of(url: str) -> str:
+    """The store's own time, in microseconds, as its SQL writes it."""
+    if is_sqlite(url):
+        return "(julianday('now') - 2440587.5) * 86400000000"
+    return "extract(epoch FROM clock_timestamp()) * 1000000"

@@ -124,13 +124,13 @@ def script(app: Windlass, assumed: int | None) -> str:
 def _transaction(dialect: str, migration: Migration) -> str:
     statements = queries.load(dialect)
     values = f"{migration.version}, '{migration.name}', '{migration.checksum}', {_NOW[dialect]}"
-    record = f"INSERT INTO windlass_migration (version, name, checksum, applied_at) VALUES ({values});"
+    record = "INSERT INTO windlass_migration (version, name, checksum, applied_at) VALUES"
     parts = [
         f"-- {migration.name}",
         "BEGIN;",
         f"{statements['create_migration_table'].sql};",
         migration.script.strip(),
-        record,
+        f"{record} ({values});",
         "COMMIT;",
     ]
     return "\n\n".join(parts)

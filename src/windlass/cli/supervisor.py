@@ -26,7 +26,7 @@ FIRST_PAUSE: Final = 0.5
 LAST_PAUSE: Final = 30.0
 STEADY_AFTER: Final = 60.0
 """A child that lived this long is restarted as if it had never died before."""
-ECHO: Final = 0.3
+ECHO: Final = 0.05
 """A signal this soon after another is the same one: `timeout` and shells send it to a process and to its group."""
 LAST_WORDS: Final = 10.0
 """How long children may take to end after the second signal; then they are killed."""

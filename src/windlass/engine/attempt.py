@@ -11,7 +11,8 @@ from windlass.context import JobContext
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times
-from windlass.submission.stored_options import StoredOptions, from_text
+from windlass.errors import SerializationError
+from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
 
 
 class Stop(Enum):
@@ -85,11 +86,16 @@ class Attempt:
     stop: Stop | None = None
     settled: bool = False
     """A verdict was passed: whatever the body still does is not heard."""
+    damage: SerializationError | None = None
+    """What is wrong with the stored row, so that its body must not be entered."""
 
     @classmethod
     def of(cls, claim: Claim, payload: Payload, received: float) -> Attempt:
         """An attempt about to start."""
-        return cls(claim, payload, received, from_text(payload.options))
+        try:
+            return cls(claim, payload, received, from_text(payload.options))
+        except SerializationError as error:
+            return cls(claim, payload, received, DEFAULTS, damage=error)
 
     @property
     def number(self) -> int:

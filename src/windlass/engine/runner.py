@@ -41,13 +41,14 @@ class Runner:
         self._completer = completer
         self._policies = policies
         self._bus = bus
+        self._unknown_said: set[str] = set()
 
     async def run(self, attempt: Attempt) -> None:
         """The steps, top to bottom."""
         logcontext.bind(attempt.claim.job_id, self.node, attempt.number)
         attempt.context = JobContext(attempt.claim, attempt.payload, self.node)
         current_context.set(attempt.context)
-        ending = self._stopped_before_it_began(attempt) or await self._resolved(attempt)
+        ending = self._stopped_before_it_began(attempt) or _damaged(attempt) or await self._resolved(attempt)
         self.settle(attempt, ending)
 
     def settle(self, attempt: Attempt, ending: Ending) -> None:
@@ -58,8 +59,16 @@ class Runner:
         transition, note = verdict(attempt, ending, self._policies)
         if transition.failure is not None:
             _log_failure(attempt, transition.failure, transition.outcome, note)
+        elif isinstance(ending, NotKnownHere):
+            self._log_unknown(ending.why)
         claim = attempt.claim
         self._completer.finish(Finished(transition, claim.queue, claim.target, claim.priority, attempt))
+
+    def _log_unknown(self, why: str) -> None:
+        """Once each: a queue may be full of jobs of one such target."""
+        if why not in self._unknown_said:
+            self._unknown_said.add(why)
+            logger.warning("%s; its jobs are left to other nodes", why)
 
     def _stopped_before_it_began(self, attempt: Attempt) -> Ending | None:
         return Handed() if attempt.stop in (Stop.DRAIN, Stop.CANCEL) else None
@@ -83,6 +92,10 @@ class Runner:
         if self._bus.wanted(JobStarted):
             self._bus.publish([_started(attempt, self.node)])
         return await self._invoker.invoke(attempt, known)
+
+
+def _damaged(attempt: Attempt) -> Ending | None:
+    return None if attempt.damage is None else Refused(attempt.damage, "poison_payload")
 
 
 def _started(attempt: Attempt, node: str) -> JobStarted:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
-from windlass.domain.clock import monotonic
+from windlass.domain.clock import monotonic, wall_nanos
 from windlass.domain.heartbeat import heartbeat_interval, lease_for
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.thread_service import ThreadService
@@ -17,6 +18,8 @@ from windlass.stores.database import Database
 logger = logging.getLogger("windlass.heartbeat")
 
 MICROSECONDS = 1_000_000
+LONGEST_RETRY = 1.0
+"""Seconds between two tries to beat: after an outage every node must be heard before anybody may count it as lost."""
 
 
 class Load(NamedTuple):
@@ -38,17 +41,21 @@ class Heartbeat(ThreadService):
         when_lost: Callable[[], cluster.NodeRow],
         errors: ErrorHandling,
     ) -> None:
-        super().__init__("heartbeat", errors)
+        super().__init__("heartbeat", replace(errors, max_delay=min(errors.max_delay, LONGEST_RETRY)))
         self._database = database
         self.node = node
         self._settings = settings
         self._load = load
         self._when_lost = when_lost
         self._latency = 0.0
+        self._covered = (float("-inf"), 0)
+        self._steady_since = monotonic()
 
     def register(self) -> None:
         """Enter the node; before anything is claimed in its name."""
-        self._database.run(cluster.register, self.node, self._lease_us(self._settings.heartbeat_interval))
+        lease_us = self._lease_us(self._settings.heartbeat_interval)
+        self._database.run(cluster.register, self.node, lease_us)
+        self._renewed(lease_us)
 
     def unregister(self) -> None:
         """Leave in good order."""
@@ -60,11 +67,31 @@ class Heartbeat(ThreadService):
         nodes = self._database.run(cluster.live_nodes)
         interval = heartbeat_interval(self._settings.heartbeat_interval, load.utilisation, nodes, self._latency)
         started = monotonic()
-        alive = self._database.run(cluster.beat, self.node.id, self._lease_us(interval), load.running)
+        lease_us = self._lease_us(interval)
+        alive = self._database.run(cluster.beat, self.node.id, lease_us, load.running)
         self._latency = monotonic() - started
-        if not alive:
+        if alive:
+            self._renewed(lease_us)
+        else:
             self._start_over()
         return interval
+
+    def steady_for(self) -> float:
+        """Seconds for which this node has renewed its lease without a gap; 0 while it has none.
+
+        Who could not beat in time (no database, a stalled machine) must not conclude from that that others are lost.
+        """
+        return 0.0 if self._lapsed() else monotonic() - self._steady_since
+
+    def _renewed(self, lease_us: int) -> None:
+        if self._lapsed():
+            self._steady_since = monotonic()
+        self._covered = (monotonic() + lease_us / MICROSECONDS, wall_nanos() + lease_us * 1_000)
+
+    def _lapsed(self) -> bool:
+        """By either clock: the monotonic one stands still while a machine sleeps, the other one may be set."""
+        until, wall_until = self._covered
+        return monotonic() > until or wall_nanos() > wall_until
 
     def _start_over(self) -> None:
         """The cluster has given this node's jobs to others.

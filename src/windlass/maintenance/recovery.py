@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass.domain.clock import from_micros
+from windlass.domain.heartbeat import lease_for
 from windlass.domain.keys import error_fingerprint
 from windlass.events.bus import EventBus
 from windlass.events.types import Event, JobDeadLettered, JobFailed, NodeLost
@@ -27,6 +28,9 @@ logger = logging.getLogger("windlass.recovery")
 
 UNKNOWN_EVERY = 5
 """Passes between two looks at targets nobody knows."""
+PATIENCE = 7.0
+"""Seconds this node must itself have held its lease without a gap before it gives up others: when the database was away,
+nobody could beat, and everybody gets the time to connect and beat again."""
 MICROSECONDS = 1_000_000
 
 
@@ -40,6 +44,7 @@ class Recovery(Service):
         bus: EventBus,
         clock: Clock,
         found_work: Callable[[], None],
+        steady_for: Callable[[], float],
         errors: ErrorHandling,
     ) -> None:
         super().__init__("recovery", errors)
@@ -48,11 +53,15 @@ class Recovery(Service):
         self._bus = bus
         self._clock = clock
         self._found_work = found_work
+        self._steady_for = steady_for
+        lease = lease_for(settings.heartbeat_interval, settings.missed_heartbeats)
+        self._patience = min(lease, PATIENCE)
         self._passes = 0
 
     async def tick(self) -> float | None:
         """One pass."""
-        await self._database.arun(cluster.mark_lost)
+        if self._steady_for() >= self._patience:
+            await self._database.arun(cluster.mark_lost)
         while (await self._recover()).more:
             pass
         if self._passes % UNKNOWN_EVERY == 0:

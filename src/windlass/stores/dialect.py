@@ -241,5 +241,10 @@ def tags_text(tags: tuple[str, ...]) -> str | None:
 
 
 def tags_of(text: str | None) -> tuple[str, ...]:
-    """Tags as they were."""
-    return tuple(json.loads(text)) if text else ()
+    """Tags as they were; none if somebody damaged them: a whole claim must not fail over one row's tags."""
+    if not text:
+        return ()
+    try:
+        return tuple(json.loads(text))
+    except (ValueError, TypeError):
+        return ()

@@ -63,5 +63,7 @@ def fail_unknown(dialect: Dialect, waited_us: int, error_for: Callable[[str], st
                 yield Step("delete_live_key", params)
                 failed.append(Forsaken(dialect.uuid(job), queue, target))
         if not jobs:
+            # Locked first, so that the check is a statement of its own: it then sees whoever moved in meanwhile.
+            yield Step("lock_lane", {"queue": queue, "lane": lane})
             yield Step("delete_empty_lane", {"queue": queue, "lane": lane})
     return failed

@@ -9,6 +9,8 @@ import msgspec
 
 from windlass.domain.backoff import Backoff
 from windlass.domain.options import UNSET, ResolvedOptions, Unset
+from windlass.errors import SerializationError
+from windlass.submission.wording import short
 
 
 class StoredOptions(NamedTuple):
@@ -40,13 +42,17 @@ def to_text(options: ResolvedOptions) -> str | None:
 
 @lru_cache(maxsize=1024)
 def from_text(text: str | None) -> StoredOptions:
-    """What was stored. Cached: the jobs of one target mostly share one text."""
+    """What was stored; a `SerializationError` if it is damaged. Cached: the jobs of one target mostly share one text."""
     if not text:
         return DEFAULTS
-    stored = msgspec.json.decode(text)
+    try:
+        stored = msgspec.json.decode(text, type=dict[str, Any])
+        backoff = Backoff.from_json(stored.get("backoff"))
+    except (ValueError, TypeError) as error:  # also msgspec's own, and what a backoff says of bad numbers
+        raise SerializationError(f"stored options {short(text)} are damaged: {error}") from error
     return StoredOptions(
         stored.get("max_retries", 0),
-        Backoff.from_json(stored.get("backoff")),
+        backoff,
         stored.get("timeout", UNSET),
         stored.get("executor"),
     )

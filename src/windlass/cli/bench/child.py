@@ -86,10 +86,10 @@ def _count_commits(node: Node, progress: Progress) -> None:
 def drain_bare(url: str, batch: int) -> int:
     """Drain with the store's statements and nothing around them."""
     progress = Progress()
+    bare = floor.on(url)
     tell("prepared")
     sys.stdin.readline()
-    tell("ready", **memory())
-    floor.drain(url, batch, progress.add)
+    bare.drain(url, batch, lambda: tell("ready", **memory()), progress.add)
     tell("end", count=progress.count, last=progress.last, bodies=progress.count, code=0, starts=[], **memory())
     return 0
 
@@ -97,14 +97,12 @@ def drain_bare(url: str, batch: int) -> int:
 def hear(url: str, number: int) -> int:
     """Hear notifications and note when each came in."""
     starts: list[tuple[int, float]] = []
-    with floor.listening(url) as notifications:
+    with floor.listening(url, number) as notifications:
         tell("prepared")
         sys.stdin.readline()
         tell("ready", **memory())
         for payload in notifications:
             starts.append((int(payload), monotonic()))
-            if len(starts) == number:
-                break
     tell("end", count=number, last=monotonic(), bodies=number, code=0, starts=starts, **memory())
     return 0
 

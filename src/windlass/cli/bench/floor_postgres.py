@@ -38,18 +38,19 @@ class _TextLoader(Loader):
         return bytes(data).decode()
 
 
-def drain(url: str, batch: int, progress: Callable[[int], None]) -> None:
-    """Claim on one connection, complete on another, until nothing is left."""
+def drain(url: str, batch: int, ready: Callable[[], None], progress: Callable[[int], None]) -> None:
+    """Claim on one connection, complete on another, until nothing is left; `ready` is called once connected."""
     with psycopg.connect(url, autocommit=True) as connection:
         node = NODE._replace(id=f"{NODE.id}-{connection.info.backend_pid}")
         _run(connection, cluster.register(PostgresDialect(), node, LEASE_US))
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_drain(url, node.id, batch, progress))
+        runner.run(_drain(url, node.id, batch, ready, progress))
 
 
-async def _drain(url: str, node: str, batch: int, progress: Callable[[int], None]) -> None:
+async def _drain(url: str, node: str, batch: int, ready: Callable[[], None], progress: Callable[[int], None]) -> None:
     claimed: asyncio.Queue[Sequence[Row]] = asyncio.Queue(AHEAD)
     async with _connection(url) as claimer, _connection(url) as completer:
+        ready()
         claiming = asyncio.ensure_future(_claim(claimer, node, batch, claimed))
         await _complete(completer, claimed, progress)
         await claiming
@@ -125,11 +126,11 @@ def enqueue_bulk(url: str, count: int, keyed_every: int) -> float:
 
 
 @contextmanager
-def listening(url: str) -> Iterator[Iterator[str]]:
+def listening(url: str, count: int) -> Iterator[Iterator[str]]:
     """LISTEN on a bare connection."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"LISTEN {CHANNEL}")
-        yield (notification.payload for notification in connection.notifies())
+        yield (notification.payload for notification in connection.notifies(stop_after=count))
 
 
 def notify(url: str, numbers: Iterable[int]) -> dict[int, float]:

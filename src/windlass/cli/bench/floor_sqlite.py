@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from windlass.domain.clock import SystemClock, monotonic
 from windlass.stores import cluster, jobs
 from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import checkpoint_if_large, connect
+from windlass.stores.dialects.sqlite_files import Checkpoints, WriteLock, connect
 from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.plan import Plan, drive
 
@@ -25,35 +26,45 @@ class _Store:
     """One durable connection, as our writer has it."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
-        self._path = path
         self._connection = connection
+        self._lock = WriteLock(path)
         self._session = Session(connection)
+        self._checkpoints = Checkpoints(connection)
 
     def run(self, plan: Plan[T]) -> T:
         """Run a plan in a transaction."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        result = drive(plan, next(plan), self._session.execute)
-        self._connection.execute("COMMIT")
-        checkpoint_if_large(self._connection, self._path)
+        with self._lock.held():
+            self._connection.execute("BEGIN IMMEDIATE")
+            result = drive(plan, next(plan), self._session.execute)
+            self._connection.execute("COMMIT")
+            self._checkpoints.after_commit()
         return result
+
+    def close(self) -> None:
+        """Close under the lock: the last connection to close checkpoints."""
+        with self._lock.held():
+            self._connection.close()
+        self._lock.close()
 
 
 @contextmanager
 def _store(url: str) -> Iterator[_Store]:
     path = url.removeprefix("sqlite:///")
-    connection = connect(path, "FULL", SystemClock().micros)
+    store = _Store(path, connect(path, "FULL", SystemClock().micros))
     try:
-        yield _Store(path, connection)
+        yield store
     finally:
-        connection.close()
+        store.close()
 
 
-def drain(url: str, batch: int, progress: Callable[[int], None]) -> None:
-    """Claim a batch, complete it, until nothing is left."""
+def drain(url: str, batch: int, ready: Callable[[], None], progress: Callable[[int], None]) -> None:
+    """Claim a batch, complete it, until nothing is left; `ready` is called once connected."""
     dialect = SqliteDialect()
-    request = ClaimRequest(NODE.id, [Head(QUEUE, LEVEL, 0)], batch, batch, BOOST_US)
+    node = NODE._replace(id=f"{NODE.id}-{os.getpid()}")
+    request = ClaimRequest(node.id, [Head(QUEUE, LEVEL, 0)], batch, batch, BOOST_US)
     with _store(url) as store:
-        store.run(cluster.register(dialect, NODE, LEASE_US))
+        store.run(cluster.register(dialect, node, LEASE_US))
+        ready()
         while claims := store.run(jobs.claim(dialect, request)).claims:
             store.run(jobs.apply(dialect, [ending(claim.job_id, claim.fence) for claim in claims]))
             progress(len(claims))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from windlass.cli.bench import floor, verify
-from windlass.cli.bench.jobs import PAYLOAD, BenchApp, loop_factory, open_app
+from windlass.cli.bench.jobs import NAP, PAYLOAD, BenchApp, loop_factory, open_app
 from windlass.cli.bench.processes import BARE, WORKER, Children, Drained
 from windlass.cli.bench.scratch import Scratch, settle
 from windlass.domain.clock import monotonic
@@ -139,7 +139,7 @@ def memory(scratch: Scratch, count: int, progress: Progress) -> Measure:
     with migrated(scratch) as (url, bench):
         fill(bench, bench.noop, count)
         run = drained_by(WORKER, url, CONCURRENCY, 1, count, progress)
-        details = {"idle_mb": run.idle_memory / MEGABYTE, "rate": run.count / run.seconds, "concurrency": CONCURRENCY}
+        details = {"idle_mb": run.idle_memory / MEGABYTE, "rate": run.ended / run.seconds, "concurrency": CONCURRENCY}
         return Measure(run.peak_memory / MEGABYTE, verify.drained(url, count, run), details)
 
 
@@ -152,7 +152,7 @@ def drained_by(kind: str, url: str, argument: int, processes: int, expected: int
 
 
 def _rate(run: Drained, problems: list[str], **details: Any) -> Measure:
-    return Measure(run.count / run.seconds, problems, {**details, "seconds": run.seconds})
+    return Measure(run.ended / run.seconds, problems, {**details, "seconds": run.seconds})
 
 
 # ---------------------------------------------------------------------- floors
@@ -177,12 +177,18 @@ def floor_drain(scratch: Scratch, count: int, processes: int = 1) -> float:
     with migrated(scratch) as (url, bench):
         fill(bench, bench.noop, count)
         run = drained_by(BARE, url, FLOOR_BATCH, processes, count, lambda done: None)
-        return run.count / run.seconds
+        return run.ended / run.seconds
+
+
+def floor_memory(scratch: Scratch, count: int) -> float:
+    """Megabytes of a worker that has nothing to do."""
+    del count
+    with migrated(scratch) as (url, _), Children(WORKER, url, CONCURRENCY) as children:
+        children.go()
+        return children.finish(0, lambda done: None).idle_memory / MEGABYTE
 
 
 def floor_threads(scratch: Scratch, count: int) -> float:
     """What so many threads can sleep through, by arithmetic."""
     del scratch, count
-    from windlass.cli.bench.jobs import NAP
-
     return THREADS / NAP

@@ -30,7 +30,7 @@ class Drained(NamedTuple):
 
     seconds: float
     """From the first child's readiness to the last commit."""
-    count: int
+    ended: int
     """Jobs that ended, by what the children were told after their commits."""
     bodies: int
     codes: list[int]
@@ -144,7 +144,7 @@ class Children:
         ends: Sequence[dict[str, Any]] = self._ends
         return Drained(
             seconds=max(end["last"] for end in ends) - min(ready["at"] for ready in self._ready),
-            count=sum(end["count"] for end in ends),
+            ended=sum(end["count"] for end in ends),
             bodies=sum(end["bodies"] for end in ends),
             codes=[end["code"] for end in ends],
             idle_memory=max(ready["rss"] for ready in self._ready),

@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from windlass._version import __version__
@@ -13,7 +14,7 @@ from windlass.cli.bench.runs import Progress, verdicts
 from windlass.cli.bench.workloads import BY_KEY, MEGABYTES, MILLISECONDS, Result, Workload
 from windlass.cli.output import console, drawn, say
 
-HEADINGS = ("", "workload", "jobs", "result", "floor", "of floor", "target", "checked")
+HEADINGS = ("", "workload", "jobs", "result", "floor", "of floor", "target", "each once")
 
 
 def as_json(results: Mapping[str, Result]) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def as_json(results: Mapping[str, Result]) -> dict[str, Any]:
             {
                 "workload": key,
                 "title": BY_KEY[key.upper()].title,
+                "about": BY_KEY[key.upper()].about,
                 "store": result.store,
                 "jobs": result.jobs,
                 "unit": BY_KEY[key.upper()].unit,
@@ -48,10 +50,8 @@ def as_json(results: Mapping[str, Result]) -> dict[str, Any]:
 def machine() -> dict[str, Any]:
     """Where this was measured."""
     try:
-        import uvloop
-
-        loop = f"uvloop {uvloop.__version__}"
-    except ImportError:
+        loop = f"uvloop {version('uvloop')}"
+    except PackageNotFoundError:
         loop = "asyncio"
     return {"python": platform.python_version(), "system": platform.platform(), "cpus": os.cpu_count(), "loop": loop}
 
@@ -80,11 +80,11 @@ def _row(workload: Workload, result: Result, met: bool | None) -> list[str]:
         workload.key,
         workload.title,
         f"{result.jobs:,}",
-        _number(workload.unit, result.value) + _aside(workload, result),
-        "–" if result.floor is None else _number(workload.unit, result.floor),
-        "–" if result.ratio is None else f"{result.ratio:.0%}",
+        _value(workload, result),
+        "-" if result.floor is None else _number(workload.unit, result.floor),
+        "-" if result.ratio is None else f"{result.ratio:.0%}",
         workload.target + mark,
-        "✗ no" if result.problems else "✓ each once",
+        "✗ no" if result.problems else "✓",
     ]
 
 
@@ -94,10 +94,10 @@ def _number(unit: str, value: float) -> str:
     return f"{value:.0f} MB" if unit == MEGABYTES else f"{value:,.0f}/s"
 
 
-def _aside(workload: Workload, result: Result) -> str:
+def _value(workload: Workload, result: Result) -> str:
     if workload.unit == MILLISECONDS:
-        return f" (p99 {result.details['p99']:.1f})"
-    return f" (idle {result.details['idle_mb']:.0f})" if workload.unit == MEGABYTES else ""
+        return f"{result.value:.2f} / {result.details['p99']:.1f} ms"
+    return _number(workload.unit, result.value)
 
 
 def _draw(rows: Sequence[Sequence[str]]) -> None:
@@ -108,7 +108,7 @@ def _draw(rows: Sequence[Sequence[str]]) -> None:
     table = Table(box=box.ROUNDED, border_style="cyan", header_style="bold")
     for heading in HEADINGS:
         right = heading in ("jobs", "result", "floor", "of floor")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=heading in ("", "checked", "jobs"))
+        table.add_column(heading, justify="right" if right else "left", no_wrap=True)
     for row in rows:
         styles = ("bold cyan", "", "dim", "bold", "dim", "", _style(row[6]), _style(row[7]))
         table.add_row(*(Text(text, style) for text, style in zip(row, styles, strict=True)))

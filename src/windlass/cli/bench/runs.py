@@ -35,8 +35,12 @@ def run(workload: Workload, stores: Stores, plan: Plan, progress: Progress) -> R
             floor = workload.floor(scratch, jobs)
             floors += [] if floor is None else [floor]
         progress(workload, turn, 0, jobs)
-        measures.append(workload.run(scratch, jobs, lambda done, turn=turn: progress(workload, turn, done, jobs)))
+        measures.append(workload.run(scratch, jobs, _told(workload, turn, jobs, progress)))
     return _result(workload, scratch.description, jobs, measures, floors)
+
+
+def _told(workload: Workload, doing: str, jobs: int, progress: Progress) -> Callable[[int], None]:
+    return lambda done: progress(workload, doing, done, jobs)
 
 
 def _result(workload: Workload, store: str, jobs: int, measures: list[Measure], floors: list[float]) -> Result:

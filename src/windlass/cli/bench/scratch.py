@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -24,13 +24,8 @@ class Scratch(Protocol):
     def description(self) -> str:
         """What is measured, for people."""
 
-    def fresh(self) -> _Fresh:
+    def fresh(self) -> AbstractContextManager[str]:
         """A URL that lives as long as the `with` block."""
-
-
-class _Fresh(Protocol):
-    def __enter__(self) -> str: ...
-    def __exit__(self, *_: object) -> bool | None: ...
 
 
 class SqliteScratch:

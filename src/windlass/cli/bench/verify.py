@@ -10,6 +10,9 @@ from windlass.cli.bench.scratch import rows
 
 RUNS = ("succeeded", "retried", "failed", "lost")
 """Outcomes of attempts whose body was entered; a claim handed back unstarted is none."""
+RAN = """
+SELECT count(DISTINCT job_id) FROM windlass_attempt WHERE outcome IN ('succeeded', 'retried', 'failed', 'lost')
+"""
 
 
 class Found(NamedTuple):
@@ -30,16 +33,19 @@ class Found(NamedTuple):
 
 def found_in(url: str) -> Found:
     """Count everything."""
-    entered = ", ".join(f"'{outcome}'" for outcome in RUNS)
     return Found(
         jobs=rows(url, "SELECT count(*) FROM windlass_job")[0][0],
         keys=rows(url, "SELECT count(*) FROM windlass_key")[0][0],
-        live=dict(rows(url, "SELECT status, count(*) FROM windlass_hot GROUP BY status")),
-        ended=dict(rows(url, "SELECT status, count(*) FROM windlass_done GROUP BY status")),
+        live=_counted(url, "SELECT status, count(*) FROM windlass_hot GROUP BY status"),
+        ended=_counted(url, "SELECT status, count(*) FROM windlass_done GROUP BY status"),
         ended_at_first_try=rows(url, "SELECT count(*) FROM windlass_done WHERE attempts = 1")[0][0],
-        outcomes=dict(rows(url, "SELECT outcome, count(*) FROM windlass_attempt GROUP BY outcome")),
-        ran=rows(url, f"SELECT count(DISTINCT job_id) FROM windlass_attempt WHERE outcome IN ({entered})")[0][0],
+        outcomes=_counted(url, "SELECT outcome, count(*) FROM windlass_attempt GROUP BY outcome"),
+        ran=rows(url, RAN)[0][0],
     )
+
+
+def _counted(url: str, statement: str) -> dict[str, int]:
+    return {str(name): int(count) for name, count in rows(url, statement)}
 
 
 def enqueued(url: str, expected: int, keys: int = 0) -> list[str]:
@@ -59,7 +65,7 @@ def enqueued(url: str, expected: int, keys: int = 0) -> list[str]:
 def drained(url: str, stored: int, run: Drained, *, all_of_them: bool = True) -> list[str]:
     """Every job ended once, or waits untouched; answers what is wrong."""
     found = found_in(url)
-    ended = stored if all_of_them else run.count
+    ended = stored if all_of_them else run.ended
     waiting = {"PENDING": stored - ended} if stored > ended else {}
     runs = {outcome: count for outcome, count in found.outcomes.items() if outcome in RUNS}
     return list(
@@ -71,7 +77,7 @@ def drained(url: str, stored: int, run: Drained, *, all_of_them: bool = True) ->
             ("runs in the history", {"succeeded": ended}, runs),
             ("jobs that ran", ended, found.ran),
             ("bodies entered", ended, run.bodies),
-            ("jobs told as ended", ended, run.count),
+            ("jobs told as ended", ended, run.ended),
             ("exit codes of workers", [0] * len(run.codes), run.codes),
         )
     )

@@ -40,6 +40,7 @@ class Workload:
 
     key: str
     title: str
+    about: str
     unit: str
     jobs: int
     run: Callable[[Scratch, int, Progress], Measure]
@@ -76,17 +77,19 @@ def _small(result: Result, others: Mapping[str, Result]) -> bool:
 WORKLOADS: Final = (
     Workload(
         "W1",
-        "enqueue one by one, awaited",
+        "enqueue one by one",
+        "one caller, each call awaited",
         RATE,
         2_000,
         measure.enqueue_one_by_one,
         partial(measure.floor_enqueue, at_a_time=1),
-        "≥ 1.1 × PgQueuer",
+        "≥ 1.1 x PgQueuer",
         _beside_peers,
     ),
     Workload(
         "W1c",
-        "enqueue from 32 concurrent callers",
+        "enqueue, 32 callers",
+        "32 concurrent callers, each call awaited",
         RATE,
         20_000,
         measure.enqueue_together,
@@ -96,7 +99,8 @@ WORKLOADS: Final = (
     ),
     Workload(
         "W2",
-        "enqueue in bulk, a tenth with keys",
+        "enqueue in bulk",
+        "one call, a tenth of the jobs with idempotency keys",
         RATE,
         50_000,
         measure.enqueue_bulk,
@@ -106,7 +110,8 @@ WORKLOADS: Final = (
     ),
     Workload(
         "W3",
-        "drain coroutine jobs, one process",
+        "drain, one process",
+        "no-op coroutine jobs that wait, one worker process",
         RATE,
         20_000,
         measure.drain,
@@ -116,7 +121,8 @@ WORKLOADS: Final = (
     ),
     Workload(
         "W4",
-        "the same, two processes",
+        "drain, two processes",
+        "the same with two worker processes",
         RATE,
         20_000,
         partial(measure.drain, processes=2),
@@ -126,17 +132,19 @@ WORKLOADS: Final = (
     ),
     Workload(
         "W5",
-        "idle worker: enqueue returned → body starts, p50",
+        "idle wakeup, p50 / p99",
+        "a job each 50 ms: from enqueue returned to body started",
         MILLISECONDS,
         200,
         latency.latency,
         latency.floor_latency,
-        "p50 ≤ 1 ms, p99 ≤ 10 ms",
+        "≤ 1 / 10 ms",
         _quick,
     ),
     Workload(
         "W6",
-        "W3 beside 25 × as many waiting, half future and urgent",
+        "drain among 25 x more",
+        "W3 with 25 times as many waiting, half of them future and of high priority",
         RATE,
         20_000,
         measure.drain_beside_many,
@@ -146,7 +154,8 @@ WORKLOADS: Final = (
     ),
     Workload(
         "W7",
-        "sync jobs of 5 ms on 20 threads",
+        "5 ms on 20 threads",
+        "sync jobs that hold a thread for 5 ms",
         RATE,
         10_000,
         measure.drain_threads,
@@ -156,22 +165,24 @@ WORKLOADS: Final = (
     ),
     Workload(
         "W8",
+        "drain, SQLite",
         "W3 on SQLite",
         RATE,
         20_000,
         measure.drain,
         measure.floor_drain,
-        "≥ 8 × Huey",
+        "≥ 8 x Huey",
         _beside_peers,
         on_sqlite=True,
     ),
     Workload(
         "W9",
-        "peak memory of a draining worker",
+        "peak memory",
+        "of one worker process that drains",
         MEGABYTES,
         200_000,
         measure.memory,
-        lambda scratch, jobs: None,
+        measure.floor_memory,
         "≤ 90 MB",
         _small,
     ),

@@ -28,8 +28,8 @@ def crash(stage: Stage, promises: Promises, shop: Shop) -> SceneJobs:
     stage.scene(
         4,
         "A worker is killed",
-        f"{PARCELS} parcels, each {PACKING} s of work. Worker A is killed with SIGKILL in the middle. Its lease runs out "
-        f"after {lease:g} s or less (15 s by default), then its parcels wait again and worker B packs them.",
+        f"{PARCELS} parcels, each {PACKING} s of work. Worker A is killed with SIGKILL in the middle. Its lease runs "
+        f"out after {lease:g} s or less (15 s by default), then its parcels wait again and worker B packs them.",
     )
     jobs = [handle.id for handle in shop.app.enqueue_many([shop.pack.bind(n) for n in range(1, PARCELS + 1)])]
     packing = Packing(shop.app, jobs)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -112,7 +113,7 @@ class _Narrator:
 def _gaps(attempts: Sequence[Attempt]) -> list[float]:
     return [
         (later.started_at - earlier.ended_at).total_seconds()
-        for earlier, later in zip(attempts, attempts[1:], strict=False)
+        for earlier, later in pairwise(attempts)
         if later.started_at is not None
     ]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from windlass.cli.output import console, drawn, say
@@ -38,13 +38,8 @@ class Stage(Protocol):
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """Show a table."""
 
-    def board(self) -> _BoardContext:
+    def board(self) -> AbstractContextManager[Board]:
         """Open a board that lives as long as the `with` block."""
-
-
-class _BoardContext(Protocol):
-    def __enter__(self) -> Board: ...
-    def __exit__(self, *_: object) -> bool | None: ...
 
 
 def stage() -> Stage:
@@ -141,7 +136,7 @@ class DrawnStage:
 
 
 class _DrawnBoard:
-    def __init__(self, update: object) -> None:
+    def __init__(self, update: Callable[[RenderableType], None]) -> None:
         self._update = update
 
     def show(self, cells: Sequence[Cell], caption: str) -> None:
@@ -149,7 +144,6 @@ class _DrawnBoard:
         from rich.padding import Padding
         from rich.text import Text
 
-        assert callable(self._update)
         row = Text(" ").join(Text(f" {text} ", style) for text, style in cells)
         self._update(Padding(Group(row, Text(caption, "dim")), (0, 0, 0, 3)))
 

@@ -6,6 +6,7 @@ Made when needed, kept when idle, thrown away when broken. Sync for threads, asy
 from __future__ import annotations
 
 import asyncio
+import select
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +23,15 @@ WAIT_SECONDS = 30.0
 
 Connection = psycopg.Connection[Any]
 AsyncConnection = psycopg.AsyncConnection[Any]
+
+
+def is_sound(connection: Connection | AsyncConnection) -> bool:
+    """Whether an idle connection is still good: the server says nothing unasked, except that it has ended it."""
+    if connection.closed:
+        return False
+    ready = select.poll()
+    ready.register(connection.fileno(), select.POLLIN)
+    return not ready.poll(0)
 
 
 class SyncConnections:
@@ -52,12 +62,17 @@ class SyncConnections:
             self._places.release()
 
     def _take(self) -> Connection:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
+        while (found := self._pop()) is not None:
+            if is_sound(found):
+                return found
+            found.close()
         connection: Connection = psycopg.connect(self._conninfo, autocommit=True)
         prepare_connection(connection, pooled=self._pooled)
         return connection
+
+    def _pop(self) -> Connection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: Connection) -> None:
         idle = psycopg.pq.TransactionStatus.IDLE
@@ -97,8 +112,11 @@ class AsyncConnections:
                 await self._give_back(connection)
 
     async def _take(self) -> AsyncConnection:
-        if self._idle:
-            return self._idle.pop()
+        while self._idle:
+            found = self._idle.pop()
+            if is_sound(found):
+                return found
+            await found.close()
         connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
         prepare_connection(connection, pooled=self._pooled)
         return connection

@@ -40,6 +40,9 @@ _UNAVAILABLE = {
 
 def connect(path: str, synchronous: str, now: Callable[[], int]) -> sqlite3.Connection:
     """Open a connection with the durable settings, in autocommit mode."""
+    if os.path.exists(path) and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        # SQLite would open it for reading, and then refuse to write for good, also once the file may be written.
+        raise StoreUnavailableError(f"SQLite database {path}: {_UNAVAILABLE[sqlite3.SQLITE_READONLY]}")
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
         connection.create_function("windlass_now", 0, now)

@@ -34,6 +34,9 @@ WHERE h.queue = :queue AND h.lane = :lane AND h.priority = :level AND h.status =
     AND h.due <= {now} - :waited_us
 ORDER BY h.due, h.id LIMIT 200
 
+-- name: lock_lane :count
+UPDATE windlass_lane SET created_at = created_at WHERE queue = :queue AND lane = :lane
+
 -- name: delete_empty_lane :count
 DELETE FROM windlass_lane WHERE queue = :queue AND lane = :lane AND created_at < {now} - 60000000
     AND NOT EXISTS (SELECT 1 FROM windlass_hot h WHERE h.queue = :queue AND h.lane = :lane)

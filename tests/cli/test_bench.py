@@ -1,0 +1,114 @@
+"""`windlass bench` measures, checks what it measured, and leaves nothing behind. Speed is not asserted."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+
+from tests.cli.commands import Commands
+from tests.support.facts import rows
+from windlass.cli.bench import measure, verify
+from windlass.cli.bench.processes import Drained
+from windlass.cli.bench.scratch import SqliteScratch
+
+QUICK = "W1,W1c,W2,W3,W4,W6,W7,W8,W9"
+
+
+def bench(folder: Path, *arguments: str) -> dict:
+    code, said = Commands(folder, "").run("bench", "--json", *arguments)
+    assert code == 0, said
+    results = json.loads(said)["results"]
+    return {result["workload"]: result for result in results}
+
+
+def check(results: dict, workloads: str) -> None:
+    assert list(results) == workloads.split(",")
+    for result in results.values():
+        assert result["verified"], result["problems"]
+        assert result["value"] > 0
+        assert result["values"]
+
+
+def test_every_workload_runs_on_sqlite(tmp_path: Path):
+    store = f"sqlite:///{tmp_path / 'mine.db'}"
+    results = bench(tmp_path, "--store", store, "--jobs", "64", "--workload", QUICK, "--floor")
+    check(results, QUICK)
+    assert results["W3"]["floor"] > 0
+    assert results["W3"]["ratio"] == pytest.approx(results["W3"]["value"] / results["W3"]["floor"])
+    assert [path.name for path in tmp_path.iterdir()] == ["output-0"], "files of its own, removed afterwards"
+
+
+def test_workloads_and_floors_run_on_postgres(tmp_path: Path, postgres_server):
+    workloads = "W1,W2,W3,W4,W8"
+    results = bench(tmp_path, "--store", postgres_server.url, "--jobs", "64", "--workload", workloads, "--floor")
+    check(results, workloads)
+    assert results["W3"]["store"].startswith("PostgreSQL")
+    assert results["W8"]["store"].startswith("SQLite")
+    with psycopg.connect(postgres_server.url) as server:
+        left = server.execute("SELECT datname FROM pg_database WHERE datname LIKE 'windlass_bench_%'").fetchall()
+    assert left == []
+
+
+def test_latency_is_measured_between_processes(tmp_path: Path, postgres_server):
+    results = bench(tmp_path, "--store", postgres_server.url, "--jobs", "5", "-w", "w5", "--floor", "--repeat", "2")
+    check(results, "W5")
+    assert len(results["W5"]["values"]) == len(results["W5"]["floors"]) == 2
+    assert results["W5"]["details"]["p99"] >= results["W5"]["value"]
+
+
+def test_the_table_names_store_floor_and_target(tmp_path: Path):
+    store = f"sqlite:///{tmp_path / 'mine.db'}"
+    code, said = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "20", "-w", "W2", "--floor")
+    assert code == 0, said
+    assert "store: SQLite" in said
+    assert "≥ 40,000/s" in said
+    assert "of floor" in said
+
+
+def test_an_unknown_workload_is_refused(invoke):
+    result = invoke("bench", "--workload", "W1,W77")
+    assert result.exit_code == 2
+    assert "expected some of W1, W1c, W2" in result.output
+
+
+def drained(ended: int) -> Drained:
+    return Drained(1.0, ended, ended, [0], 1, 1, {})
+
+
+@pytest.fixture
+def measured(tmp_path: Path):
+    """A store on which ten jobs were drained, and checked."""
+    with measure.migrated(SqliteScratch(tmp_path)) as (url, app):
+        measure.fill(app, app.noop, 10)
+        run = measure.drained_by("work", url, 5, 1, 10, lambda done: None)
+        assert verify.drained(url, 10, run) == []
+        yield SimpleNamespace(url=url, run=run)
+
+
+def test_a_lost_job_is_found(measured):
+    rows(measured.url, "DELETE FROM windlass_done WHERE id IN (SELECT id FROM windlass_done LIMIT 1)")
+    assert "jobs ended: expected {'SUCCEEDED': 10}, found {'SUCCEEDED': 9}" in verify.drained(
+        measured.url, 10, measured.run
+    )
+
+
+def test_a_job_that_ran_twice_is_found(measured):
+    rows(
+        measured.url,
+        "INSERT INTO windlass_attempt (job_id, fence, number, ended_at, outcome) "
+        "SELECT job_id, fence + 1, number + 1, ended_at, outcome FROM windlass_attempt LIMIT 1",
+    )
+    problems = verify.drained(measured.url, 10, measured.run)
+    assert "runs in the history: expected {'succeeded': 10}, found {'succeeded': 11}" in problems
+
+
+def test_a_body_that_was_entered_twice_is_found(measured):
+    twice = measured.run._replace(bodies=11)
+    assert verify.drained(measured.url, 10, twice) == ["bodies entered: expected 10, found 11"]
+
+
+def test_a_job_that_is_not_over_is_found(measured):
+    rows(measured.url, "UPDATE windlass_done SET status = 'FAILED' WHERE id IN (SELECT id FROM windlass_done LIMIT 1)")
+    assert verify.drained(measured.url, 10, measured.run) != []

@@ -1,0 +1,121 @@
+"""Finding the application, and what is said when it is not found."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from windlass.cli.main import COMMANDS, main
+
+APP = "from windlass import Windlass\n\napp = Windlass()\nnumber = 7\n"
+
+
+@pytest.fixture(autouse=True)
+def programs(invoke) -> Path:
+    """Applications in the current folder."""
+    here = Path.cwd()
+    (here / "shop.py").write_text(APP)
+    (here / "package").mkdir()
+    (here / "package" / "__init__.py").touch()
+    (here / "package" / "store.py").write_text(APP)
+    return here
+
+
+@pytest.mark.parametrize("place", ["shop:app", "package.store:app"])
+def test_the_app_is_the_first_argument(invoke, place):
+    assert invoke("migrate", place).exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--app", "-a"])
+def test_the_app_is_an_option(invoke, option):
+    assert invoke("migrate", option, "shop:app").exit_code == 0
+
+
+def test_the_app_is_a_variable(invoke):
+    assert invoke("migrate", WINDLASS_APP="shop:app").exit_code == 0
+
+
+def test_the_argument_wins_over_the_variable(invoke):
+    assert invoke("migrate", "shop:app", WINDLASS_APP="nothing:app").exit_code == 0
+
+
+def test_two_different_apps_are_refused(invoke):
+    result = invoke("migrate", "shop:app", "--app", "package.store:app")
+    assert result.exit_code == 2
+    assert "two applications given: shop:app and --app package.store:app" in result.output
+
+
+@pytest.mark.parametrize("place", ["shop", "shop.app", "shop.py", "./shop.py:app", "shop/app"])
+def test_a_wrong_form_is_answered_with_the_right_one(invoke, place):
+    result = invoke("worker", place)
+    assert result.exit_code == 2
+    assert "did you mean shop:app?" in result.output
+
+
+def test_no_app_is_answered_with_what_is_here(invoke):
+    result = invoke("worker")
+    assert result.exit_code == 2
+    assert "WINDLASS_APP" in result.output
+    assert "did you mean shop:app?" in result.output
+
+
+def test_an_unknown_module_is_answered_with_a_likely_one(invoke):
+    result = invoke("worker", "shp:app")
+    assert result.exit_code == 1
+    assert "no module 'shp'" in result.output
+    assert "did you mean shop:app?" in result.output
+
+
+def test_an_unknown_attribute_is_answered_with_a_likely_one(invoke):
+    result = invoke("worker", "shop:ap")
+    assert result.exit_code == 1
+    assert "module shop has no attribute 'ap'; did you mean shop:app?" in result.output
+
+
+def test_something_else_than_an_app_is_refused(invoke):
+    result = invoke("worker", "shop:number")
+    assert result.exit_code == 1
+    assert "shop:number is an int, not a Windlass application; did you mean shop:app?" in result.output
+
+
+def test_a_module_that_fails_shows_its_own_lines(invoke, programs):
+    (programs / "broken.py").write_text("def divide():\n    return 1 / 0\n\ndivide()\n")
+    result = invoke("worker", "broken:app")
+    assert result.exit_code == 1
+    assert "importing broken failed" in result.output
+    assert "return 1 / 0" in result.output
+    assert "ZeroDivisionError" in result.output
+    assert "importlib" not in result.output
+
+
+def test_a_missing_import_inside_a_module_is_not_taken_for_a_missing_module(invoke, programs):
+    (programs / "lacking.py").write_text("import nothing_like_this\n")
+    result = invoke("worker", "lacking:app")
+    assert "importing lacking failed" in result.output
+    assert "No module named 'nothing_like_this'" in result.output
+
+
+def test_an_unknown_command_is_answered_with_a_likely_one(invoke):
+    result = invoke("wrker")
+    assert result.exit_code == 2
+    assert "did you mean worker?" in result.output
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_option_has_a_variable(name):
+    """operations.md: every option with a `WINDLASS_*` twin; help names it."""
+    context = click.Context(main, auto_envvar_prefix="WINDLASS")
+    command = main.get_command(context, name)
+    assert command is not None
+    shown = command.get_help(click.Context(command, info_name=name, parent=context))
+    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    assert options
+    for option in options:
+        assert option.show_envvar, f"{option.opts}: its help does not name its variable"
+    assert shown.replace("\n", "").count("WINDLASS_") >= len(options)
+
+
+def test_a_variable_sets_an_option(invoke):
+    result = invoke("worker", "shop:app", WINDLASS_WORKER_CONCURRENCY="none")
+    assert result.exit_code == 2
+    assert "--concurrency" in result.output

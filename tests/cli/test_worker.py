@@ -1,0 +1,115 @@
+"""`windlass worker` as people run it: a banner, jobs, signals."""
+
+import json
+import logging
+
+import pytest
+
+from tests.support.waiting import until
+from windlass import Windlass
+from windlass.cli import logs
+
+
+@pytest.fixture
+def shop(folder, monkeypatch):
+    """The project's jobs, enqueued by name: this process does not import the project."""
+
+    class Shop:
+        def __init__(self) -> None:
+            self.apps: list[Windlass] = []
+
+        def enqueue(self, url: str, name: str, *args: object, **options: object):
+            app = Windlass(url, allow=["shop"])
+            self.apps.append(app)
+            import shop
+
+            return app.bind(getattr(shop, name).function, *args).using(**options).enqueue()
+
+    monkeypatch.syspath_prepend(folder)
+    made = Shop()
+    yield made
+    for app in made.apps:
+        app.close()
+
+
+def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop):
+    """J7.6: SIGTERM drains; exit code 0."""
+    commands.run("migrate", "shop:app")
+    worker = commands.start("worker", "shop:app", "--concurrency", "5", "--queues", "default,billing")
+    worker.says(r"^ready: node \S+$")
+    for line in (
+        r"^windlass \d",
+        r"app: shop:app$",
+        r"store: (SQLite|PostgreSQL) ",
+        r"schema: current \(\d{4}_\w+\)$",
+        r"queues: default, billing$",
+        r"concurrency: 5 jobs at a time$",
+        r"wakeups: \w+",
+        r"targets: shop:charge, shop:endless, shop:gated$",
+    ):
+        worker.says(line)
+    result = shop.enqueue(commands.url, "charge", 42).result(timeout=20)
+    assert result == f"charged 42 in {worker.pid}"
+    worker.says(r"INFO +shop: charging 42  \[job \S+, attempt 1\]$")
+    worker.terminate()
+    assert worker.exit_code() == 0
+    worker.says(r"SIGTERM: draining")
+
+
+def test_a_second_signal_forces(sqlite_commands, shop):
+    """J7.6: exit code 3, and the job waits again with no attempt spent."""
+    worker = sqlite_commands.start("worker", "shop:app")
+    worker.says("^ready")
+    handle = shop.enqueue(sqlite_commands.url, "endless", "begun")
+    until((sqlite_commands.folder / "begun").exists, "the body to begin")
+    worker.terminate()
+    worker.says("draining")
+    worker.terminate()
+    assert worker.exit_code() == 3
+    job = shop.apps[0].get(handle.id)
+    assert (job.status.value, job.attempts) == ("PENDING", 0)
+
+
+def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop):
+    """J1.7."""
+    worker = sqlite_commands.start("worker", "shop:app", "-q", "billing")
+    worker.says("^ready")
+    other = shop.enqueue(sqlite_commands.url, "charge", 1)
+    served = shop.enqueue(sqlite_commands.url, "charge", 2, queue="billing")
+    assert served.result(timeout=20).startswith("charged 2")
+    assert other.status().value == "PENDING"
+
+
+def test_a_server_must_have_been_migrated(folder, pg_url):
+    from tests.cli.commands import Commands
+
+    commands = Commands(folder, pg_url)
+    code, said = commands.run("worker", "shop:app")
+    assert code == 1
+    assert "the schema lacks 0001_initial; run `windlass migrate" in said
+
+
+def test_a_worker_with_nothing_allowed_refuses_to_start(sqlite_commands):
+    """J6.3."""
+    (sqlite_commands.folder / "empty.py").write_text("from windlass import Windlass\n\napp = Windlass()\n")
+    code, said = sqlite_commands.run("worker", "empty:app", "--processes", "2")
+    assert code == 1
+    assert "nothing allowed" in said
+    assert "@app.job" in said
+
+
+def test_log_lines_can_be_json(sqlite_commands):
+    worker = sqlite_commands.start("worker", "shop:app", "--log-format", "json")
+    worker.says("^ready")
+    worker.terminate()
+    assert worker.exit_code() == 0
+    lines = [json.loads(line) for line in worker.said.splitlines() if line.startswith("{")]
+    assert any("draining" in line["message"] for line in lines)
+
+
+def test_logging_that_is_set_up_is_left_alone(caplog):
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    assert caplog.handler in before
+    logs.set_up("debug", "text")
+    assert (root.handlers, root.level) == (before, level)

@@ -1,0 +1,141 @@
+"""Jobs that are broken in themselves: each ends in a way that says why, and takes nothing else with it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.crash.programs import bodies, fragile
+from tests.crash.programs.application import make_app
+from tests.support.facts import literal, outcomes, rows, statuses
+from tests.support.programs import SHORT_LEASES, Programs
+from tests.support.waiting import until
+from windlass import JobCompleted, JobFailedError, JobStatus, Windlass
+from windlass.submission.codec import JsonSerializer
+
+FRAGILE = fragile.__name__
+
+
+@pytest.fixture
+def app(store_url: str, programs: Programs) -> Iterator[Windlass]:
+    del programs  # its environment is where bodies write
+    application = make_app(store_url)
+    application.migrate()
+    yield application
+    application.close()
+
+
+def failure_of(handle: Any) -> JobFailedError:
+    with pytest.raises(JobFailedError) as failed:
+        handle.result(30)
+    return failed.value
+
+
+@pytest.mark.parametrize("args", ["{not json", '"text"', "[[1, 2, 3], {}]", '[["seven"], {}]', ""])
+def test_arguments_that_cannot_be_decoded_fail_their_job_only(app: Windlass, store_url: str, programs: Programs, args):
+    """J1.1: the body is not entered, the job is FAILED as `poison_payload`, no attempt is spent on it."""
+    poison, *others = [app.bind(bodies.note, n).enqueue() for n in range(5)]
+    rows(store_url, f"UPDATE windlass_job SET args = '{args}' WHERE id = {literal(store_url, poison.id)}")
+    with app.worker():
+        failure = failure_of(poison)
+        assert [handle.result(30) for handle in others] == [1, 2, 3, 4]
+    assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
+    assert "note()" in failure.error
+    job = rows(store_url, f"SELECT attempts, crash_count FROM windlass_done WHERE reason = '{failure.reason}'")
+    assert job == [(0, 0)]
+    assert sorted(programs.ran()) == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("column", ["options", "tags", "params"])
+def test_a_row_that_was_damaged_elsewhere_holds_nobody_up(app: Windlass, store_url: str, column: str):
+    """J1.1: whatever was written into a job's row by hand, other jobs run and the worker lives."""
+    poison, *others = [app.bind(bodies.note, n).enqueue() for n in range(5)]
+    rows(store_url, f"UPDATE windlass_job SET {column} = '{{[not json' WHERE id = {literal(store_url, poison.id)}")
+    with app.worker():
+        assert [handle.result(30) for handle in others] == [1, 2, 3, 4]
+        until(lambda: poison.status() in (JobStatus.FAILED, JobStatus.SUCCEEDED), "the damaged job to end")
+        assert app.bind(bodies.note, 5).enqueue().result(30) == 5
+        if column == "options":  # tags and params are only read by a body that asks for them
+            assert failure_of(poison).reason == "poison_payload"
+        else:
+            assert poison.result(30) == 0
+
+
+class Unstorable(JsonSerializer):
+    """A serializer of somebody's own, whose text for one value no database takes."""
+
+    def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
+        if value == 3:
+            return '"lone \udce9 surrogate"', None
+        return ('"nul \0 byte"', None) if value == 4 else super().encode_result(value, annotation, limit)
+
+
+def test_a_result_that_the_database_refuses_fails_its_job_only(store_url: str, programs: Programs):
+    """J4.3: the flush is split until the bad row is alone: that job is `poison_payload`, the rest of it stands."""
+    app = make_app(store_url, serializer=Unstorable())
+    app.migrate()
+    refused = [3, 4]
+    with app.worker(concurrency=20):
+        handles = [app.bind(bodies.hold, n).using(business_key=f"key-{n}").enqueue() for n in range(20)]
+        until(lambda: len(programs.ran("began")) == 20, "all jobs to begin")
+        programs.open_gate()
+        ended = [handle.join(30) for handle in handles]
+        for number in refused:
+            failure = failure_of(handles[number])
+            assert failure.reason == "poison_payload"
+            assert "the database refused what this job would store" in failure.error
+        again = app.bind(bodies.note, 21).using(business_key=f"key-{refused[0]}").enqueue()
+        assert again.result(30) == 21
+    assert [n for n, status in enumerate(ended) if status is not JobStatus.SUCCEEDED] == refused
+    assert len(programs.ran()) == 21
+    assert outcomes(store_url) == {"succeeded": 21 - len(refused), "failed": len(refused)}
+    app.close()
+
+
+def test_errors_that_no_database_would_take_are_stored_in_a_form_it_does(app: Windlass):
+    """J5.3: file names that are no UTF-8, NUL bytes, no message at all, SystemExit: the failure is the job's own."""
+    with app.worker():
+        odd = failure_of(app.bind(bodies.raise_odd_text, 1).enqueue())
+        exited = failure_of(app.bind(bodies.leave, 2).enqueue())
+        wordless = failure_of(app.bind(bodies.wordless, 3).enqueue())
+        assert app.bind(bodies.note, 4).enqueue().result(30) == 4
+    assert (odd.error_class, odd.reason) != ("StoreDataError", "poison_payload")
+    assert odd.error.startswith("FileNotFoundError: caf")
+    assert exited.error == "SystemExit: job 2 leaves"
+    assert wordless.error == "ValueError"
+
+
+def test_a_listener_that_raises_changes_nothing(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
+    """J5.8: it is logged by name, the next listener hears the same event, the job has succeeded."""
+    heard = []
+
+    def broken(event: JobCompleted) -> None:
+        raise LookupError(f"no such thing: password=hunter2 {len(heard)}")
+
+    app.on(JobCompleted)(broken)
+    app.on(JobCompleted)(heard.append)
+    with app.worker():
+        handles = [app.bind(bodies.note, n).enqueue() for n in range(20)]
+        assert [handle.result(30) for handle in handles] == list(range(20))
+    assert sorted(event.job_id for event in heard) == sorted(handle.id for handle in handles)
+    assert caplog.text.count("broken failed on JobCompleted: LookupError: no such thing") == 20
+    assert "hunter2" not in caplog.text
+    assert statuses(store_url) == {"SUCCEEDED": 20}
+
+
+def test_a_module_that_fails_to_import_is_left_to_nodes_where_it_does_not(store_url: str, programs: Programs):
+    """J6.3: the import's error is in the log of the node that could not; the job waits, and spends nothing."""
+    app = make_app(store_url, allow=[FRAGILE])
+    app.migrate()
+    broken = {**SHORT_LEASES, "TEST_ALLOW": FRAGILE, "TEST_FRAGILE": "broken"}
+    here = programs.worker(store_url, 5, environ=broken)
+    assert here.node
+    handle = app.bind(fragile.import_customers, 7).enqueue()
+    here.says(rf"{FRAGILE}.* RuntimeError: the licence server at licences\.example cannot be reached")
+    assert app.bind(bodies.note, 8).enqueue().result(30) == 8
+    assert handle.status() is JobStatus.PENDING
+    there = programs.worker(store_url, 5, environ={**SHORT_LEASES, "TEST_ALLOW": FRAGILE})
+    assert handle.result(30) == 7
+    job = app.get(handle.id)
+    assert (job.node, job.attempts, job.crash_count) == (there.node, 1, 0)
+    app.close()

@@ -1,0 +1,32 @@
+"""Links of the documentation lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT
+
+_LINK = re.compile(r"\]\((?P<target>[^()\s]+)\)")
+_HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors GitHub gives a page's headings."""
+    headings = _HEADING.finditer(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", found["text"].lower()).replace(" ", "-") for found in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_inside_the_project_leads_to_a_file_and_a_heading(page: Path):
+    broken = []
+    for found in _LINK.finditer(_FENCED.sub("", page.read_text(encoding="utf-8"))):
+        target = found["target"]
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []

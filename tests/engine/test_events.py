@@ -1,0 +1,204 @@
+"""Events: after the commit, in order, to sync and async listeners, whose failures are their own."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.engine import jobs
+from tests.engine.apps import LONG, Apps, settled, until
+from windlass import (
+    Backoff,
+    ConfigurationError,
+    Event,
+    JobCompleted,
+    JobDeadLettered,
+    JobFailed,
+    JobRetrying,
+    JobStarted,
+    JobStatus,
+    JobTimedOut,
+    Windlass,
+)
+
+
+def kinds(events: Sequence[Event]) -> list[type[Event]]:
+    return [type(event) for event in events]
+
+
+def test_a_success_is_told_as_started_and_completed(app: Windlass):
+    """J5.8: with job, target, queue, correlation id and times."""
+    told: list[Any] = []
+    app.on(Event)(told.append)
+    add = app.job(jobs.add)
+    with app.worker() as worker:
+        assert worker.node is not None
+        node = worker.node.id
+        job = settled(app, add.using(queue="sums", correlation_id="c1").enqueue(1, 2).id)
+    assert kinds(told) == [JobStarted, JobCompleted]
+    for event in told:
+        assert (event.job_id, event.target, event.queue, event.correlation_id) == (job.id, add.target, "sums", "c1")
+    started, completed = told
+    assert (started.attempt, started.node, started.at) == (1, node, job.started_at)
+    assert (completed.attempt, completed.wait_ms, completed.run_ms) == (1, job.wait_ms, job.run_ms)
+    assert completed.at == job.finished_at
+
+
+def test_a_failure_is_told_in_order_down_to_the_dead_letter(app: Windlass):
+    """J5.8: JobFailed with will_retry, then JobRetrying or, strictly after it, JobDeadLettered."""
+    told: list[Any] = []
+    app.on(Event)(told.append)
+    fail = app.job(max_retries=1, backoff=Backoff.fixed(0.05))(jobs.fail)
+    with app.worker():
+        job = settled(app, fail.enqueue("token=abcdef123").id)
+    assert kinds(told) == [JobStarted, JobFailed, JobRetrying, JobStarted, JobFailed, JobDeadLettered]
+    _, failed, retrying, again, last, dead = told
+    assert (failed.will_retry, failed.attempt, failed.error_class) == (True, 1, "ValueError")
+    assert failed.error == "ValueError: token=[REDACTED]"
+    assert (retrying.attempt, retrying.delay.total_seconds()) == (1, 0.05)
+    assert retrying.next_at >= failed.at + retrying.delay
+    assert again.attempt == 2
+    assert (last.will_retry, last.attempt) == (False, 2)
+    assert (dead.reason, dead.attempt, dead.error) == ("retry_exhausted", 2, "ValueError: token=[REDACTED]")
+    assert len(dead.fingerprint) == 16
+    assert job.status is JobStatus.FAILED
+
+
+def test_a_timeout_is_told_before_its_failure(app: Windlass):
+    """J5.8: JobTimedOut, JobFailed, JobDeadLettered."""
+    told: list[Any] = []
+    app.on(Event)(told.append)
+    slow = app.job(timeout=0.1)(jobs.sleep_long)
+    with app.worker():
+        settled(app, slow.enqueue().id)
+    assert kinds(told) == [JobStarted, JobTimedOut, JobFailed, JobDeadLettered]
+
+
+def test_a_target_that_is_denied_is_told_of_without_a_start(app: Windlass, apps: Apps):
+    """J5.8: any failure is a JobFailed, also that of a body which was not entered."""
+    told: list[Any] = []
+    strict = apps()
+    strict.on(Event)(told.append)
+    strict.job(jobs.add)
+    denied = app.job(jobs.note).enqueue("x")
+    with strict.worker():
+        settled(strict, denied.id)
+    assert kinds(told) == [JobFailed, JobDeadLettered]
+    assert told[1].reason == "target_not_allowed"
+
+
+def test_events_are_told_after_the_commit(app: Windlass, apps: Apps):
+    """J5.8: a listener that looks finds what it was told of."""
+    looking = apps()
+    found: list[tuple[type[Event], JobStatus, int]] = []
+
+    @app.on(Event)
+    def look(event: Event) -> None:
+        assert event.job_id is not None
+        job = looking.get(event.job_id)
+        if not isinstance(event, JobStarted):
+            found.append((type(event), job.status, len(looking.history(event.job_id))))
+
+    add, fail = app.job(jobs.add), app.job(max_retries=1, backoff=Backoff.fixed(3600))(jobs.fail)
+    with app.worker():
+        add.enqueue(1, 2).join(timeout=LONG)
+        fail.enqueue("x")
+        until(lambda: len(found) == 3)
+    assert found == [
+        (JobCompleted, JobStatus.SUCCEEDED, 1),
+        (JobFailed, JobStatus.PENDING, 1),
+        (JobRetrying, JobStatus.PENDING, 1),
+    ]
+
+
+def test_a_failing_listener_is_logged_and_stops_nobody(app: Windlass, caplog: pytest.LogCaptureFixture):
+    """J5.8: neither other listeners nor jobs suffer; its secrets are not logged."""
+    told: list[Any] = []
+
+    @app.on(JobCompleted)
+    def broken(event: JobCompleted) -> None:
+        raise ValueError("password=hunter2")
+
+    @app.on(JobCompleted)
+    async def broken_too(event: JobCompleted) -> None:
+        raise SystemExit(1)
+
+    app.on(JobCompleted)(told.append)
+    add = app.job(jobs.add)
+    with app.worker():
+        assert [add.enqueue(n, n).result(timeout=LONG) for n in range(3)] == [0, 2, 4]
+    assert len(told) == 3
+    failures = [record.getMessage() for record in caplog.records if record.name == "windlass.events"]
+    assert len(failures) == 6
+    assert any("broken failed on JobCompleted: ValueError: password=[REDACTED]" in line for line in failures)
+    assert "hunter2" not in caplog.text
+
+
+def test_async_listeners_run_on_the_workers_loop_and_sync_ones_beside_it(app: Windlass):
+    """J5.8: a slow sync listener blocks no job."""
+    places: dict[str, str] = {}
+
+    @app.on(JobCompleted)
+    async def on_loop(event: JobCompleted) -> None:
+        await asyncio.sleep(0)
+        places["async"] = threading.current_thread().name
+
+    @app.on(JobCompleted)
+    def on_thread(event: JobCompleted) -> None:
+        places["sync"] = threading.current_thread().name
+
+    add = app.job(jobs.add)
+    with app.worker():
+        add.enqueue(1, 2).join(timeout=LONG)
+    assert places == {"async": "windlass-worker", "sync": "windlass listeners"}
+
+
+def test_a_listener_that_blocks_does_not_hold_up_jobs(app: Windlass):
+    """J5.8: jobs go on while a listener takes its time."""
+    let_go = threading.Event()
+
+    @app.on(JobCompleted)
+    def block(event: JobCompleted) -> None:
+        let_go.wait(LONG)
+
+    add = app.job(jobs.add)
+    with app.worker():
+        assert [add.enqueue(n, 1).result(timeout=LONG) for n in range(20)][-1] == 20
+        let_go.set()
+
+
+async def test_events_reach_async_listeners_on_the_callers_loop(app: Windlass):
+    """J5.8: with `async with`, listeners are awaited on the same loop; a drain waits for them."""
+    told: list[Any] = []
+
+    @app.on(Event)
+    async def listen(event: Event) -> None:
+        await asyncio.sleep(0.01)
+        told.append((type(event), asyncio.get_running_loop()))
+
+    add = app.job(jobs.aadd)
+    async with app.worker():
+        await (await add.aenqueue(1, 2)).aresult(timeout=LONG)
+    here = asyncio.get_running_loop()
+    assert told == [(JobStarted, here), (JobCompleted, here)]
+
+
+def test_many_jobs_are_each_told_of_once_and_in_their_own_order(app: Windlass):
+    """J5.8: started before completed, for every job."""
+    told: list[Any] = []
+    app.on(Event)(told.append)
+    add = app.job(jobs.aadd)
+    with app.worker(concurrency=10):
+        handles = app.enqueue_many([add.bind(n, n) for n in range(100)])
+        for handle in handles:
+            handle.join(timeout=LONG)
+    by_job = {handle.id: kinds([event for event in told if event.job_id == handle.id]) for handle in handles}
+    assert set(map(tuple, by_job.values())) == {(JobStarted, JobCompleted)}
+
+
+def test_listening_to_what_is_no_event_is_refused(app: Windlass):
+    """J5.8: the error says what to write."""
+    with pytest.raises(ConfigurationError, match="event class"):
+        app.on(ValueError)  # type: ignore[type-var]

@@ -1,0 +1,106 @@
+"""The public surface: exactly what `windlass.__all__` says, sorted, and all of it documented."""
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import windlass
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+NAMES = [name for name in windlass.__all__ if name != "__version__"]
+CLASSES = [name for name in NAMES if isinstance(getattr(windlass, name), type)]
+
+SPECIFIED = words(
+    """
+    Attempt Backoff ConfigurationError DoNotRetry DuplicateBusinessKeyError Event Job JobCanceledError JobCompleted
+    JobContext JobDeadLettered JobFailed JobFailedError JobHandle JobNotFoundError JobOptions JobRetrying JobStarted
+    JobStatus JobTimedOut JobTimeoutError MigrationRequiredError NodeLost NonRetryable PayloadTooLargeError Priority
+    RetryAfter SerializationError Settings StaleClaimError StoreUnavailableError TargetNotAllowedError
+    TargetNotFoundError Windlass do_not_retry
+    RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
+    PollingStrategy Clock
+"""
+)
+"""Names of api.md that exist so far."""
+
+
+def test_all_is_sorted_and_has_no_name_twice():
+    assert sorted(windlass.__all__) == windlass.__all__
+    assert len(set(windlass.__all__)) == len(windlass.__all__)
+
+
+def test_all_is_exactly_what_the_package_exports():
+    exported = {
+        name for name, value in vars(windlass).items() if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert exported == set(NAMES)
+
+
+def test_the_names_of_the_specification_are_there():
+    assert set(SPECIFIED) - set(NAMES) == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_public_has_a_docstring_of_its_own(name: str):
+    value: Any = getattr(windlass, name)
+    assert (value.__doc__ or "").strip(), f"windlass.{name} says nothing"
+    made_by_dataclass = str(value.__doc__).startswith(f"{name}(")
+    assert not made_by_dataclass, f"windlass.{name} has only the docstring that dataclass makes"
+    if isinstance(value, type):
+        assert "__doc__" in vars(value), f"windlass.{name} inherits its docstring"
+
+
+def members(cls: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties that a class of ours defines itself."""
+    for name, value in vars(cls).items():
+        inner = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if not name.startswith("_") and (inspect.isfunction(inner) or isinstance(inner, property)):
+            yield name, inner
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_public_method_is_documented(name: str):
+    cls = getattr(windlass, name)
+    ours = [base for base in cls.__mro__ if base.__module__.startswith("windlass.")]
+    silent = [f"{base.__name__}.{member}" for base in ours for member, value in members(base) if not value.__doc__]
+    assert silent == []
+
+
+def test_every_verb_that_touches_the_store_has_an_async_twin():
+    """api.md: `enqueue`/`aenqueue`, `result`/`aresult`: an `a` in front, the same parameters."""
+    pairs = {
+        windlass.Windlass: ["enqueue_many", "get", "history"],
+        windlass.Call: ["enqueue"],
+        windlass.JobHandle: ["status", "result", "join"],
+    }
+    for cls, verbs in pairs.items():
+        for verb in verbs:
+            sync, twin = getattr(cls, verb), getattr(cls, f"a{verb}")
+            assert inspect.iscoroutinefunction(twin)
+            assert not inspect.iscoroutinefunction(sync)
+            assert list(inspect.signature(sync).parameters) == list(inspect.signature(twin).parameters)
+
+
+def test_values_have_the_fields_of_the_specification():
+    """api.md: `Job` and `Attempt`."""
+    job = words(
+        """id target queue status priority args kwargs result error error_class reason attempts max_retries
+        crash_count tags params idempotency_key business_key resource circuit node created_at due_at picked_at
+        started_at finished_at wait_ms run_ms correlation_id parent_id batch_id superseded_by paused_from progress
+        version"""
+    )
+    attempt = words("number node picked_at started_at ended_at wait_ms run_ms outcome error_class error traceback")
+    assert {field.name for field in dataclasses.fields(windlass.Job)} == set(job)
+    assert {field.name for field in dataclasses.fields(windlass.Attempt)} == set(attempt)
+
+
+def test_the_version_is_a_text():
+    assert windlass.__version__[0].isdigit()
