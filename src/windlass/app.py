@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
 from windlass.client.jobs import Jobs
@@ -95,31 +95,40 @@ class Windlass:
             self.allow, policy=target_policy, resolver=invocation_resolver, instances=instance_resolver
         )
         self._policy_given = target_policy is not None
-        jobs = self.settings.jobs
-        self._sanitizer = error_sanitizer or DefaultErrorSanitizer(
-            redact_emails=jobs.redact_emails, max_length=jobs.max_error_length
-        )
-        self._retry_policy = retry_policy or DefaultRetryPolicy()
-        self._serializer = serializer or JsonSerializer()
-        self._executors = executors
         self._coordinator = coordinator
-        self._polling = polling or adaptive_polling(self.settings.poller)
-        self._clock = clock or SystemClock()
-        self._bus = EventBus(self._sanitizer.sanitize)
         self._worker: Worker | None = None
-        self._open()
-        exits.at_exit(self.close)
-
-    def _open(self) -> None:
-        """Make everything that talks to the store; nothing is connected by that."""
-        self._database = open_database(self.url, self._clock)
-        self._results = Results(self._database)
-        self._work = Notifier(self._database, WORK)
-        self._done = Notifier(self._database, DONE)
-        self._readiness = migrate.Readiness(self._database)
-        self._jobs = Jobs(
-            self._database, self._readiness, self.registry, self._serializer, self.settings.jobs, self._results
+        clock = clock or SystemClock()
+        limits = self.settings.jobs
+        sanitizer = error_sanitizer or DefaultErrorSanitizer(
+            redact_emails=limits.redact_emails, max_length=limits.max_error_length
         )
+        self._bus = EventBus(sanitizer.sanitize)
+        self._database = open_database(self.url, clock)  # nothing is connected by that
+        self._results = Results(self._database)
+        self._readiness = migrate.Readiness(self._database)
+        self._parts = Parts(
+            database=self._database,
+            registry=self.registry,
+            serializer=serializer or JsonSerializer(),
+            settings=self.settings,
+            retry_policy=retry_policy or DefaultRetryPolicy(),
+            sanitizer=sanitizer,
+            polling=polling or adaptive_polling(self.settings.poller),
+            executors=executors,
+            clock=clock,
+            bus=self._bus,
+            results=self._results,
+            work=Notifier(self._database, WORK),
+            done=Notifier(self._database, DONE),
+            coordinator=coordinator,
+        )
+        self._jobs = Jobs(self._database, self._readiness, self.registry, self._parts.serializer, limits, self._results)
+        exits.at_exit(self.close)
+        after_fork(self._forget_worker)
+
+    def _forget_worker(self) -> None:
+        """In a forked child: the worker, its threads and its loop stayed with the parent."""
+        self._worker = None
 
     @overload
     def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
@@ -155,10 +164,14 @@ class Windlass:
 
     # ------------------------------------------------------------------ submitting
 
-    def bind(self, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> Call[R]:
+    @overload
+    def bind(self, function: Callable[..., Coroutine[Any, Any, R]], /, *args: Any, **kwargs: Any) -> Call[R]: ...
+    @overload
+    def bind(self, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> Call[R]: ...
+    def bind(self, function: Any, /, *args: Any, **kwargs: Any) -> Call[Any]:
         """A call of a job, or of any function that `allow` admits, as a value: `app.bind(shop.tax.recalculate, 7)`."""
         if isinstance(function, JobFunction | AsyncJobFunction):
-            return cast("Call[R]", function.bind(*args, **kwargs))
+            return function.bind(*args, **kwargs)
         return bind(function, args, kwargs, registry=self.registry, submitter=self, options=JobOptions())
 
     def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
@@ -178,7 +191,7 @@ class Windlass:
         work = levels_of(rows)
         self._wake(work)
         if self._database.notifies and self._coordinator is None:
-            self._work.tell(words_for(work))
+            self._parts.work.tell(words_for(work))
         return self._jobs.handles(calls, placed)
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
@@ -190,7 +203,7 @@ class Windlass:
         work = levels_of(rows)
         self._wake(work)
         if self._database.notifies and self._coordinator is None:
-            await self._work.atell(words_for(work))
+            await self._parts.work.atell(words_for(work))
         return self._jobs.handles(calls, placed)
 
     def _wake(self, work: Sequence[tuple[str, int]]) -> None:
@@ -232,7 +245,7 @@ class Windlass:
     def worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> Worker:
         """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application."""
         slots = self.settings.node.concurrency if concurrency is None else concurrency
-        return Worker(self._parts, slots, queues, self._entered)
+        return Worker(self._parts_checked, slots, queues, self._entered)
 
     def run_worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> int:
         """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced."""
@@ -246,30 +259,15 @@ class Windlass:
             )
         self._worker = worker
 
-    def _parts(self) -> Parts:
-        """Everything a node needs, checked. Not on an event loop: it may migrate."""
+    def _parts_checked(self) -> Parts:
+        """What a node needs. Not on an event loop: this may migrate."""
         if not (self.registry.targets or self.allow or self._policy_given):
             raise ConfigurationError(
                 "a worker with nothing allowed would run nothing: decorate functions with @app.job, "
                 'or allow modules, e.g. Windlass(..., allow=["shop.tasks"])'
             )
         self._readiness.ensure()
-        return Parts(
-            database=self._database,
-            registry=self.registry,
-            serializer=self._serializer,
-            settings=self.settings,
-            retry_policy=self._retry_policy,
-            sanitizer=self._sanitizer,
-            polling=self._polling,
-            executors=self._executors,
-            clock=self._clock,
-            bus=self._bus,
-            results=self._results,
-            work=self._work,
-            done=self._done,
-            coordinator=self._coordinator,
-        )
+        return self._parts
 
     # ------------------------------------------------------------------ the store
 
@@ -290,8 +288,8 @@ class Windlass:
         if self._worker is not None:
             self._worker.drain()
         self._results.close()
-        self._work.close()
-        self._done.close()
+        self._parts.work.close()
+        self._parts.done.close()
         if self._coordinator is not None:
             self._coordinator.close()
         self._database.close()

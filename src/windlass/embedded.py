@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 
 from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
+from windlass.runtime.forks import after_fork
 from windlass.worker import Node, Parts
 
 logger = logging.getLogger("windlass.worker")
@@ -51,6 +52,13 @@ class Worker:
         self._thread: threading.Thread | None = None
         self.node: Node | None = None
         """The running node; None before and after."""
+        after_fork(self._forget)
+
+    def _forget(self) -> None:
+        """In a forked child: node, thread and loop stayed with the parent, and only there can they be left."""
+        if self.node is not None:
+            self._entered(None)
+        self.node = self._loop = self._thread = None
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
         """Tell the node of new work in this process. From any thread."""

@@ -87,10 +87,10 @@ def test_a_second_signal_forces_all_of_them(sqlite_commands, shop):
     gated(shop, 1)
     until(lambda: list(sqlite_commands.folder.glob("started-*")), "a body to begin")
     workers.terminate()
-    workers.says("draining")
+    until(lambda: workers.said.count("draining") == 2, "both to have heard the first signal")
     until(lambda: sum(is_gone(pid) for pid in children) == 1, "the idle child to end")
     workers.terminate()
-    assert workers.exit_code(10) == 3, workers.said
+    assert workers.exit_code() == 3
     assert all(is_gone(pid) for pid in children)
 
 

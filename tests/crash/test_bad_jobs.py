@@ -107,7 +107,7 @@ def test_errors_that_no_database_would_take_are_stored_in_a_form_it_does(app: Wi
 
 def test_a_listener_that_raises_changes_nothing(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
     """J5.8: it is logged by name, the next listener hears the same event, the job has succeeded."""
-    heard = []
+    heard: list[JobCompleted] = []
 
     def broken(event: JobCompleted) -> None:
         raise LookupError(f"no such thing: password=hunter2 {len(heard)}")

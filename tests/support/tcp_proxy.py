@@ -48,9 +48,14 @@ class TcpProxy:
             wire.cut()
 
     def cut_after(self, mark: bytes, times: int = 1) -> None:
-        """Cut the wire as soon as the server has done what a message with `mark` asked, before its answer is through."""
+        """Cut the wire once the server has done what a message with `mark` asked, before its answer is through."""
         with self._lock:
             self._mark, self._cuts_left = mark, times
+
+    def has_cut(self) -> bool:
+        """Whether all cuts that were asked for have been made."""
+        with self._lock:
+            return self._cuts_left == 0
 
     def cut_all(self) -> None:
         """Cut whatever is connected now."""

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL
+from windlass.runtime.forks import after_fork
 from windlass.runtime.thread_service import ThreadService
 from windlass.stores import reading
 from windlass.stores.database import DONE, Database, Wakeups
@@ -31,6 +32,11 @@ class Results(ThreadService):
     def __init__(self, database: Database) -> None:
         super().__init__("results")
         self._database = database
+        self._begin()
+        after_fork(self._begin)
+
+    def _begin(self) -> None:
+        """Nobody waits: also right after a fork, where whoever did stayed with the parent."""
         self._guard = threading.Lock()
         self._awaited: dict[UUID, list[Future[Outcome]]] = {}
         self._wakeups: Wakeups | None = None

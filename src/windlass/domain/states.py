@@ -47,6 +47,7 @@ class Move(StrEnum):
     RETRY = "retry"  # by hand, from the dead letters
     SIGNAL = "signal"
     EXPIRE = "expire"  # a signal that did not come in time
+    FORSAKE = "forsake"  # no node has known the target for too long
 
 
 _S = JobStatus
@@ -63,6 +64,7 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
         Move.RETRY: frozenset({(_S.FAILED, _S.PENDING)}),
         Move.SIGNAL: frozenset({(_S.WAITING, _S.PENDING)}),
         Move.EXPIRE: frozenset({(_S.WAITING, _S.FAILED)}),
+        Move.FORSAKE: frozenset({(_S.PENDING, _S.FAILED)}),
     }
 )
 """The table: for each move the (state it leaves, state it enters) pairs."""

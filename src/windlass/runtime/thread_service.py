@@ -4,6 +4,7 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 
+from windlass.runtime.forks import after_fork
 from windlass.runtime.guard import DEFAULT_ERRORS, ErrorGuard, ErrorHandling, ServiceSignals
 
 
@@ -27,6 +28,11 @@ class ThreadService(ABC):
         self.name = name
         self.signals = ServiceSignals()
         self._errors = errors
+        self._begin_anew()
+        after_fork(self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """Not started: also right after a fork, where the thread stayed with the parent and the lock may be taken."""
         self._lock = threading.Lock()
         self._run: _ThreadRun | None = None
 

@@ -47,8 +47,6 @@ class Wakeups(Protocol):
 class Database(Protocol):
     """A store of one dialect. Plans run in a transaction of their own unless their only step is `alone`."""
 
-    wakeup_mode: ClassVar[str]
-    """How nodes wake each other: for the banner."""
     notifies: ClassVar[bool]
     """Whether other processes must be told, rather than see for themselves."""
     migrates_itself: ClassVar[bool]
@@ -56,6 +54,8 @@ class Database(Protocol):
     dialect: Dialect
     description: str
     """For people: dialect and place, without credentials."""
+    wakeup_mode: str
+    """How nodes wake each other: for the banner."""
     known_queues: set[str]
     """Queues this process has seen stored."""
 

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from windlass.errors import ConfigurationError, MigrationRequiredError
+from windlass.runtime.forks import after_fork
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import SCRIPT, Plan, Step
@@ -67,8 +68,12 @@ class Readiness:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._lock = threading.Lock()
         self._ready = False
+        self._begin()
+        after_fork(self._begin)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
 
     def ensure(self) -> None:
         """Make or check the schema, once."""

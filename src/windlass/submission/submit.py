@@ -14,6 +14,7 @@ from windlass.domain.identity import new_job_id
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.options import ResolvedOptions
 from windlass.errors import DuplicateBusinessKeyError, SerializationError
+from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
 from windlass.submission.stored_options import to_text
@@ -86,6 +87,11 @@ class Submitter:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._begin()
+        after_fork(self._begin)
+
+    def _begin(self) -> None:
+        """Nobody leads, nobody waits: also right after a fork, where whoever did stayed with the parent."""
         self._lock = threading.Lock()
         self._queue: list[_Ticket] = []
         self._led = False

@@ -68,4 +68,7 @@ def full(url: str) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    {"unprivileged": unprivileged, "full": full}[sys.argv[1]](*sys.argv[2:])
+    if sys.argv[1] == "full":
+        full(*sys.argv[2:])
+    else:
+        unprivileged(*sys.argv[2:])

@@ -30,7 +30,6 @@ logger = logging.getLogger("windlass.store")
 class PostgresDatabase:
     """A PostgreSQL server, reached by a libpq URL. `pooled` says that a transaction pooler stands in between."""
 
-    wakeup_mode: ClassVar[str] = "LISTEN/NOTIFY"
     notifies: ClassVar[bool] = True
     migrates_itself: ClassVar[bool] = False
 
@@ -39,6 +38,7 @@ class PostgresDatabase:
         parts = psycopg.conninfo.conninfo_to_dict(url)
         place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
         self.description = f"PostgreSQL {place}"
+        self.wakeup_mode = "in process, else polling (a pooler delivers no LISTEN)" if pooled else "LISTEN/NOTIFY"
         self.known_queues: set[str] = set()
         self._conninfo = session.conninfo(url)
         self._pooled = pooled
@@ -148,7 +148,9 @@ class PostgresDatabase:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
     def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
-        """Listen on a connection of its own, on a thread."""
+        """Listen on a connection of its own, on a thread. Behind a pooler nothing would ever come, so nobody listens."""
+        if self._pooled:
+            return Deaf()
         listener = Listener(self._conninfo, callback, self.description)
         self._listeners.append(listener)
         return listener
@@ -168,6 +170,13 @@ class PostgresDatabase:
         connections = self._by_loop.pop(asyncio.get_running_loop(), None)
         if connections is not None:
             await connections.close()
+
+
+class Deaf:
+    """A subscription to nothing."""
+
+    def close(self) -> None:
+        """Nothing to stop."""
 
 
 class Listener:

@@ -14,10 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import ClassVar, TypeVar
 
+from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import DONE, WORK, P, PlanFunction, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.sqlite_files import WriteLock, connect
+from windlass.stores.dialects.sqlite_forks import FORK_GATE, leave_to_the_parent
 from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.dialects.sqlite_writer import Writer, translate
 from windlass.stores.plan import Plan, drive
@@ -37,7 +39,6 @@ class SqliteDialect(Dialect):
 class SqliteDatabase:
     """A SQLite file, or a private database in memory (`:memory:`)."""
 
-    wakeup_mode: ClassVar[str] = "in process, and by watching the file"
     notifies: ClassVar[bool] = False
     migrates_itself: ClassVar[bool] = True
 
@@ -47,11 +48,17 @@ class SqliteDatabase:
         self.description = (
             "SQLite in memory" if path == ":memory:" else f"SQLite {path} (WAL, synchronous={synchronous})"
         )
+        self.wakeup_mode = "in process" if path == ":memory:" else "in process, and by watching the file"
         self.known_queues: set[str] = set()
         self._now = now
         self._synchronous = synchronous
         self._start()
-        after_fork(self._start)
+        after_fork(self._start_in_child)
+
+    def _start_in_child(self) -> None:
+        self._writer.leave_to_the_parent()
+        leave_to_the_parent(self._idle_readers, self._watches)
+        self._start()
 
     def _start(self) -> None:
         """Fresh threads and no connections: also right after a fork, where the parent's must never be touched."""
@@ -79,12 +86,8 @@ class SqliteDatabase:
         if self.path == ":memory:":
             return self.run(plan, *args, **kwargs)
         try:
-            with self._reader() as session:
-                session.connection.execute("BEGIN")
-                try:
-                    return _play(plan(self.dialect, *args, **kwargs), session)
-                finally:
-                    session.connection.execute("COMMIT")
+            with self._reader() as session, FORK_GATE:
+                return _read(plan(self.dialect, *args, **kwargs), session)
         except sqlite3.Error as error:
             raise translate(self.path, error) from error
 
@@ -99,14 +102,17 @@ class SqliteDatabase:
 
     @contextmanager
     def _reader(self) -> Iterator[Session]:
-        with self._readers:
-            session = self._idle_readers.pop() if self._idle_readers else None
-        session = session or Session(connect(self.path, self._synchronous, self._now))
+        readers, idle = self._readers, self._idle_readers  # a fork in between puts others in their place
+        with readers:
+            session = idle.pop() if idle else None
+        if session is None:
+            with FORK_GATE:
+                session = Session(connect(self.path, self._synchronous, self._now))
         try:
             yield session
         finally:
-            with self._readers:
-                self._idle_readers.append(session)
+            with readers:
+                idle.append(session)
 
     # ------------------------------------------------------------------ wakeups
 
@@ -135,7 +141,7 @@ class SqliteDatabase:
             idle, self._idle_readers = self._idle_readers, []
         if idle:
             lock = WriteLock(self.path)
-            with lock.held():
+            with lock.held(), FORK_GATE:
                 for session in idle:
                     session.connection.close()
             lock.close()
@@ -158,21 +164,33 @@ class Watch:
             self._thread.start()
 
     def _loop(self) -> None:
-        with self._database._reader() as session:
-            seen = None
-            while not self._stop.wait(WATCH_INTERVAL):
-                with suppress(sqlite3.Error):
-                    version = session.connection.execute("PRAGMA data_version").fetchone()
-                    if version != seen:
-                        seen = version
-                        self._callback(WORK, "*")
-                        self._callback(DONE, "")
+        while not self._stop.wait(WATCH_INTERVAL):
+            with suppress(sqlite3.Error, StoreUnavailableError), self._database._reader() as session:
+                self._watch(session)
+
+    def _watch(self, session: Session) -> None:
+        seen = None
+        while not self._stop.wait(WATCH_INTERVAL):
+            with FORK_GATE:
+                version = session.connection.execute("PRAGMA data_version").fetchone()
+            if version != seen:
+                seen = version
+                self._callback(WORK, "*")
+                self._callback(DONE, "")
 
     def close(self) -> None:
         """Stop watching."""
         self._stop.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
+
+
+def _read(plan: Plan[T], session: Session) -> T:
+    session.connection.execute("BEGIN")
+    try:
+        return _play(plan, session)
+    finally:
+        session.connection.execute("COMMIT")
 
 
 def _play(plan: Plan[T], session: Session) -> T:

@@ -101,7 +101,7 @@ class WriteLock:
         if self._files is None:
             try:
                 turnstile, lock = (
-                    os.open(f"{self._path}-{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                    os.open(f"{self._path}-{name}", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
                     for name in ("turnstile", "lock")
                 )
             except OSError as error:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from windlass.errors import StoreUnavailableError
 from windlass.stores.database import MOST_RESTARTS, StoreDataError
 from windlass.stores.dialects.sqlite_files import Checkpoints, WriteLock, connect, is_unavailable, unavailable
+from windlass.stores.dialects.sqlite_forks import FORK_GATE, leave_to_the_parent
 from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.plan import RestartPlanError
 
@@ -67,6 +68,12 @@ class Writer:
         if self._lock is not None:
             self._lock.close()
 
+    def leave_to_the_parent(self) -> None:
+        """In a forked child: touch nothing of it, but let go of the lock files, or a killed parent would hold them on."""
+        leave_to_the_parent(self, self._session)
+        if self._lock is not None:
+            self._lock.close()
+
     def _loop(self) -> None:
         while True:
             first = self._queue.get()
@@ -88,7 +95,7 @@ class Writer:
     def _commit(self, works: list[Work]) -> None:
         outcomes: list[tuple[bool, Any]] = []
         try:
-            with self._lock.held() if self._lock is not None else contextlib.nullcontext():
+            with self._lock.held() if self._lock is not None else contextlib.nullcontext(), FORK_GATE:
                 outcomes = self._transaction(works)
                 if self._checkpoints is not None:
                     self._checkpoints.after_commit()
@@ -145,7 +152,7 @@ class Writer:
 
     def _close_connection(self) -> None:
         if self._session is not None:
-            with self._lock.held() if self._lock is not None else contextlib.nullcontext():
+            with self._lock.held() if self._lock is not None else contextlib.nullcontext(), FORK_GATE:
                 self._session.connection.close()
             self._session = None
 

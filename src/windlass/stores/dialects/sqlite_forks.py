@@ -1,0 +1,61 @@
+"""Forks and SQLite: a child gets copies of SQLite's locks, and whoever held one in the parent is not there to free it.
+
+So a fork waits until no thread is inside SQLite, and nobody enters it before the fork is done. Connections of the parent
+are not even closed in the child: that alone would touch the parent's files.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import TracebackType
+
+LONGEST_WAIT = 10.0
+"""Seconds a fork waits; a transaction that takes longer is left to its luck."""
+
+_left_to_the_parent: list[object] = []
+
+
+class ForkGate:
+    """Entered around every use of SQLite (`with FORK_GATE:`), any number of threads at a time; shut while forking."""
+
+    def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(before=self._shut, after_in_parent=self._reopen, after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._changed = threading.Condition(threading.Lock())
+        self._inside = 0
+        self._forking = 0
+
+    def __enter__(self) -> None:
+        with self._changed:
+            while self._forking:
+                self._changed.wait()
+            self._inside += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._inside -= 1
+            if self._forking:
+                self._changed.notify_all()
+
+    def _shut(self) -> None:
+        with self._changed:
+            self._forking += 1
+            self._changed.wait_for(lambda: not self._inside, LONGEST_WAIT)
+
+    def _reopen(self) -> None:
+        with self._changed:
+            self._forking -= 1
+            self._changed.notify_all()
+
+
+FORK_GATE = ForkGate()
+
+
+def leave_to_the_parent(*things: object) -> None:
+    """Keep what holds connections of the parent from ever being closed in this child."""
+    _left_to_the_parent.append(things)
