@@ -124,11 +124,6 @@ class Windlass:
         )
         self._jobs = Jobs(self._database, self._readiness, self.registry, self._parts.serializer, limits, self._results)
         exits.at_exit(self.close)
-        after_fork(self._forget_worker)
-
-    def _forget_worker(self) -> None:
-        """In a forked child: the worker, its threads and its loop stayed with the parent."""
-        self._worker = None
 
     @overload
     def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
@@ -245,7 +240,7 @@ class Windlass:
     def worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> Worker:
         """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application."""
         slots = self.settings.node.concurrency if concurrency is None else concurrency
-        return Worker(self._parts_checked, slots, queues, self._entered)
+        return Worker(self.check_startable, slots, queues, self._entered)
 
     def run_worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> int:
         """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced."""
@@ -259,8 +254,8 @@ class Windlass:
             )
         self._worker = worker
 
-    def _parts_checked(self) -> Parts:
-        """What a node needs. Not on an event loop: this may migrate."""
+    def check_startable(self) -> Parts:
+        """Find out what would keep a worker from starting; gives what it needs. Not on a loop: this may migrate."""
         if not (self.registry.targets or self.allow or self._policy_given):
             raise ConfigurationError(
                 "a worker with nothing allowed would run nothing: decorate functions with @app.job, "

@@ -63,7 +63,7 @@ def test_a_completion_whose_commit_was_cut_off_is_neither_lost_nor_applied_twice
 def test_jobs_whose_claim_was_cut_off_are_not_forgotten_by_their_node(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs
 ):
-    """J7.8, J3.2: claimed in the name of a node that never got the answer, and that lives: it takes them all the same."""
+    """J7.8, J3.2: claimed in the name of a node that never got the answer, and lives: it takes them all the same."""
     handles = enqueue(app, bodies.note)
     proxy.cut_after(b"FOR UPDATE SKIP LOCKED", times=3)
     with app.worker(concurrency=10):

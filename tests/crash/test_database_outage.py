@@ -62,7 +62,7 @@ def left_in_good_order(*workers: Program) -> None:
 def test_what_ended_while_the_database_was_gone_is_written_when_it_is_back(
     app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs, immediately: bool
 ):
-    """J7.8: workers keep what they run, lose nothing, and go on by themselves; an enqueue meanwhile says what is wrong."""
+    """J7.8: workers keep what they run, lose nothing, go on by themselves; an enqueue meanwhile says what is wrong."""
     worker = programs.worker(url, environ={})
     node = worker.node
     handles = hold_jobs(app, programs)

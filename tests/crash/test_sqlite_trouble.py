@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.crash.programs.application import make_app
 from tests.support.facts import one, outcomes, statuses
 from tests.support.programs import Programs
 from tests.support.waiting import until
-from windlass import StoreUnavailableError
+from windlass import StoreUnavailableError, Windlass
 
 
 @pytest.fixture
@@ -92,16 +93,20 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+def fill(app: Windlass, stored: list[Any]) -> None:
+    for number in range(100_000):
+        stored.append(app.bind(bodies.note, number).enqueue())
+
+
 def test_a_full_disk_is_named_and_work_goes_on_once_there_is_room(small_disk: Path, programs: Programs):
     """J7.8: "the disk is full"; nothing that was acknowledged is lost."""
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * 900_000)
     url = f"sqlite:///{small_disk / 'shop.db'}"
     app = make_app(url)
-    stored = []
+    stored: list[Any] = []
     with pytest.raises(StoreUnavailableError, match="the disk is full; free some space, work goes on by itself"):
-        for number in range(100_000):
-            stored.append(app.bind(bodies.note, number).enqueue())
+        fill(app, stored)
     assert len(stored) > 10
     filler.unlink()
     with app.worker(concurrency=5):

@@ -132,7 +132,7 @@ def _prepare(app: Windlass, shape: Shape) -> None:
             f"{app.database.description} belongs to one process, so {shape.processes} of them cannot share it; "
             "use a file (sqlite:///shop.db) or a server"
         )
-    app._parts()  # the very checks of a start: something is allowed, the store answers, its schema is current
+    app.check_startable()  # the very checks of a start: something is allowed, the store answers, its schema is current
 
 
 def banner(app: Windlass, place: str, shape: Shape) -> list[tuple[str, str]]:

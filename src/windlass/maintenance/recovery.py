@@ -29,8 +29,10 @@ logger = logging.getLogger("windlass.recovery")
 UNKNOWN_EVERY = 5
 """Passes between two looks at targets nobody knows."""
 PATIENCE = 7.0
-"""Seconds this node must itself have held its lease without a gap before it gives up others: when the database was away,
-nobody could beat, and everybody gets the time to connect and beat again."""
+"""Seconds this node must itself have held its lease without a gap before it gives up others.
+
+When the database was away nobody could beat, and everybody gets the time to connect and beat again.
+"""
 MICROSECONDS = 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""Jobs of crash tests. They write down what they do in a file: what happened is judged by more than the store's word."""
+"""Jobs of crash tests. They write down in a file what they do: a test need not take the store's word for it."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A process whose SQLite file cannot be written for a while: `python -m tests.crash.programs.sqlite_trouble KIND URL …`.
+"""A process whose SQLite file cannot be written for a while: `python -m tests.crash.programs.sqlite_trouble KIND …`.
 
 `unprivileged URL SCRATCH_URL GATE`: the file's permissions do not let it write, until the gate opens.
 `full URL`: the file must not grow (RLIMIT_FSIZE), until the gate opens.

@@ -1,6 +1,7 @@
 """A worker process: `python -m tests.crash.programs.worker URL [CONCURRENCY] [MODULE:FUNCTION,…]`.
 
-It knows the functions named, else all of `bodies`, and what lies in the modules of TEST_ALLOW. It prints `ready NODE` once it works, and its log.
+It knows the functions named, else all of `bodies`, and what lies in the modules of TEST_ALLOW. It prints `ready NODE`
+once it works, and its log.
 """
 
 import importlib

@@ -148,7 +148,7 @@ class PostgresDatabase:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
     def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
-        """Listen on a connection of its own, on a thread. Behind a pooler nothing would ever come, so nobody listens."""
+        """Listen on a connection of its own, on a thread; not behind a pooler, where nothing would ever come."""
         if self._pooled:
             return Deaf()
         listener = Listener(self._conninfo, callback, self.description)

@@ -1,7 +1,7 @@
 """Forks and SQLite: a child gets copies of SQLite's locks, and whoever held one in the parent is not there to free it.
 
-So a fork waits until no thread is inside SQLite, and nobody enters it before the fork is done. Connections of the parent
-are not even closed in the child: that alone would touch the parent's files.
+So a fork waits until no thread is inside SQLite, and nobody enters it before the fork is done. Connections of the
+parent are not even closed in the child: that alone would touch the parent's files.
 """
 
 from __future__ import annotations

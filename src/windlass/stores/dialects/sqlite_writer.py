@@ -69,7 +69,7 @@ class Writer:
             self._lock.close()
 
     def leave_to_the_parent(self) -> None:
-        """In a forked child: touch nothing of it, but let go of the lock files, or a killed parent would hold them on."""
+        """In a forked child: touch nothing, but let go of the lock files, or a killed parent would hold them on."""
         leave_to_the_parent(self, self._session)
         if self._lock is not None:
             self._lock.close()
