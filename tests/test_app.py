@@ -13,6 +13,7 @@ import pytest
 
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, query, threads_named, until
+from tests.engine.fixtures import _nothing_seen, apps, empty_postgres, migrated_postgres
 from windlass import (
     ConfigurationError,
     JobStatus,
@@ -25,6 +26,8 @@ from windlass import (
 from windlass.domain.clock import VirtualClock
 from windlass.spi import Invocation
 from windlass.submission.codec import JsonSerializer
+
+__all__ = ["_nothing_seen", "apps", "empty_postgres", "migrated_postgres"]  # fixtures
 
 FIRST_PROGRAM = """
 from windlass import Backoff, Windlass
@@ -39,18 +42,6 @@ if __name__ == "__main__":
     with app.worker():
         print(charge.enqueue(42).result(timeout=10))
 """
-
-
-@pytest.fixture
-def apps(store_url: str) -> Iterator[Apps]:
-    made = Apps(store_url)
-    yield made
-    made.close()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_seen() -> None:
-    jobs.seen.clear()
 
 
 def test_the_first_program_prints_its_result_and_nothing_else(tmp_path: Path):
@@ -162,6 +153,17 @@ def test_an_application_runs_one_worker_at_a_time(apps: Apps):
             with pytest.raises(ConfigurationError, match="already runs a worker"):
                 app.worker().__enter__()
             assert add.enqueue(1, 2).result(timeout=LONG) == 3
+
+
+def test_a_worker_may_be_entered_again_after_it_was_left(apps: Apps):
+    """api.md: leaving ends the node, not the object."""
+    app = apps()
+    add = app.job(jobs.add)
+    worker = app.worker(concurrency=2)
+    for _ in range(2):
+        with worker:
+            assert add.enqueue(1, 2).result(timeout=LONG) == 3
+        assert worker.node is None
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "4", True])

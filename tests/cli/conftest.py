@@ -2,12 +2,15 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.commands import SHOP, Commands
+from windlass import JobHandle, Windlass
 from windlass.cli.main import main
 
 
@@ -36,12 +39,39 @@ def sqlite_commands(folder: Path, sqlite_url: str) -> Iterator[Commands]:
     started.close()
 
 
+class Shop:
+    """Enqueues the project's jobs from here; `shop:app` itself belongs to the workers."""
+
+    def __init__(self, url: str) -> None:
+        self.app = Windlass(url, allow=["shop"])
+
+    def enqueue(self, name: str, *args: object, queue: str = "default") -> JobHandle[Any]:
+        function = getattr(import_module("shop"), name).function
+        return self.app.bind(function, *args).using(queue=queue).enqueue()
+
+
+@pytest.fixture
+def shop_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Shop]]:
+    """The project's jobs on a store."""
+    monkeypatch.syspath_prepend(folder)
+    opened: list[Shop] = []
+
+    def open_shop(url: str) -> Shop:
+        opened.append(Shop(url))
+        return opened[-1]
+
+    yield open_shop
+    for shop in opened:
+        shop.app.close()
+    sys.modules.pop("shop", None)
+
+
 Invoke = Callable[..., Result]
 
 
 @pytest.fixture
-def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sqlite_url: str) -> Iterator[Invoke]:
-    """The command in this process, in an empty folder; what it imports is forgotten afterwards."""
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sqlite_url: str) -> Invoke:
+    """The command in this process, in an empty folder; what it imports there is forgotten afterwards."""
     place = tmp_path / "here"
     place.mkdir()
     monkeypatch.chdir(place)
@@ -51,9 +81,11 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sqlite_url: str) -> 
     before = set(sys.modules)
 
     def run(*arguments: str, **environ: str) -> Result:
-        return CliRunner().invoke(main, arguments, env=environ)
+        try:
+            return CliRunner().invoke(main, arguments, env=environ)
+        finally:
+            for name in set(sys.modules) - before:
+                if str(place) in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
 
-    yield run
-    for name in set(sys.modules) - before:
-        if str(place) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    return run

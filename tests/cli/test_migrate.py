@@ -2,11 +2,28 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.support.facts import is_sqlite, one, path_of
+
+Migrate = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def migrate(invoke, store_url: str) -> Migrate:
+    """Run the command on a store; its exit code and what it said."""
+    (Path.cwd() / "shop.py").write_text("from windlass import Windlass\n\napp = Windlass()\n")
+
+    def run(*arguments: str, url: str = store_url) -> tuple[int, str]:
+        result = invoke("migrate", "shop:app", *arguments, WINDLASS_URL=url)
+        return result.exit_code, result.output
+
+    return run
 
 
 def apply_by_hand(url: str, script: str) -> None:
@@ -19,45 +36,54 @@ def apply_by_hand(url: str, script: str) -> None:
             server.execute(script.encode())
 
 
-def test_it_applies_what_is_missing_once(commands):
-    code, said = commands.run("migrate", "shop:app")
+def test_it_applies_what_is_missing_once(migrate, store_url):
+    code, said = migrate()
     assert code == 0
     assert "applied 0001_initial" in said
-    code, said = commands.run("migrate", "shop:app")
+    code, said = migrate()
     assert code == 0
     assert "nothing to do" in said
-    assert one(commands.url, "SELECT count(*) FROM windlass_migration") >= 1
+    assert one(store_url, "SELECT count(*) FROM windlass_migration") >= 1
 
 
-def test_check_and_status_say_how_far_it_is(commands):
-    code, said = commands.run("migrate", "shop:app", "--check")
+def test_check_and_status_say_how_far_it_is(migrate):
+    code, said = migrate("--check")
     assert code == 1
     assert "the schema lacks 0001_initial; run `windlass migrate shop:app`" in said
-    assert "0001_initial: missing" in commands.run("migrate", "shop:app", "--status")[1]
-    commands.run("migrate", "shop:app")
-    code, said = commands.run("migrate", "shop:app", "--check")
+    assert "0001_initial: missing" in migrate("--status")[1]
+    migrate()
+    code, said = migrate("--check")
     assert code == 0
     assert "the schema is current" in said
-    status = json.loads(commands.run("migrate", "shop:app", "--status", "--json")[1])
+    status = json.loads(migrate("--status", "--json")[1])
     assert {item["state"] for item in status["items"]} == {"applied"}
 
 
-def test_the_script_leaves_the_store_as_a_migration_would(commands):
-    code, script = commands.run("migrate", "shop:app", "--sql")
+def test_the_script_leaves_the_store_as_a_migration_would(migrate, store_url):
+    code, script = migrate("--sql")
     assert code == 0
-    apply_by_hand(commands.url, script)
-    assert commands.run("migrate", "shop:app", "--check")[0] == 0
-    assert "nothing is missing" in commands.run("migrate", "shop:app", "--sql")[1]
+    apply_by_hand(store_url, script)
+    assert migrate("--check")[0] == 0
+    assert "nothing is missing" in migrate("--sql")[1]
 
 
-def test_the_script_can_be_had_without_the_store(sqlite_commands):
-    absent = {"WINDLASS_URL": "postgresql://nobody@127.0.0.1:1/none"}
-    code, script = sqlite_commands.run("migrate", "shop:app", "--sql", "--from", "0", environ=absent)
+def test_the_script_can_be_had_without_the_store(migrate):
+    absent = "postgresql://nobody@127.0.0.1:1/none"
+    code, script = migrate("--sql", "--from", "0", url=absent)
     assert code == 0
     assert "CREATE TABLE windlass_job" in script
-    code, said = sqlite_commands.run("migrate", "shop:app", "--check", environ=absent)
+    code, said = migrate("--check", url=absent)
     assert code == 1
     assert "does not answer" in said
+
+
+def test_status_is_drawn_at_a_terminal(migrate, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    code, said = migrate("--status")
+    assert code == 0
+    assert "0001_initial" in said
+    assert "┃" in said
 
 
 def test_questions_exclude_each_other(invoke):

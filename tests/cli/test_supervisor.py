@@ -4,11 +4,8 @@ import os
 import re
 import signal
 
-import pytest
-
 from tests.cli.commands import Command
 from tests.support.waiting import until
-from windlass import Windlass
 
 
 def pids(command: Command, count: int) -> list[int]:
@@ -29,27 +26,14 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-@pytest.fixture
-def shop(folder, sqlite_url, monkeypatch):
-    monkeypatch.syspath_prepend(folder)
-    app = Windlass(sqlite_url, allow=["shop"])
-    yield app
-    app.close()
-
-
-def gated(app: Windlass, number: int):
-    import shop
-
-    return app.bind(shop.gated.function, number).enqueue()
-
-
-def test_two_processes_share_the_work_and_drain_together(sqlite_commands, shop):
+def test_two_processes_share_the_work_and_drain_together(sqlite_commands, shop_on):
     """J7.6: the signal is passed on; exit code 0 when all drained."""
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2", "--concurrency", "2")
     children = pids(workers, 2)
     assert workers.said.count("windlass 0") == 1, "one banner for all"
     assert "concurrency: 2 processes, 2 jobs at a time each" in workers.said
-    handles = [gated(shop, number) for number in range(4)]
+    shop = shop_on(sqlite_commands.url)
+    handles = [shop.enqueue("gated", number) for number in range(4)]
     until(lambda: len(list(sqlite_commands.folder.glob("started-*"))) == 4, "all four to run at once")
     workers.terminate()
     workers.says("draining")
@@ -80,11 +64,11 @@ def test_children_drain_when_the_supervisor_is_killed(sqlite_commands):
     assert workers.said.count("draining") == 2
 
 
-def test_a_second_signal_forces_all_of_them(sqlite_commands, shop):
+def test_a_second_signal_forces_all_of_them(sqlite_commands, shop_on):
     """J7.6: exit code 3."""
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2")
     children = pids(workers, 2)
-    gated(shop, 1)
+    shop_on(sqlite_commands.url).enqueue("gated", 1)
     until(lambda: list(sqlite_commands.folder.glob("started-*")), "a body to begin")
     workers.terminate()
     until(lambda: workers.said.count("draining") == 2, "both to have heard the first signal")

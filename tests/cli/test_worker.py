@@ -3,36 +3,12 @@
 import json
 import logging
 
-import pytest
-
+from tests.cli.commands import Commands
 from tests.support.waiting import until
-from windlass import Windlass
 from windlass.cli import logs
 
 
-@pytest.fixture
-def shop(folder, monkeypatch):
-    """The project's jobs, enqueued by name: this process does not import the project."""
-
-    class Shop:
-        def __init__(self) -> None:
-            self.apps: list[Windlass] = []
-
-        def enqueue(self, url: str, name: str, *args: object, **options: object):
-            app = Windlass(url, allow=["shop"])
-            self.apps.append(app)
-            import shop
-
-            return app.bind(getattr(shop, name).function, *args).using(**options).enqueue()
-
-    monkeypatch.syspath_prepend(folder)
-    made = Shop()
-    yield made
-    for app in made.apps:
-        app.close()
-
-
-def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop):
+def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop_on):
     """J7.6: SIGTERM drains; exit code 0."""
     commands.run("migrate", "shop:app")
     worker = commands.start("worker", "shop:app", "--concurrency", "5", "--queues", "default,billing")
@@ -48,7 +24,7 @@ def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop):
         r"targets: shop:charge, shop:endless, shop:gated$",
     ):
         worker.says(line)
-    result = shop.enqueue(commands.url, "charge", 42).result(timeout=20)
+    result = shop_on(commands.url).enqueue("charge", 42).result(timeout=20)
     assert result == f"charged 42 in {worker.pid}"
     worker.says(r"INFO +shop: charging 42  \[job \S+, attempt 1\]$")
     worker.terminate()
@@ -56,33 +32,33 @@ def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop):
     worker.says(r"SIGTERM: draining")
 
 
-def test_a_second_signal_forces(sqlite_commands, shop):
+def test_a_second_signal_forces(sqlite_commands, shop_on):
     """J7.6: exit code 3, and the job waits again with no attempt spent."""
     worker = sqlite_commands.start("worker", "shop:app")
     worker.says("^ready")
-    handle = shop.enqueue(sqlite_commands.url, "endless", "begun")
+    shop = shop_on(sqlite_commands.url)
+    handle = shop.enqueue("endless", "begun")
     until((sqlite_commands.folder / "begun").exists, "the body to begin")
     worker.terminate()
     worker.says("draining")
     worker.terminate()
     assert worker.exit_code() == 3
-    job = shop.apps[0].get(handle.id)
+    job = shop.app.get(handle.id)
     assert (job.status.value, job.attempts) == ("PENDING", 0)
 
 
-def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop):
+def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop_on):
     """J1.7."""
     worker = sqlite_commands.start("worker", "shop:app", "-q", "billing")
     worker.says("^ready")
-    other = shop.enqueue(sqlite_commands.url, "charge", 1)
-    served = shop.enqueue(sqlite_commands.url, "charge", 2, queue="billing")
+    shop = shop_on(sqlite_commands.url)
+    other = shop.enqueue("charge", 1)
+    served = shop.enqueue("charge", 2, queue="billing")
     assert served.result(timeout=20).startswith("charged 2")
     assert other.status().value == "PENDING"
 
 
 def test_a_server_must_have_been_migrated(folder, pg_url):
-    from tests.cli.commands import Commands
-
     commands = Commands(folder, pg_url)
     code, said = commands.run("worker", "shop:app")
     assert code == 1

@@ -153,3 +153,14 @@ def test_what_was_enqueued_without_a_worker_waits_for_one(app: Windlass, apps: A
     app.job(jobs.add)
     with app.worker():
         assert app.handle(handle.id).result(timeout=LONG) == 3
+
+
+def test_jobs_enqueue_jobs(app: Windlass):
+    """J3.6: from threads and from the worker's own loop, blocking and awaited, with one slot to run them in."""
+    jobs.APPS["waiting"] = app
+    app.job(jobs.add)
+    more, amore = app.job(jobs.enqueue_more), app.job(jobs.aenqueue_more)
+    with app.worker(concurrency=1):
+        for job in (more, amore):
+            found = [app.handle(job_id).result(timeout=LONG) for job_id in job.enqueue(5).result(timeout=LONG)]
+            assert found == [1, 2, 3, 4, 5]

@@ -6,7 +6,7 @@ from tests.support.facts import is_sqlite, one, rows, statuses
 from tests.support.programs import Programs
 from windlass import JobStatus
 
-CHILDREN = 12
+CHILDREN = 8
 
 
 def test_children_forked_from_a_busy_application_enqueue_and_wait_like_any_process(store_url: str, programs: Programs):

@@ -1,15 +1,18 @@
 """SIGKILL of a worker: its jobs are finished by others, soon, and are charged for nothing."""
 
+from collections import Counter
+
 import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import outcomes, statuses
-from tests.support.programs import Programs
+from tests.support.facts import is_sqlite, one, outcomes, statuses
+from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.waiting import until
 from windlass import JobFailedError, JobStatus, Windlass
 
 JOBS = 6
+SHORTER_LEASES = {**SHORT_LEASES, "WINDLASS_NODE__HEARTBEAT_INTERVAL": "0.25"}
 
 
 def started(programs: Programs, count: int) -> None:
@@ -46,9 +49,27 @@ def test_jobs_of_a_killed_worker_are_finished_by_another_one(app: Windlass, stor
     assert sorted(programs.ran()) == sorted(str(n) for n in range(JOBS))
 
 
+def test_killing_a_worker_at_full_speed_loses_nothing(app: Windlass, store_url: str, programs: Programs):
+    """J7.4, J4.3: SIGKILL between claims and commits; every job succeeds once, and only what was lost runs again."""
+    count = 1_500
+    handles = app.enqueue_many([app.bind(bodies.note, n) for n in range(count)])
+    first, second = programs.worker(store_url, 20), programs.worker(store_url, 20)
+    until(lambda: first.node and second.node and len(programs.ran()) > count // 4, "the work to be under way")
+    first.kill()
+    until(lambda: statuses(store_url) == {"SUCCEEDED": count}, "all jobs to succeed", 60)
+    ran = Counter(programs.ran())
+    assert {int(n) for n in ran} == set(range(count))
+    written = outcomes(store_url)
+    assert written["succeeded"] == count
+    assert sum(ran.values()) - count <= written.get("lost", 0)
+    assert handles[0].join(30) is JobStatus.SUCCEEDED
+    if is_sqlite(store_url):
+        assert one(store_url, "PRAGMA integrity_check") == "ok"
+
+
 def test_a_job_that_kills_every_worker_ends_as_worker_lost(app: Windlass, store_url: str, programs: Programs):
     """J7.4: three redeliveries after a died worker, then FAILED as `worker_lost`; other work is not dragged along."""
-    workers = [programs.worker(store_url) for _ in range(5)]
+    workers = [programs.worker(store_url, 10, environ=SHORTER_LEASES) for _ in range(5)]
     for worker in workers:
         worker.says("^ready")
     poison = app.bind(bodies.kill_its_process, 0).using(business_key="poison").enqueue()

@@ -3,17 +3,41 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from tests.engine import jobs
-from tests.engine.apps import Apps, Gate, Shop
+from tests.engine.apps import TABLES, Apps, Gate, Shop
 from windlass import Windlass
+from windlass.testing.postgres_server import PostgresServer
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
+    """One database for all tests of these folders: making one costs more than most of them."""
+    url = postgres_server.create_database()
+    apps = Apps(url)
+    apps()
+    apps.close()
+    yield url
+    postgres_server.drop_database(url)
 
 
 @pytest.fixture
-def apps(store_url: str) -> Iterator[Apps]:
-    """A maker of applications on one new store, of each kind in turn."""
-    made = Apps(store_url)
+def empty_postgres(migrated_postgres: str) -> str:
+    """That database, without a row of the test before."""
+    with psycopg.connect(migrated_postgres) as connection:
+        for table in TABLES:
+            connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(f"windlass_{table}")))
+    return migrated_postgres
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def apps(request: pytest.FixtureRequest) -> Iterator[Apps]:
+    """A maker of applications on one empty store, of each kind in turn."""
+    fixture = {"sqlite": "sqlite_url", "postgres": "empty_postgres"}[request.param]
+    made = Apps(request.getfixturevalue(fixture))
     yield made
     made.close()
 

@@ -338,3 +338,15 @@ class Counter:
 
     def count(self, number: int) -> int:
         return number
+
+
+def enqueue_more(number: int) -> list[str]:
+    """Enqueue from inside a job, which blocks wherever the body runs."""
+    app = APPS["waiting"]
+    return [str(app.bind(add, n, 1).enqueue().id) for n in range(number)]
+
+
+async def aenqueue_more(number: int) -> list[str]:
+    app = APPS["waiting"]
+    first = enqueue_more(1)
+    return first + [str((await app.bind(add, n, 1).aenqueue()).id) for n in range(1, number)]

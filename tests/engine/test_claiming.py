@@ -6,6 +6,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import InvalidOptionError, JobStatus, PollerSettings, Priority, Settings, Windlass
 from windlass.domain.polling import PollObservation
+from windlass.engine import completer
 
 
 def test_higher_priorities_run_first_and_equal_ones_in_order(app: Windlass):
@@ -65,6 +66,32 @@ def test_a_node_that_was_quick_until_now_hands_back_what_it_took_ahead(apps: App
         assert handles[200].result(timeout=LONG) == "let go"
     assert len(jobs.seen) == 300, "each ran once"
     assert {quick.get(handle.id).attempts for handle in handles} == {1}
+
+
+def test_what_was_handed_back_is_taken_again_when_the_slow_job_is_over(apps: Apps, gate: Gate):
+    """J3.3, J3.6: a lone node that hands claims back remembers them, and needs no poll to find them."""
+    app = apps(settings=ONLY_WAKEUPS)
+    hold, note = app.job(jobs.ahold), app.job(jobs.anote)
+    calls = [note.bind(str(n)) for n in range(220)]
+    handles = app.enqueue_many([*calls[:200], hold.bind(gate.name), *calls[200:]])
+    with app.worker(concurrency=1):
+        gate.wait_entered()
+        until(lambda: {handle.status() for handle in handles[201:]} == {JobStatus.PENDING})
+        gate.open()
+        assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
+    assert len(jobs.seen) == 220
+
+
+def test_a_node_that_writes_slower_than_it_runs_goes_on_once_it_has_caught_up(
+    apps: Apps, monkeypatch: pytest.MonkeyPatch
+):
+    """J3.3, J7.8: too many unwritten outcomes stop the claims, and nothing but their writing sets them going again."""
+    monkeypatch.setattr(completer, "BACKLOG", 1)
+    app = apps(settings=ONLY_WAKEUPS)
+    note = app.job(jobs.anote)
+    handles = app.enqueue_many([note.bind(str(n)) for n in range(10)])
+    with app.worker(concurrency=1):
+        assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
 
 
 class Recorded:

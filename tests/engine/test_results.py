@@ -37,9 +37,11 @@ def transactions_used(url: str) -> int:
 
 
 @pytest.mark.parametrize(("commit", "fewest", "most"), [("group", 1, 25), ("each", 50, 50)])
-def test_completions_share_commits_unless_told_otherwise(pg_url: str, gate: Gate, commit: Any, fewest: int, most: int):
+def test_completions_share_commits_unless_told_otherwise(
+    empty_postgres: str, gate: Gate, commit: Any, fewest: int, most: int
+):
     """J4.3: group commit by default; jobs.commit = "each" writes every job on its own."""
-    apps = Apps(pg_url)
+    apps = Apps(empty_postgres)
     app = apps(settings=Settings(jobs=JobsSettings(commit=commit)))
     hold = app.job(jobs.ahold)
     with app.worker(concurrency=50):
@@ -48,7 +50,7 @@ def test_completions_share_commits_unless_told_otherwise(pg_url: str, gate: Gate
         gate.open()
         assert {handle.result(timeout=LONG) for handle in handles} == {"let go"}
     apps.close()
-    assert fewest <= transactions_used(pg_url) <= most
+    assert fewest <= transactions_used(empty_postgres) <= most
 
 
 def test_commit_each_works_on_every_store(apps: Apps):

@@ -48,16 +48,16 @@ def test_a_retry_logs_under_its_own_attempt(app: Windlass, caplog: pytest.LogCap
     assert [record.__dict__["attempt"] for record in failures] == [1]
 
 
-def test_no_transaction_is_open_while_a_body_runs(pg_url: str, gate: Gate):
+def test_no_transaction_is_open_while_a_body_runs(empty_postgres: str, gate: Gate):
     """J4.1: nothing of ours is open or locked in the database during user code."""
-    apps = Apps(pg_url)
+    apps = Apps(empty_postgres)
     app = apps()
     hold, ahold = app.job(jobs.hold), app.job(jobs.ahold)
     with app.worker():
         handles = [hold.enqueue(gate.name), ahold.enqueue(gate.name)]
         gate.wait_entered()
         assert handles[1].status() is not JobStatus.SUCCEEDED
-        with psycopg.connect(pg_url, autocommit=True) as connection:
+        with psycopg.connect(empty_postgres, autocommit=True) as connection:
             rows = connection.execute(
                 "SELECT state, query FROM pg_stat_activity WHERE datname = current_database() "
                 "AND pid <> pg_backend_pid() AND (xact_start < now() - interval '1 second' OR state LIKE 'idle in%')"

@@ -39,7 +39,7 @@ def heads_of(batch: Sequence[Finished]) -> list[Head]:
     return [
         Head(done.queue, done.level, done.transition.times.ended_at + done.transition.delay_us)
         for done in batch
-        if not done.transition.terminal and done.transition.lane is None and done.attempt is not None
+        if not done.transition.terminal and done.transition.lane is None
     ]
 
 

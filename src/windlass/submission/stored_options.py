@@ -42,7 +42,7 @@ def to_text(options: ResolvedOptions) -> str | None:
 
 @lru_cache(maxsize=1024)
 def from_text(text: str | None) -> StoredOptions:
-    """What was stored; raises `SerializationError` if it is damaged. Cached: jobs of one target mostly share one text."""
+    """What was stored; `SerializationError` if it is damaged. Cached: jobs of one target mostly share one text."""
     if not text:
         return DEFAULTS
     try:

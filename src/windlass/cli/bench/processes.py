@@ -16,6 +16,7 @@ from windlass.errors import WindlassError
 
 WORKER, BARE, LISTENER = "work", "floor", "hear"
 """What a child can be."""
+PROGRAM = ("-m", "windlass.cli.bench.child")
 START_PATIENCE = 60.0
 STALL_PATIENCE = 60.0
 """Seconds without a single commit after which a run is given up."""
@@ -42,8 +43,7 @@ class Drained(NamedTuple):
 class Child:
     """One process, and a thread that reads its lines."""
 
-    def __init__(self, number: int, kind: str, url: str, argument: int, events: queue.Queue[dict[str, Any]]) -> None:
-        command = [sys.executable, "-m", "windlass.cli.bench.child", kind, url, str(argument)]
+    def __init__(self, number: int, command: Sequence[str], events: queue.Queue[dict[str, Any]]) -> None:
         self.number = number
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._events = events
@@ -74,13 +74,23 @@ class Child:
 class Children:
     """Several processes that drain one store together."""
 
-    def __init__(self, kind: str, url: str, argument: int, count: int = 1) -> None:
+    def __init__(
+        self,
+        kind: str,
+        url: str,
+        argument: int,
+        count: int = 1,
+        *,
+        program: Sequence[str] = PROGRAM,
+        extra: Sequence[str] = (),
+    ) -> None:
+        command = [sys.executable, *program, kind, url, str(argument), *extra]
         self._kind = kind
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._counts = [0] * count
         self._ready: list[dict[str, Any]] = []
         self._ends: list[dict[str, Any]] = []
-        self._children = [Child(number, kind, url, argument, self._events) for number in range(count)]
+        self._children = [Child(number, command, self._events) for number in range(count)]
 
     def __enter__(self) -> Self:
         self._wait_for("prepared")

@@ -1,0 +1,149 @@
+"""PgQueuer on our workloads. As a program it is a worker process that talks like `windlass.cli.bench.child`.
+
+Settings, chosen to be its fastest here (`tune.py` shows the trials): asyncpg in a pool, so that dequeues and completions
+overlap; a batch size of 500; uvloop; default (durable) tables; its logging off; no periodic aggregation of its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+import time
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import uvloop
+from pgqueuer import PgQueuer
+from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
+from pgqueuer.models import Job
+from pgqueuer.queries import Queries
+from pgqueuer.types import QueueExecutionMode
+
+logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)
+
+PAYLOAD = b"x" * 200
+BATCH = 500
+CONNECTIONS = 4
+
+
+def tell(event: str, **facts: Any) -> None:
+    sys.stdout.write(json.dumps({"event": event, "at": time.monotonic(), **facts}) + "\n")
+    sys.stdout.flush()
+
+
+# ---------------------------------------------------------------------- what the runner calls
+
+
+def install(url: str) -> None:
+    async def run() -> None:
+        connection = await asyncpg.connect(url)
+        await Queries(AsyncpgDriver(connection)).install()
+        await connection.close()
+
+    uvloop.run(run())
+
+
+def enqueue_one_by_one(url: str, count: int) -> float:
+    async def run() -> float:
+        connection = await asyncpg.connect(url)
+        queries = Queries(AsyncpgDriver(connection))
+        await queries.enqueue("noop", PAYLOAD)
+        began = time.monotonic()
+        for _ in range(count):
+            await queries.enqueue("noop", PAYLOAD)
+        seconds = time.monotonic() - began
+        await connection.close()
+        return seconds
+
+    return uvloop.run(run())
+
+
+def enqueue_bulk(url: str, count: int, keyed_every: int) -> float:
+    async def run() -> float:
+        connection = await asyncpg.connect(url)
+        queries = Queries(AsyncpgDriver(connection))
+        await queries.enqueue("noop", PAYLOAD)
+        began = time.monotonic()
+        keys = [f"k{number}" if keyed_every and number % keyed_every == 0 else None for number in range(count)]
+        await queries.enqueue(["noop"] * count, [PAYLOAD] * count, [0] * count, dedupe_key=keys)
+        seconds = time.monotonic() - began
+        await connection.close()
+        return seconds
+
+    return uvloop.run(run())
+
+
+def send(url: str, total: int, every: float) -> dict[int, float]:
+    """A job each so many seconds; when each call returned."""
+
+    async def run() -> dict[int, float]:
+        connection = await asyncpg.connect(url)
+        queries = Queries(AsyncpgDriver(connection))
+        sent: dict[int, float] = {}
+        next_at = time.monotonic()
+        for number in range(total):
+            next_at += every
+            await asyncio.sleep(next_at - time.monotonic())
+            await queries.enqueue("stamp", str(number).encode())
+            sent[number] = time.monotonic()
+        await connection.close()
+        return sent
+
+    return uvloop.run(run())
+
+
+def problems(url: str, count: int, bodies: int) -> list[str]:
+    async def run() -> list[str]:
+        connection = await asyncpg.connect(url)
+        left = await connection.fetchval("SELECT count(*) FROM pgqueuer")
+        done = await connection.fetchval(
+            "SELECT count(*) FROM pgqueuer_log WHERE status = 'successful' AND entrypoint IN ('noop', 'stamp')"
+        )
+        await connection.close()
+        facts = (("left", 0, left), ("logged as successful", count, done), ("bodies", count, bodies))
+        return [f"PgQueuer: {what}: expected {want}, found {got}" for what, want, got in facts if want != got]
+
+    return uvloop.run(run())
+
+
+# ---------------------------------------------------------------------- the worker process
+
+
+async def work(kind: str, url: str, batch: int) -> None:
+    """`drain`: until nothing is left; `work`: until SIGTERM."""
+    bodies = 0
+    starts: list[tuple[int, float]] = []
+    pool = await asyncpg.create_pool(url, min_size=CONNECTIONS, max_size=CONNECTIONS)
+    queuer = PgQueuer(AsyncpgPoolDriver(pool))
+
+    @queuer.entrypoint("noop")
+    async def noop(job: Job) -> None:
+        nonlocal bodies
+        bodies += 1
+
+    @queuer.entrypoint("stamp")
+    async def stamp(job: Job) -> None:
+        nonlocal bodies
+        starts.append((int(job.payload or b"0"), time.monotonic()))
+        bodies += 1
+        tell("count", count=bodies)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queuer.shutdown.set)
+    tell("prepared")
+    await asyncio.to_thread(sys.stdin.readline)
+    tell("ready", rss=0)
+    drain = kind == "drain"
+    await queuer.qm.run(
+        batch_size=batch,
+        mode=QueueExecutionMode.drain if drain else QueueExecutionMode.continuous,
+        log_aggregation_interval=timedelta(0),
+    )
+    tell("end", count=bodies, last=time.monotonic(), bodies=bodies, code=0, starts=starts, peak=0)
+
+
+if __name__ == "__main__":
+    uvloop.run(work(sys.argv[1], sys.argv[2], int(sys.argv[3])))

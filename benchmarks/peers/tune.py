@@ -1,0 +1,43 @@
+"""How the peers' settings were chosen: drains with several of them. `python benchmarks/peers/tune.py`"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import huey_peer
+import pgqueuer_peer
+
+from windlass.cli.bench.processes import Children
+from windlass.cli.bench.scratch import PostgresScratch, SqliteScratch, settle
+from windlass.testing.embedded_postgres import EmbeddedPostgres
+
+HERE = Path(__file__).parent
+JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+
+
+def main() -> None:
+    with EmbeddedPostgres.for_benchmarks() as server:
+        for batch in (10, 50, 100, 256, 500, 1_000):
+            with PostgresScratch(server.url).fresh() as url:
+                pgqueuer_peer.install(url)
+                pgqueuer_peer.enqueue_bulk(url, JOBS - 1, 0)
+                settle(url)
+                with Children("drain", url, batch, program=(str(HERE / "pgqueuer_peer.py"),)) as children:
+                    children.go()
+                    run = children.finish(JOBS, lambda done: None)
+                print(f"PgQueuer, batch {batch}: {run.ended / run.seconds:,.0f}/s", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for workers in (1, 2, 4):
+            with SqliteScratch(Path(folder)).fresh() as url:
+                huey_peer.fill(url, 3_000)
+                program = (str(HERE / "huey_peer.py"),)
+                with Children("drain", url, 3_000, program=program, extra=(str(workers),)) as children:
+                    children.go()
+                    run = children.finish(3_000, lambda done: None)
+                print(f"Huey, {workers} workers: {run.ended / run.seconds:,.0f}/s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
