@@ -18,6 +18,11 @@ JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 
 
 def main() -> None:
+    pgqueuer()
+    huey()
+
+
+def pgqueuer() -> None:
     with EmbeddedPostgres.for_benchmarks() as server:
         for batch in (10, 50, 100, 256, 500, 1_000):
             with PostgresScratch(server.url).fresh() as url:
@@ -28,8 +33,11 @@ def main() -> None:
                     children.go()
                     run = children.finish(JOBS, lambda done: None)
                 print(f"PgQueuer, batch {batch}: {run.ended / run.seconds:,.0f}/s", flush=True)
+
+
+def huey() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for workers in (1, 2, 4):
+        for workers in (1, 2, 4, 8):
             with SqliteScratch(Path(folder)).fresh() as url:
                 huey_peer.fill(url, 3_000)
                 program = (str(HERE / "huey_peer.py"),)

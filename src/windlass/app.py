@@ -8,18 +8,15 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
 from windlass.client.jobs import Jobs
-from windlass.client.results import Results
 from windlass.domain.clock import SystemClock
 from windlass.domain.job import Attempt, Job
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.embedded import Worker
 from windlass.errors import ConfigurationError
-from windlass.events.bus import EventBus
 from windlass.events.types import Event
-from windlass.failure.retry import DefaultRetryPolicy
-from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.parts import Parts, Replacements, Store, make_parts
 from windlass.runtime import exits
-from windlass.settings import Settings, adaptive_polling
+from windlass.settings import Settings
 from windlass.spi import (
     Clock,
     Coordinator,
@@ -33,17 +30,13 @@ from windlass.spi import (
     TargetPolicy,
 )
 from windlass.stores import migrate
-from windlass.stores.database import DONE, WORK, Database
-from windlass.stores.notifier import Notifier
-from windlass.stores.open import open_database
+from windlass.stores.database import Database
 from windlass.submission.call import Call, JobHandle, bind
-from windlass.submission.codec import JsonSerializer
 from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 from windlass.submission.submit import levels_of, words_for
-from windlass.worker import Parts
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -97,32 +90,17 @@ class Windlass:
         self._policy_given = target_policy is not None
         self._coordinator = coordinator
         self._worker: Worker | None = None
-        clock = clock or SystemClock()
-        limits = self.settings.jobs
-        sanitizer = error_sanitizer or DefaultErrorSanitizer(
-            redact_emails=limits.redact_emails, max_length=limits.max_error_length
+        self._parts = make_parts(
+            Store.open(self.url, clock or SystemClock()),
+            self.registry,
+            self.settings,
+            Replacements(retry_policy, error_sanitizer, serializer, executors, coordinator, polling),
         )
-        self._bus = EventBus(sanitizer.sanitize)
-        self._database = open_database(self.url, clock)  # nothing is connected by that
-        self._results = Results(self._database)
+        self._bus, self._database, self._results = self._parts.bus, self._parts.database, self._parts.results
         self._readiness = migrate.Readiness(self._database)
-        self._parts = Parts(
-            database=self._database,
-            registry=self.registry,
-            serializer=serializer or JsonSerializer(),
-            settings=self.settings,
-            retry_policy=retry_policy or DefaultRetryPolicy(),
-            sanitizer=sanitizer,
-            polling=polling or adaptive_polling(self.settings.poller),
-            executors=executors,
-            clock=clock,
-            bus=self._bus,
-            results=self._results,
-            work=Notifier(self._database, WORK),
-            done=Notifier(self._database, DONE),
-            coordinator=coordinator,
+        self._jobs = Jobs(
+            self._database, self._readiness, self.registry, self._parts.serializer, self.settings.jobs, self._results
         )
-        self._jobs = Jobs(self._database, self._readiness, self.registry, self._parts.serializer, limits, self._results)
         exits.at_exit(self.close)
 
     @overload

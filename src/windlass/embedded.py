@@ -15,8 +15,9 @@ from typing import Self, TypeVar
 
 from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
+from windlass.parts import Parts
 from windlass.runtime.forks import after_fork
-from windlass.worker import Node, Parts
+from windlass.worker import Node
 
 logger = logging.getLogger("windlass.worker")
 

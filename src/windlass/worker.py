@@ -7,10 +7,8 @@ import logging
 import os
 import socket
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from windlass._version import __version__
-from windlass.client.results import Results
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
 from windlass.engine.announce import events_of, handed_on, heads_of, outcomes_of
@@ -21,29 +19,19 @@ from windlass.engine.poller import Poller, PollerOptions
 from windlass.engine.runner import Runner
 from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
-from windlass.events.bus import EventBus
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
+from windlass.parts import Parts
 from windlass.runtime import logcontext
 from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.guard import ErrorHandling
-from windlass.settings import Settings
 from windlass.spi import (
-    Clock,
-    ErrorSanitizer,
     ExecutorProvider,
-    PollingStrategy,
-    RetryPolicy,
-    Serializer,
-)
-from windlass.spi import (
-    Coordinator as WakeupCoordinator,
 )
 from windlass.stores import cluster
-from windlass.stores.database import DONE, WORK, Database
+from windlass.stores.database import DONE, WORK
 from windlass.stores.notifier import Notifier
-from windlass.submission.registry import Registry
 from windlass.submission.submit import words_for
 from windlass.submission.target import Known
 
@@ -51,25 +39,6 @@ logger = logging.getLogger("windlass.worker")
 
 MICROSECONDS = 1_000_000
 DONE_WORD = "done"
-
-
-class Parts(NamedTuple):
-    """What an application lends its worker."""
-
-    database: Database
-    registry: Registry
-    serializer: Serializer
-    settings: Settings
-    retry_policy: RetryPolicy
-    sanitizer: ErrorSanitizer
-    polling: PollingStrategy
-    executors: ExecutorProvider | None
-    clock: Clock
-    bus: EventBus
-    results: Results
-    work: Notifier
-    done: Notifier
-    coordinator: WakeupCoordinator | None
 
 
 class Node:

@@ -31,34 +31,41 @@ def failure_of(handle: Any) -> JobFailedError:
     return failed.value
 
 
-@pytest.mark.parametrize("args", ["{not json", '"text"', "[[1, 2, 3], {}]", '[["seven"], {}]', ""])
-def test_arguments_that_cannot_be_decoded_fail_their_job_only(app: Windlass, store_url: str, programs: Programs, args):
+UNDECODABLE = ["{not json", '"text"', "[[1, 2, 3], {}]", '[["seven"], {}]', ""]
+
+
+def damage(url: str, handle: Any, column: str, text: str) -> None:
+    rows(url, f"UPDATE windlass_job SET {column} = '{text}' WHERE id = {literal(url, handle.id)}")
+
+
+def test_arguments_that_cannot_be_decoded_fail_their_jobs_only(app: Windlass, store_url: str, programs: Programs):
     """J1.1: the body is not entered, the job is FAILED as `poison_payload`, no attempt is spent on it."""
-    poison, *others = [app.bind(bodies.note, n).enqueue() for n in range(5)]
-    rows(store_url, f"UPDATE windlass_job SET args = '{args}' WHERE id = {literal(store_url, poison.id)}")
+    handles = [app.bind(bodies.note, n).enqueue() for n in range(10)]
+    for handle, text in zip(handles, UNDECODABLE, strict=False):
+        damage(store_url, handle, "args", text)
     with app.worker():
-        failure = failure_of(poison)
-        assert [handle.result(30) for handle in others] == [1, 2, 3, 4]
-    assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
-    assert "note()" in failure.error
-    job = rows(store_url, f"SELECT attempts, crash_count FROM windlass_done WHERE reason = '{failure.reason}'")
-    assert job == [(0, 0)]
-    assert sorted(programs.ran()) == ["1", "2", "3", "4"]
+        failures = [failure_of(handle) for handle in handles[:5]]
+        assert [handle.result(30) for handle in handles[5:]] == [5, 6, 7, 8, 9]
+    for failure in failures:
+        assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
+        assert "note()" in failure.error
+    ends = rows(store_url, "SELECT DISTINCT attempts, crash_count FROM windlass_done WHERE status = 'FAILED'")
+    assert ends == [(0, 0)]
+    assert sorted(programs.ran()) == ["5", "6", "7", "8", "9"]
 
 
-@pytest.mark.parametrize("column", ["options", "tags", "params"])
-def test_a_row_that_was_damaged_elsewhere_holds_nobody_up(app: Windlass, store_url: str, column: str):
+def test_a_row_that_was_damaged_elsewhere_holds_nobody_up(app: Windlass, store_url: str):
     """J1.1: whatever was written into a job's row by hand, other jobs run and the worker lives."""
-    poison, *others = [app.bind(bodies.note, n).enqueue() for n in range(5)]
-    rows(store_url, f"UPDATE windlass_job SET {column} = '{{[not json' WHERE id = {literal(store_url, poison.id)}")
+    options, tags, params, *others = [app.bind(bodies.note, n).enqueue() for n in range(10)]
+    for handle, column in ((options, "options"), (tags, "tags"), (params, "params")):
+        damage(store_url, handle, column, "{[not json")
     with app.worker():
-        assert [handle.result(30) for handle in others] == [1, 2, 3, 4]
-        until(lambda: poison.status() in (JobStatus.FAILED, JobStatus.SUCCEEDED), "the damaged job to end")
-        assert app.bind(bodies.note, 5).enqueue().result(30) == 5
-        if column == "options":  # tags and params are only read by a body that asks for them
-            assert failure_of(poison).reason == "poison_payload"
-        else:
-            assert poison.result(30) == 0
+        assert [handle.result(30) for handle in others] == list(range(3, 10))
+        failure = failure_of(options)
+        assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
+        assert "stored options" in failure.error
+        assert (tags.result(30), params.result(30)) == (1, 2)  # only read by a body that asks for them
+        assert app.bind(bodies.note, 10).enqueue().result(30) == 10
 
 
 class Unstorable(JsonSerializer):

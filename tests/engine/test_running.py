@@ -58,9 +58,10 @@ def test_no_transaction_is_open_while_a_body_runs(empty_postgres: str, gate: Gat
         gate.wait_entered()
         assert handles[1].status() is not JobStatus.SUCCEEDED
         with psycopg.connect(empty_postgres, autocommit=True) as connection:
+            connection.execute("SELECT pg_sleep(0.4)")  # the bodies have been running for as long
             rows = connection.execute(
                 "SELECT state, query FROM pg_stat_activity WHERE datname = current_database() "
-                "AND pid <> pg_backend_pid() AND (xact_start < now() - interval '1 second' OR state LIKE 'idle in%')"
+                "AND pid <> pg_backend_pid() AND xact_start < clock_timestamp() - interval '0.3 seconds'"
             ).fetchall()
         gate.open()
         assert [handle.result(timeout=LONG) for handle in handles] == ["let go"] * 2

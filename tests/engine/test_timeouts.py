@@ -149,3 +149,18 @@ def test_many_timeouts_at_once_all_fire(app: Windlass):
     with app.worker(concurrency=60):
         handles = app.enqueue_many([slow.bind() for _ in range(60)])
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.FAILED}
+
+
+@pytest.mark.parametrize("long", [30.0, 0.01], ids=["timed exactly", "looked through"])
+def test_short_and_long_timeouts_are_each_told_once(
+    app: Windlass, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, long: float
+):
+    """J4.5: however a timeout is kept, there is one warning, one end, and time to clean up after it."""
+    monkeypatch.setattr(deadlines, "LONG", long)
+    monkeypatch.setattr(deadlines, "ROUND", 0.001)
+    slow = app.job(timeout=0.3)(jobs.clean_up_when_cancelled)
+    with app.worker():
+        handles = [slow.enqueue() for _ in range(5)]
+        assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.FAILED}
+    assert jobs.seen == ["cleaned up"] * 5
+    assert [len(about(caplog, text)) for text in ("80 %", "exceeded its timeout", "does not end")] == [5, 5, 0]

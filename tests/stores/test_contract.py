@@ -31,5 +31,9 @@ class TestReading(contract.ReadingContract):
     pass
 
 
+class TestRunning(contract.RunningContract):
+    pass
+
+
 class TestMigrating(contract.MigratingContract):
     pass

@@ -66,8 +66,10 @@ class Timeouts:
 
     def _look_through(self) -> None:
         now = self._loop.time()
-        for attempt in [attempt for attempt in self._running if attempt.next_look <= now]:
-            self._look_at(attempt)
+        late = [attempt for attempt in self._running if attempt.next_look <= now]
+        for attempt in late:
+            if attempt.timeout is not None and attempt.timeout >= LONG:  # the short ones have their own timer
+                self._look_at(attempt)
         self._round = self._loop.call_later(ROUND, self._look_through)
 
     def _look_at(self, attempt: Attempt) -> bool:

@@ -35,7 +35,18 @@ The store must follow the `clock` fixture: time moves only when a test moves it.
 import pytest
 
 # Before the modules are imported: their asserts then explain themselves, like those of a test file.
-_PARTS = ("claiming", "cluster", "completing", "keys", "lanes", "migrating", "reading", "submission", "workbench")
+_PARTS = (
+    "claiming",
+    "cluster",
+    "completing",
+    "keys",
+    "lanes",
+    "migrating",
+    "reading",
+    "running",
+    "submission",
+    "workbench",
+)
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
 from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402 - see above
@@ -45,6 +56,7 @@ from windlass.testing.contract.keys import KeysContract  # noqa: E402
 from windlass.testing.contract.lanes import LanesContract  # noqa: E402
 from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
 from windlass.testing.contract.reading import ReadingContract  # noqa: E402
+from windlass.testing.contract.running import RunningContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
@@ -56,6 +68,7 @@ __all__ = [
     "LanesContract",
     "MigratingContract",
     "ReadingContract",
+    "RunningContract",
     "SubmissionContract",
     "Workbench",
 ]

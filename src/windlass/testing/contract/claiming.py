@@ -134,6 +134,17 @@ class ClaimingContract(StoreContract):
         loaded = bench.database.run(jobs.load, [new_job().id, known])
         assert [payload.job_id for payload in loaded] == [known]
 
+    def test_a_node_can_ask_for_what_it_holds(self, bench: Workbench) -> None:
+        """J7.8: after an answer that never came, a node learns what was claimed in its name, and of nobody else."""
+        bench.register("other")
+        bench.put(3)
+        mine = [*bench.claim(1), *bench.claim(1)]
+        (theirs,) = bench.claim(node="other")
+        bench.succeed(mine[0])
+        assert bench.database.run(jobs.claims_of, NODE) == mine[1:]
+        assert bench.database.run(jobs.claims_of, "other") == [theirs]
+        assert bench.database.run(jobs.claims_of, "stranger") == []
+
     @pytest.mark.parametrize("node", ["stranger", "lost"])
     def test_only_a_node_with_a_lease_claims(self, bench: Workbench, node: str) -> None:
         """J7.2: a node that never registered, or was given up, gets nothing until it has a new name."""

@@ -76,6 +76,7 @@ class CompletingContract(StoreContract):
         pair = [ENDINGS[outcome](old, times), ENDINGS[outcome](current, times)]
         assert bench.apply(*pair) == [False, True]
         assert bench.outcomes(old.job_id) == [(1, "retried"), (2, outcome)]
+        assert bench.job(old.job_id).attempts == (2 if outcome in COUNTED else 1)
 
     @every_ending
     def test_a_write_to_an_unknown_job_is_refused(self, bench: Workbench, outcome: str) -> None:

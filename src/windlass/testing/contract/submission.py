@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
 from windlass.domain.clock import from_micros
 from windlass.domain.identity import new_job_ids
-from windlass.domain.job import Conflict, Placed
+from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.states import JobStatus
 from windlass.stores import jobs
 from windlass.stores.database import StoreDataError
-from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench, new_job
+from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench, at_once, new_job
 
 AWKWARD = [
     "",
@@ -145,6 +146,15 @@ class SubmissionContract(StoreContract):
         assert not bench.exists(good[0].id)
         assert bench.submit_one(good[0]) == Placed(good[0].id)
 
+    def test_callers_at_once_do_not_share_an_error(self, bench: Workbench) -> None:
+        """J1.5: what is refused is undone alone, also when it shares a commit."""
+        good = [new_job() for _ in range(5)]
+        actions = [partial(bench.submit_one, job) for job in good]
+        *placed, refused = at_once(*actions, partial(_refused, bench, new_job(args="\udc80")))
+        assert placed == [Placed(job.id) for job in good]
+        assert refused
+        assert {claim.job_id for claim in bench.claim()} == {job.id for job in good}
+
     def test_an_id_that_is_taken_is_a_data_error(self, bench: Workbench) -> None:
         """J1.2: an id stands for one job."""
         (taken,) = bench.put(args="[[1],{}]")
@@ -165,3 +175,9 @@ class SubmissionContract(StoreContract):
 
         assert asyncio.run(submit()) == [[Placed(fine.id)], Conflict("order:1", holder, "PENDING")]
         assert bench.job(fine.id).due_at == from_micros(bench.clock.micros() + SECOND)
+
+
+def _refused(bench: Workbench, job: NewJob) -> bool:
+    with pytest.raises(StoreDataError):
+        bench.submit([job])
+    return True

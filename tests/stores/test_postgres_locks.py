@@ -1,0 +1,80 @@
+"""PostgreSQL: nobody waits for a row that somebody else holds, and a deadlock ends well."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from windlass.domain.clock import VirtualClock
+from windlass.domain.states import JobStatus
+from windlass.stores.dialect import Dialect
+from windlass.stores.open import open_database
+from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.testing.contract.workbench import NODE, PATIENCE, Workbench, at_once
+
+IMPATIENT = "options=-c%20lock_timeout%3D3000"
+"""Whoever waits for a lock of the test's own is cut off, instead of waiting for ever."""
+
+
+@pytest.fixture
+def bench(clean_pg_url: str, clock: VirtualClock) -> Iterator[Workbench]:
+    database = open_database(f"{clean_pg_url}?{IMPATIENT}", clock)
+    yield Workbench(database, clock)
+    database.close()
+
+
+@pytest.fixture
+def rival(clean_pg_url: str) -> Iterator[psycopg.Connection]:
+    """Somebody else's open transaction."""
+    with psycopg.connect(clean_pg_url) as connection:
+        yield connection
+        connection.rollback()
+
+
+def hold(rival: psycopg.Connection, ids: list[UUID]) -> None:
+    rival.execute("SELECT 1 FROM windlass_hot WHERE id = ANY(%s) FOR UPDATE", (ids,))
+
+
+def test_a_claim_passes_over_rows_that_another_claimer_holds(bench: Workbench, rival: psycopg.Connection):
+    """J3.1, J3.2: the exact order among the rows nobody holds, without waiting for the others."""
+    ids = bench.put(30)
+    hold(rival, ids[:10])
+    assert [claim.job_id for claim in bench.claim_all(15, chunk=15).claims] == ids[10:25]
+    rival.rollback()
+    assert [claim.job_id for claim in bench.claim()] == ids[:10] + ids[25:]
+
+
+def test_recovery_passes_over_rows_that_somebody_holds(bench: Workbench, rival: psycopg.Connection):
+    """J7.2: a late write that is being committed is waited for by nobody; the next pass sees what became of it."""
+    ids = bench.put(4)
+    bench.claim()
+    bench.lose(NODE)
+    hold(rival, ids[:1])
+    while bench.recover().recovered:
+        pass
+    assert [bench.job(job_id).status for job_id in ids] == [JobStatus.RUNNING] + [JobStatus.PENDING] * 3
+    rival.rollback()
+    assert bench.recover().recovered == {NODE: 1}
+
+
+def test_a_deadlock_is_run_again(bench: Workbench):
+    """J7.8: the server ends one of two plans that wait for each other; both are committed in the end."""
+    bench.put(2)
+    crossing = threading.Barrier(2)
+    at_once(*[partial(bench.database.run, _two_writes, order, crossing, [True]) for order in ((0, 1), (1, 0))])
+    claims = bench.claim()
+    assert [claim.crash_count for claim in claims] == [2, 2]
+
+
+def _two_writes(_: Dialect, order: tuple[int, int], crossing: threading.Barrier, first_try: list[bool]) -> Plan[None]:
+    """Raise the crash count of both jobs, in this order; the first time, each waits until the other has one of them."""
+    for place in order:
+        row = f"SELECT id FROM windlass_job ORDER BY id LIMIT 1 OFFSET {place}"
+        text = f"UPDATE windlass_hot SET crash_count = crash_count + 1 WHERE id = ({row})"
+        yield Step(SCRIPT, {"text": text})
+        if first_try:
+            first_try.clear()
+            crossing.wait(PATIENCE)
