@@ -1,10 +1,10 @@
-"""What one claim costs, from a thousand to a million waiting jobs: buffers touched (PostgreSQL) and times (both stores).
+"""What one claim costs, from a thousand to a million waiting jobs: buffers touched (PostgreSQL) and times.
 
-    .venv/bin/python benchmarks/claim_cost.py                     # starts its own PostgreSQL, prints tables for docs/explain/performance.md
+    .venv/bin/python benchmarks/claim_cost.py                     # starts its own PostgreSQL; the tables of the docs
     .venv/bin/python benchmarks/claim_cost.py --rows 1000,100000  # fewer rows, quicker
 
-Shapes: `plain` one queue, due one after the other; `future` half the rows future and of the highest priority; `one due` all rows with one due
-time (a bulk enqueue); `10 queues`, `50 queues` the same rows spread over queues.
+Shapes: `plain` one queue, due one after the other; `future` half the rows future and of the highest priority;
+`one due` all rows with one due time (a bulk enqueue); `10 queues`, `50 queues` the same rows spread over queues.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def measure_postgres(server: EmbeddedPostgres, shape: str, rows: int) -> tuple[f
     url = server.create_database()
     database = open_database(url, SystemClock())
     with psycopg.connect(url, autocommit=True) as connection:
-        prepare(database, shape, rows, lambda sql: connection.execute(sql))
+        prepare(database, shape, rows, connection.execute)
         connection.execute("VACUUM windlass_hot")
     touched = buffers(url, request_for(database))
     claim, look = claim_times(database)
