@@ -1,6 +1,6 @@
 # Everything a contributor runs. Each target brings its own environment: `make test` on a fresh clone is enough.
 #   make demo    a small shop on SQLite, nothing else needed        make check   style, types, import directions
-#   make test    all tests but the soak ones                        make bench   throughput, ours and others'
+#   make test    all tests but the soak ones                        make bench   what a store can do; bench-peers: beside others
 #   make soak    the long tests                                     make clean   remove caches and build results (keeps .venv)
 # Arguments for the tool behind a target: make test ARGS="tests/domain -k backoff"
 
@@ -59,8 +59,11 @@ format: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(VENV)/.installed-peers
+bench: $(VENV)/.installed-dev
 	@$(BIN)/windlass bench --floor $(ARGS)
+
+bench-peers: $(VENV)/.installed-peers
+	@$(BIN)/python benchmarks/peers/run.py $(ARGS)
 
 # The parts of the documentation that are written by scripts; tests/docs fails when one of them is stale.
 docs-rules: $(VENV)/.installed-dev

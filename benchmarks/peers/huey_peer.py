@@ -1,7 +1,7 @@
 """Huey on SQLite, on our W3. As a program it is a consumer that talks like `windlass.cli.bench.child`.
 
-Settings, chosen to be its fastest here with durable commits (`tune.py` shows the trials): fsync on, as ours; one worker
-thread (more of them only wait for each other's file lock); no results, no periodic tasks, its logging off.
+Settings, chosen to be its fastest here with durable commits (`tune.py` shows the trials): fsync on, as ours; four
+worker threads; no results, no periodic tasks, its logging off.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from huey import SqliteHuey
 
 PAYLOAD = "x" * 200
-WORKERS = 1
+WORKERS = 4
 
 logging.getLogger("huey").setLevel(logging.CRITICAL)
 
@@ -78,6 +78,8 @@ def drain(url: str, count: int, workers: int = WORKERS) -> None:
 
 
 if __name__ == "__main__":
-    from huey_peer import drain as run  # Huey names a task by its module, which must not be __main__ in one process only
+    from huey_peer import (
+        drain as run,
+    )  # Huey names a task by its module, which must not be __main__ in one process only
 
     run(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else WORKERS)

@@ -99,13 +99,13 @@ class Node:
         self.poller.start()
 
     async def drain(self, timeout: float | None = None) -> bool:
-        """Stop claiming, hand back, finish, leave. True when every body finished in time."""
+        """Stop claiming, hand back, finish, leave. True when every body finished in time and all outcomes are written."""
         limit = self._parts.settings.node.drain_timeout if timeout is None else timeout
         self.wakeups.close()
         await self.recovery.stop()
         await self.poller.stop()
         clean = await self.coordinator.drain(limit)
-        await self._flush(clean)
+        clean = await self._flushed() and clean
         await self.coordinator.stop()
         await self.completer.stop()
         for kind in ("async", "thread"):
@@ -118,11 +118,13 @@ class Node:
         logcontext.uninstall()
         return clean
 
-    async def _flush(self, clean: bool) -> None:
+    async def _flushed(self) -> bool:
         try:
             await asyncio.wait_for(self.completer.flushed(), 10.0)
         except TimeoutError:
             logger.error("the store does not answer: some outcomes were not written; these jobs run again elsewhere")
+            return False
+        return True
 
     def _leave(self) -> None:
         try:

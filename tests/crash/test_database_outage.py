@@ -110,6 +110,26 @@ def pause_for_leases_to_end() -> None:
     threading.Event().wait(2.5)
 
 
+def test_a_worker_told_to_leave_while_the_database_is_gone_leaves_and_says_what_it_could_not_write(
+    app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs
+):
+    """J7.6, J7.8: it does not wait for ever, its exit code is not that of a clean drain, another node does the work."""
+    worker = programs.worker(url)
+    assert worker.node
+    handles = hold_jobs(app, programs)
+    server.stop_server(immediately=True)
+    programs.open_gate()
+    until(lambda: len(programs.ran()) == JOBS, "the bodies to end without a database")
+    worker.terminate()
+    assert worker.exit_code(60) == 3
+    worker.says("the store does not answer: some outcomes were not written; these jobs run again elsewhere")
+    server.start_server()
+    successor = programs.worker(url)
+    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert outcomes(url) == {"lost": JOBS, "succeeded": JOBS}
+    left_in_good_order(successor)
+
+
 def has_run(programs: Programs, count: int) -> bool:
     return len(programs.ran()) > count
 

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.stores.databases import empty_tables, migrate_at
@@ -36,6 +37,13 @@ def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
     postgres_server.drop_database(url)
 
 
+@pytest.fixture(scope="session")
+def broom(migrated_postgres: str) -> Iterator[psycopg.Connection]:
+    """A connection kept for emptying that database."""
+    with psycopg.connect(migrated_postgres, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
 def file_url(migrated_file: Path, tmp_path: Path) -> str:
     """A migrated SQLite file of this test's own."""
@@ -44,9 +52,9 @@ def file_url(migrated_file: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def clean_pg_url(migrated_postgres: str) -> str:
+def clean_pg_url(migrated_postgres: str, broom: psycopg.Connection) -> str:
     """The migrated PostgreSQL database, emptied."""
-    empty_tables(migrated_postgres)
+    empty_tables(broom)
     return migrated_postgres
 
 

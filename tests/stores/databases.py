@@ -14,10 +14,9 @@ def migrate_at(url: str) -> None:
     database.close()
 
 
-def empty_tables(url: str) -> None:
+def empty_tables(connection: psycopg.Connection) -> None:
     """Delete every row of ours on a PostgreSQL database, and nothing of the list of migrations."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        names = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE tablename LIKE 'windlass_%' AND tablename <> 'windlass_migration'"
-        ).fetchall()
-        connection.execute(";".join(f"DELETE FROM {name}" for (name,) in names))
+    names = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE tablename LIKE 'windlass_%' AND tablename <> 'windlass_migration'"
+    ).fetchall()
+    connection.execute(";".join(f"DELETE FROM {name}" for (name,) in names))

@@ -25,7 +25,7 @@ from windlass.testing.contract.workbench import FAILURE, SECOND, Workbench, new_
 BUDGET = 1
 TABLES = ("job", "hot", "done", "attempt", "key", "live_key", "job_tag", "queue", "lane", "node")
 RUNS = settings(stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
-EXAMPLES = {"sqlite_world": 100, "postgres_world": 50}
+EXAMPLES = {"sqlite_world": 70, "postgres_world": 40}
 """As many as fit into some ten seconds; the machine is the same for both."""
 
 JOBS = """

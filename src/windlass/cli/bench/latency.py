@@ -28,9 +28,9 @@ def latency(scratch: Scratch, count: int, progress: Progress) -> Measure:
             runner.run(bench.app.database.aclose_loop())
         run = children.finish(total, lambda done: None)
         problems = verify.drained(url, total, run)
-    waits = _waits(sent, run.starts)
-    details = {"p99": percentile(waits, 0.99), "max": waits[-1], "enqueue_p50": percentile(sorted(took), 0.5) * 1000}
-    return Measure(percentile(waits, 0.5), problems, details)
+    times = waits(sent, run.starts)
+    details = {"p99": percentile(times, 0.99), "max": times[-1], "enqueue_p50": percentile(sorted(took), 0.5) * 1000}
+    return Measure(percentile(times, 0.5), problems, details)
 
 
 async def _send(bench: BenchApp, total: int, progress: Progress) -> tuple[dict[int, float], list[float]]:
@@ -58,7 +58,7 @@ def floor_latency(scratch: Scratch, count: int) -> float | None:
             children.go()
             sent = floor.notify(url, _paced(total))
             run = children.finish(total, lambda done: None)
-    return percentile(_waits(sent, run.starts), 0.5)
+    return percentile(waits(sent, run.starts), 0.5)
 
 
 def _paced(total: int) -> Iterator[int]:
@@ -70,7 +70,7 @@ def _paced(total: int) -> Iterator[int]:
         yield number
 
 
-def _waits(sent: dict[int, float], starts: dict[int, float]) -> list[float]:
+def waits(sent: dict[int, float], starts: dict[int, float]) -> list[float]:
     """Milliseconds, sorted, without the first few."""
     both = [number for number in sorted(sent) if number in starts][WARM_UP:]
     return sorted(max(starts[number] - sent[number], 0.0) * 1000 for number in both)

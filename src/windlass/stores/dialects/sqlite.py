@@ -105,14 +105,21 @@ class SqliteDatabase:
         readers, idle = self._readers, self._idle_readers  # a fork in between puts others in their place
         with readers:
             session = idle.pop() if idle else None
-        if session is None:
-            with FORK_GATE:
-                session = Session(connect(self.path, self._synchronous, self._now))
+        session = session or self._new_reader()
         try:
             yield session
         finally:
             with readers:
                 idle.append(session)
+
+    def _new_reader(self) -> Session:
+        """Under the lock: who opens a new file turns it to WAL, for which SQLite itself does not wait its turn."""
+        lock = WriteLock(self.path)
+        try:
+            with lock.held(), FORK_GATE:
+                return Session(connect(self.path, self._synchronous, self._now))
+        finally:
+            lock.close()
 
     # ------------------------------------------------------------------ wakeups
 
