@@ -16,6 +16,7 @@ from typing import Self, TypeVar
 from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
 from windlass.parts import Parts
+from windlass.runtime import exits
 from windlass.runtime.forks import after_fork
 from windlass.worker import Node
 
@@ -197,7 +198,10 @@ class Worker:
         force.cancel()
         clean = await draining
         self.node = None
-        return CLEAN if clean else FORCED
+        if clean:
+            return CLEAN
+        exits.end_with(FORCED)
+        return FORCED
 
 
 def _checked_concurrency(concurrency: object) -> int:

@@ -99,7 +99,7 @@ class Node:
         self.poller.start()
 
     async def drain(self, timeout: float | None = None) -> bool:
-        """Stop claiming, hand back, finish, leave. True when every body finished in time and all outcomes are written."""
+        """Stop claiming, hand back, finish, leave. True when all bodies finished in time and all is written."""
         limit = self._parts.settings.node.drain_timeout if timeout is None else timeout
         self.wakeups.close()
         await self.recovery.stop()

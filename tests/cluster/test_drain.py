@@ -52,9 +52,9 @@ def test_bodies_that_do_not_end_are_released_and_the_worker_leaves_forced(
     """J7.6: past the drain timeout jobs are cancelled and released without spending an attempt; exit code 3."""
     worker = programs.worker(store_url, environ=IMPATIENT)
     node = worker.node
-    never = (bodies.never_return, bodies.never_end, bodies.never_end_in_thread)
+    never = (bodies.never_return, bodies.never_end, bodies.never_end_in_thread, bodies.never_end_beside_the_loop)
     stuck = [app.bind(body, n).enqueue() for n, body in enumerate(never)]
-    until(lambda: len(programs.ran("began")) == 3, "the bodies to begin")
+    until(lambda: len(programs.ran("began")) == 4, "the bodies to begin")
     worker.terminate()
     assert worker.exit_code(30) == 3
     for handle in stuck:

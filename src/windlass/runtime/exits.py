@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures.thread  # noqa: F401 - registers a hook of its own, before ours: the last one runs first
+import os
 import threading
 from collections.abc import Callable
 
+GRACE = 2.0
+"""Seconds that threads may still take once the interpreter is ending after a forced drain."""
+
 _closing: list[Callable[[], None]] = []
+_forced: list[int] = []
 
 
 def at_exit(close: Callable[[], None]) -> None:
@@ -24,9 +29,24 @@ def forget(close: Callable[[], None]) -> None:
         _closing.remove(close)
 
 
+def end_with(code: int) -> None:
+    """Let nobody hold the interpreter up when it ends: threads of bodies that were given up may never return.
+
+    Python waits for ever for the threads of its executors (`asyncio.to_thread`); here it ends with `code` after a grace.
+    """
+    _forced.append(code)
+
+
 def _close_all() -> None:
     while _closing:
         _closing.pop()()
+    if _forced:
+        threading.Thread(target=_end, args=(_forced[-1],), name="windlass-end", daemon=True).start()
+
+
+def _end(code: int) -> None:
+    threading.Event().wait(GRACE)
+    os._exit(code)
 
 
 # Not public, but what the standard library's own executors use; where it is missing, the later hook must do.

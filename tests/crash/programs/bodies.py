@@ -108,6 +108,12 @@ def never_end_in_thread(number: int) -> None:
     threading.Event().wait()
 
 
+async def never_end_beside_the_loop(number: int) -> None:
+    """A thread that Python itself waits for when the interpreter ends."""
+    write_down("began", number)
+    await asyncio.to_thread(threading.Event().wait)
+
+
 def raise_odd_text(number: int) -> None:
     """An error whose message no database takes as it is: a file name that is no UTF-8, and a NUL."""
     write_down("ran", number)
@@ -143,6 +149,7 @@ ALL = (
     never_return,
     never_end,
     never_end_in_thread,
+    never_end_beside_the_loop,
     raise_odd_text,
     leave,
     wordless,

