@@ -53,7 +53,7 @@ class Duel(NamedTuple):
 
 def ours(run: Callable[..., measure.Measure], **options: object) -> Callable[[Scratch, int], Score]:
     def score(scratch: Scratch, jobs: int) -> Score:
-        found = run(scratch, jobs, lambda done: None, **options)
+        found = run(scratch, measure.Load(jobs), lambda done: None, **options)
         return Score(found.value, found.problems)
 
     return score

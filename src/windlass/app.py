@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
@@ -253,6 +254,10 @@ class Windlass:
         """Bring the schema up to date; answers what was applied. SQLite does this by itself at first use."""
         return migrate.migrate(self._database)
 
+    async def amigrate(self) -> list[str]:
+        """Async twin of `migrate`."""
+        return await asyncio.to_thread(self.migrate)
+
     def close(self) -> None:
         """Drain a worker entered by `with`, send what is owed, close every connection, forget what was resolved.
 
@@ -269,3 +274,7 @@ class Windlass:
         self._bus.close()
         self.registry.clear()
         exits.forget(self.close)
+
+    async def aclose(self) -> None:
+        """Async twin of `close`."""
+        await asyncio.to_thread(self.close)

@@ -27,14 +27,13 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+READ_ONLY = "it is read-only; check the permissions of the file and its folder"
+NO_LOCK = r"cannot create the lock files .*; the folder of a SQLite database must exist and be writable"
+
+
 @pytest.mark.parametrize(
     ("file_mode", "folder_mode", "message"),
-    [
-        (0o444, 0o777, "it is read-only; check the permissions of the file and its folder"),
-        (0o444, 0o555, "it is read-only; check the permissions of the file and its folder"),
-        (0o666, 0o555, "it is read-only; check the permissions of the file and its folder"),
-        (0o000, 0o777, "it is read-only; check the permissions of the file and its folder"),
-    ],
+    [(0o444, 0o777, READ_ONLY), (0o444, 0o555, NO_LOCK), (0o666, 0o555, NO_LOCK), (0o000, 0o777, READ_ONLY)],
     ids=["file", "file and folder", "folder", "no rights at all"],
 )
 def test_a_file_without_write_permission_is_refused_clearly_and_used_once_it_is_given(
@@ -52,7 +51,7 @@ def test_a_file_without_write_permission_is_refused_clearly_and_used_once_it_is_
     open_folder.chmod(folder_mode)
     gate = open_folder / "gate"
     child = programs.start("sqlite_trouble", "unprivileged", url, f"sqlite:///{tmp_path / 'scratch.db'}", gate)
-    child.says(rf"^refused: SQLite database {file}: {message}")
+    assert str(file) in child.says(rf"^refused: .*{message}.*$")[0]
     open_folder.chmod(0o777)
     for path in open_folder.iterdir():
         path.chmod(0o666)

@@ -1,5 +1,7 @@
 """Two processes on one database, with the system's clock."""
 
+from contextlib import closing
+
 import pytest
 
 from tests.stores.children import all_at_once
@@ -16,18 +18,17 @@ JOBS = 300
 def test_two_processes_that_drain_one_database_share_it_exactly(kind: str, request: pytest.FixtureRequest):
     """J3.2: disjoint and complete between processes too; every job is retried once and finished once."""
     url = request.getfixturevalue(kind)
-    database = open_database(url, SystemClock())
-    made = [new_job(queue=f"q{number % 3}", priority=number % 5) for number in range(JOBS)]
-    database.run(jobs.submit, [made], ["q0", "q1", "q2"])
-    finished = [job for haul in all_at_once(("drain", url, "one"), ("drain", url, "two")) for job in haul]
-    assert len(finished) == len(set(finished)) == JOBS
-    ids = [job.id for job in made]
-    assert {outcome.status for outcome in database.read(reading.outcomes, ids)} == {JobStatus.SUCCEEDED}
-    for job_id in ids[::10]:
-        history = database.read(reading.history, job_id)
-        assert history is not None
-        assert [(row[0], row[6]) for row in history] == [(1, "retried"), (2, "succeeded")]
-    database.close()
+    with closing(open_database(url, SystemClock())) as database:
+        made = [new_job(queue=f"q{number % 3}", priority=number % 5) for number in range(JOBS)]
+        database.run(jobs.submit, [made], ["q0", "q1", "q2"])
+        finished = [job for haul in all_at_once(("drain", url, "one"), ("drain", url, "two")) for job in haul]
+        assert len(finished) == len(set(finished)) == JOBS
+        ids = [job.id for job in made]
+        assert {outcome.status for outcome in database.read(reading.outcomes, ids)} == {JobStatus.SUCCEEDED}
+        for job_id in ids[::10]:
+            history = database.read(reading.history, job_id)
+            assert history is not None
+            assert [(row[0], row[6]) for row in history] == [(1, "retried"), (2, "succeeded")]
 
 
 def test_two_processes_that_migrate_at_once_take_turns(store_url: str):
@@ -35,6 +36,5 @@ def test_two_processes_that_migrate_at_once_take_turns(store_url: str):
     names = [migration.name for migration in migrate.migrations("sqlite")]
     applied = all_at_once(("migrate", store_url), ("migrate", store_url), ("migrate", store_url))
     assert sorted(name for batch in applied for name in batch) == names
-    database = open_database(store_url, SystemClock())
-    migrate.require_current(database)
-    database.close()
+    with closing(open_database(store_url, SystemClock())) as database:
+        migrate.require_current(database)

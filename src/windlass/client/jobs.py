@@ -83,7 +83,8 @@ class Jobs:
         if cached is None or cached[0] is not options:
             if len(self._templates) >= _MOST_CACHED:
                 self._templates.clear()
-            cached = self._templates[id(options)] = (options, RowTemplate.of(options.resolved()))
+            template = RowTemplate.of(options.resolved(), self._settings.max_payload_bytes)
+            cached = self._templates[id(options)] = (options, template)
         return cached[1]
 
     # ------------------------------------------------------------------ following

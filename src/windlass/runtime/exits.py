@@ -32,7 +32,8 @@ def forget(close: Callable[[], None]) -> None:
 def end_with(code: int) -> None:
     """Let nobody hold the interpreter up when it ends: threads of bodies that were given up may never return.
 
-    Python waits for ever for the threads of its executors (`asyncio.to_thread`); here it ends with `code` after a grace.
+    Python waits for ever for the threads of its executors (`asyncio.to_thread`); here the process ends with `code`,
+    after a grace for what is well behaved.
     """
     _forced.append(code)
 

@@ -13,7 +13,7 @@ from windlass.domain.clock import micros
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.options import ResolvedOptions
-from windlass.errors import DuplicateBusinessKeyError, SerializationError
+from windlass.errors import DuplicateBusinessKeyError, PayloadTooLargeError, SerializationError
 from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
@@ -35,14 +35,14 @@ class RowTemplate(NamedTuple):
     """The fields of `NewJob` from `due_at` on."""
 
     @classmethod
-    def of(cls, options: ResolvedOptions) -> RowTemplate:
-        """Prepare options for many rows."""
+    def of(cls, options: ResolvedOptions, most_bytes: int) -> RowTemplate:
+        """Prepare options for many rows; their params count as payload."""
         rest = (
             None if options.run_at is None else micros(options.run_at),
             int(options.delay * MICROSECONDS),
             to_text(options),
             options.tags,
-            _params_text(options),
+            _params_text(options, most_bytes),
             options.correlation_id,
             options.idempotency_key,
             options.business_key,
@@ -55,11 +55,19 @@ class RowTemplate(NamedTuple):
         return NewJob(new_job_id(), self.queue, target, self.priority, args, *self.rest)
 
 
-def _params_text(options: ResolvedOptions) -> str | None:
+def _params_text(options: ResolvedOptions, most_bytes: int) -> str | None:
+    if not options.params:
+        return None
     try:
-        return msgspec.json.encode(dict(options.params)).decode() if options.params else None
+        data = msgspec.json.encode(dict(options.params))
     except TypeError as error:
         raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None
+    if len(data) > most_bytes:
+        raise PayloadTooLargeError(
+            f"params take {len(data):,} bytes as JSON, more than the limit of {most_bytes:,}; "
+            "store the data elsewhere and pass its id, or raise jobs.max_payload_bytes"
+        )
+    return data.decode()
 
 
 def settled(answer: Answer) -> list[Placed]:

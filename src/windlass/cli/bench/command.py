@@ -49,6 +49,15 @@ def _chosen(context: click.Context, parameter: click.Parameter, value: str | Non
 )
 @click.option("--jobs", type=click.IntRange(min=1), show_envvar=True, help="Jobs in each workload; default: its own.")
 @click.option(
+    "--concurrency",
+    "-c",
+    type=click.IntRange(min=1),
+    default=CONCURRENCY,
+    show_default=True,
+    show_envvar=True,
+    help="Coroutines at a time in each draining worker.",
+)
+@click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=1,
@@ -65,6 +74,7 @@ def command(
     store: str | None,
     workloads: list[Workload],
     jobs: int | None,
+    concurrency: int,
     repeat: int,
     floor: bool,
     as_json: bool,
@@ -72,13 +82,14 @@ def command(
 ) -> None:
     """Measure what a store can do, and check afterwards that every job ran exactly once."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())
+    plan = runs.Plan(jobs, concurrency, repeat, floor)
     results: dict[str, Result] = {}
     with Stores(store) as stores:
         if not as_json:
-            _introduce(stores, workloads, floor=floor)
+            _introduce(stores, workloads, plan)
         with report.progress_bar(drawn() and not as_json if progress is None else progress) as bar:
             for workload in workloads:
-                results[workload.key] = runs.run(workload, stores, runs.Plan(jobs, repeat, floor), bar)
+                results[workload.key] = runs.run(workload, stores, plan, bar)
     if as_json:
         say(json.dumps(report.as_json(results), indent=2))
     else:
@@ -89,14 +100,14 @@ def command(
     raise SystemExit(1 if wrong else 0)
 
 
-def _introduce(stores: Stores, workloads: list[Workload], *, floor: bool) -> None:
+def _introduce(stores: Stores, workloads: list[Workload], plan: runs.Plan) -> None:
     machine = report.machine()
     rows = [("store", stores.main.description)]
     rows += [("note", stores.note)] if stores.note else []
     rows += [("SQLite", stores.sqlite.description)] if any(workload.on_sqlite for workload in workloads) else []
     rows += [
         ("machine", f"{machine['cpus']} CPUs, Python {machine['python']}, {machine['loop']}, {machine['system']}"),
-        ("drains", f"{CONCURRENCY} coroutines a process, default settings, jobs with 200 bytes of arguments"),
+        ("drains", f"{plan.concurrency} coroutines a process, default settings, jobs with 200 bytes of arguments"),
     ]
-    rows += [("floor", f"the same statements on bare connections, {FLOOR_BATCH} jobs at a time")] if floor else []
+    rows += [("floor", f"the same statements on bare connections, {FLOOR_BATCH} jobs at a time")] if plan.floor else []
     facts("windlass bench", rows)

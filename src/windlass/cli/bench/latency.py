@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from windlass.cli.bench import floor, verify
 from windlass.cli.bench.jobs import BenchApp, loop_factory
-from windlass.cli.bench.measure import CONCURRENCY, Measure, Progress, migrated
+from windlass.cli.bench.measure import Load, Measure, Progress, migrated
 from windlass.cli.bench.processes import LISTENER, WORKER, Children
 from windlass.cli.bench.scratch import Scratch
 from windlass.domain.clock import monotonic
@@ -18,10 +18,10 @@ WARM_UP = 10
 """Jobs before the first one that counts: connections and prepared statements."""
 
 
-def latency(scratch: Scratch, count: int, progress: Progress) -> Measure:
+def latency(scratch: Scratch, load: Load, progress: Progress) -> Measure:
     """A job each 50 ms to a worker in its own process; a body that starts before the call returns counts as 0."""
-    total = count + WARM_UP
-    with migrated(scratch) as (url, bench), Children(WORKER, url, CONCURRENCY) as children:
+    total = load.jobs + WARM_UP
+    with migrated(scratch) as (url, bench), Children(WORKER, url, load.concurrency) as children:
         children.go()
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             sent, took = runner.run(_send(bench, total, progress))

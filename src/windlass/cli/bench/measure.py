@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from windlass.cli.bench import floor, verify
 from windlass.cli.bench.jobs import NAP, PAYLOAD, BenchApp, loop_factory, open_app
@@ -16,7 +16,7 @@ from windlass.domain.clock import monotonic
 from windlass.domain.priority import Priority
 
 CONCURRENCY = 100
-"""Coroutines that a draining worker runs at a time."""
+"""Coroutines that a draining worker runs at a time, unless told otherwise; the default of the settings."""
 THREADS = 20
 CALLERS = 32
 KEYED_EVERY = 10
@@ -26,6 +26,14 @@ FLOOR_BATCH = 256
 MEGABYTE = 1024 * 1024
 
 Progress = Callable[[int], None]
+
+
+class Load(NamedTuple):
+    """How much a workload is given."""
+
+    jobs: int
+    concurrency: int = CONCURRENCY
+    """Of a draining worker."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +67,14 @@ def fill(bench: BenchApp, job: Any, count: int, **options: Any) -> None:
 # ---------------------------------------------------------------------- enqueue
 
 
-def enqueue_one_by_one(scratch: Scratch, count: int, progress: Progress) -> Measure:
+def enqueue_one_by_one(scratch: Scratch, load: Load, progress: Progress) -> Measure:
     """W1: one caller, each call awaited."""
-    return _enqueue_async(scratch, count, 1, progress)
+    return _enqueue_async(scratch, load.jobs, 1, progress)
 
 
-def enqueue_together(scratch: Scratch, count: int, progress: Progress) -> Measure:
+def enqueue_together(scratch: Scratch, load: Load, progress: Progress) -> Measure:
     """W1c: 32 callers at once."""
-    return _enqueue_async(scratch, count, CALLERS, progress)
+    return _enqueue_async(scratch, load.jobs, CALLERS, progress)
 
 
 def _enqueue_async(scratch: Scratch, count: int, callers: int, progress: Progress) -> Measure:
@@ -90,8 +98,9 @@ async def _callers(bench: BenchApp, callers: int, each: int, progress: Progress)
     return monotonic() - began
 
 
-def enqueue_bulk(scratch: Scratch, count: int, progress: Progress) -> Measure:
+def enqueue_bulk(scratch: Scratch, load: Load, progress: Progress) -> Measure:
     """W2: one call, a tenth of its jobs with idempotency keys; making the calls is part of it."""
+    count = load.jobs
     with migrated(scratch) as (url, bench):
         bench.noop.enqueue(PAYLOAD)  # connects
         began = monotonic()
@@ -105,42 +114,42 @@ def enqueue_bulk(scratch: Scratch, count: int, progress: Progress) -> Measure:
 # ---------------------------------------------------------------------- drain
 
 
-def drain(
-    scratch: Scratch, count: int, progress: Progress, *, processes: int = 1, concurrency: int = CONCURRENCY
-) -> Measure:
+def drain(scratch: Scratch, load: Load, progress: Progress, *, processes: int = 1) -> Measure:
     """W3, W4, W8: worker processes drain what waits."""
     with migrated(scratch) as (url, bench):
-        fill(bench, bench.noop, count)
-        run = drained_by(WORKER, url, concurrency, processes, count, progress)
-        return _rate(run, verify.drained(url, count, run), processes=processes, concurrency=concurrency)
+        fill(bench, bench.noop, load.jobs)
+        run = drained_by(WORKER, url, load.concurrency, processes, load.jobs, progress)
+        problems = verify.drained(url, load.jobs, run)
+        return _rate(run, problems, processes=processes, concurrency=load.concurrency)
 
 
-def drain_beside_many(scratch: Scratch, count: int, progress: Progress, *, waiting_for_each: int = 25) -> Measure:
+def drain_beside_many(scratch: Scratch, load: Load, progress: Progress, *, waiting_for_each: int = 25) -> Measure:
     """W6: drain some of many that wait, half of these in the future and of high priority."""
-    waiting = count * waiting_for_each
+    waiting = load.jobs * waiting_for_each
     with migrated(scratch) as (url, bench):
         fill(bench, bench.noop, waiting // 2, priority=Priority.HIGH, delay=FUTURE)
         fill(bench, bench.noop, waiting - waiting // 2)
-        run = drained_by(WORKER, url, CONCURRENCY, 1, count, progress)
+        run = drained_by(WORKER, url, load.concurrency, 1, load.jobs, progress)
         problems = verify.drained(url, waiting, run, all_of_them=False)
-        return _rate(run, problems, waiting=waiting, concurrency=CONCURRENCY)
+        return _rate(run, problems, waiting=waiting, concurrency=load.concurrency)
 
 
-def drain_threads(scratch: Scratch, count: int, progress: Progress) -> Measure:
+def drain_threads(scratch: Scratch, load: Load, progress: Progress) -> Measure:
     """W7: sync jobs of 5 ms on 20 threads."""
     with migrated(scratch) as (url, bench):
-        fill(bench, bench.nap, count)
-        run = drained_by(WORKER, url, THREADS, 1, count, progress)
-        return _rate(run, verify.drained(url, count, run), threads=THREADS)
+        fill(bench, bench.nap, load.jobs)
+        run = drained_by(WORKER, url, THREADS, 1, load.jobs, progress)
+        return _rate(run, verify.drained(url, load.jobs, run), threads=THREADS)
 
 
-def memory(scratch: Scratch, count: int, progress: Progress) -> Measure:
+def memory(scratch: Scratch, load: Load, progress: Progress) -> Measure:
     """W9: peak memory of one worker that drains."""
     with migrated(scratch) as (url, bench):
-        fill(bench, bench.noop, count)
-        run = drained_by(WORKER, url, CONCURRENCY, 1, count, progress)
-        details = {"idle_mb": run.idle_memory / MEGABYTE, "rate": run.ended / run.seconds, "concurrency": CONCURRENCY}
-        return Measure(run.peak_memory / MEGABYTE, verify.drained(url, count, run), details)
+        fill(bench, bench.noop, load.jobs)
+        run = drained_by(WORKER, url, load.concurrency, 1, load.jobs, progress)
+        details = {"idle_mb": run.idle_memory / MEGABYTE, "rate": run.ended / run.seconds}
+        problems = verify.drained(url, load.jobs, run)
+        return Measure(run.peak_memory / MEGABYTE, problems, {**details, "concurrency": load.concurrency})
 
 
 def drained_by(kind: str, url: str, argument: int, processes: int, expected: int, progress: Progress) -> Drained:

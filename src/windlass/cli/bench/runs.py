@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import NamedTuple
 
-from windlass.cli.bench.measure import Measure
+from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Stores
 from windlass.cli.bench.workloads import RATE, Result, Workload
 
@@ -18,6 +18,7 @@ class Plan(NamedTuple):
     """What is asked for."""
 
     jobs: int | None
+    concurrency: int
     repeat: int
     floor: bool
 
@@ -35,7 +36,8 @@ def run(workload: Workload, stores: Stores, plan: Plan, progress: Progress) -> R
             floor = workload.floor(scratch, jobs)
             floors += [] if floor is None else [floor]
         progress(workload, turn, 0, jobs)
-        measures.append(workload.run(scratch, jobs, _told(workload, turn, jobs, progress)))
+        load = Load(jobs, plan.concurrency)
+        measures.append(workload.run(scratch, load, _told(workload, turn, jobs, progress)))
     return _result(workload, scratch.description, jobs, measures, floors)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from windlass.cli.bench import latency, measure
-from windlass.cli.bench.measure import Measure, Progress
+from windlass.cli.bench.measure import Load, Measure, Progress
 from windlass.cli.bench.scratch import Scratch
 
 RATE, MILLISECONDS, MEGABYTES = "jobs/s", "ms", "MB"
@@ -43,7 +43,7 @@ class Workload:
     about: str
     unit: str
     jobs: int
-    run: Callable[[Scratch, int, Progress], Measure]
+    run: Callable[[Scratch, Load, Progress], Measure]
     floor: Callable[[Scratch, int], float | None]
     target: str
     met: Met
