@@ -149,7 +149,7 @@ def test_a_payload_at_the_limit_is_taken_and_one_byte_more_is_not(apps: Apps):
     small = apps(settings=Settings(jobs=JobsSettings(max_payload_bytes=20)))
     with pytest.raises(PayloadTooLargeError, match="limit of 20"):
         small.job(jobs.note).enqueue("x" * 20)
-    with pytest.raises(PayloadTooLargeError, match="params take .* limit of 20"):
+    with pytest.raises(PayloadTooLargeError, match=r"params take .* limit of 20"):
         small.job(jobs.note).using(params={"why": "x" * 20}).enqueue("")
 
 
