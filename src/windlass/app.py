@@ -13,7 +13,7 @@ from windlass.domain.clock import SystemClock
 from windlass.domain.job import Attempt, Job
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.embedded import Worker
-from windlass.errors import ConfigurationError
+from windlass.errors import ConfigurationError, InvalidOptionError
 from windlass.events.types import Event
 from windlass.parts import Parts, Replacements, Store, make_parts
 from windlass.runtime import exits
@@ -150,11 +150,11 @@ class Windlass:
 
     def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls in one transaction; handles come in order, duplicates marked. All or none."""
-        return self.submit(list(calls))
+        return self.submit(_as_list(calls))
 
     async def aenqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Async twin of `enqueue_many`."""
-        return await self.asubmit(list(calls))
+        return await self.asubmit(_as_list(calls))
 
     def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Store calls, all or none; what `enqueue` of a call does."""
@@ -278,3 +278,11 @@ class Windlass:
     async def aclose(self) -> None:
         """Async twin of `close`."""
         await asyncio.to_thread(self.close)
+
+
+def _as_list(calls: Iterable[Call[R]]) -> list[Call[R]]:
+    if isinstance(calls, Call):
+        raise InvalidOptionError(
+            "enqueue_many takes a list of calls, got a single one; write [call], or call.enqueue()"
+        )
+    return list(calls)

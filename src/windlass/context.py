@@ -28,9 +28,9 @@ class Snooze(BaseException):
     A BaseException, so that `except Exception` lets it pass.
     """
 
-    def __init__(self, delay: float) -> None:
-        super().__init__(f"snoozed for {delay:g} s")
-        self.delay = delay
+    def __init__(self, delay: float | timedelta) -> None:
+        self.delay = seconds(delay, "delay")
+        super().__init__(f"snoozed for {self.delay:g} s")
 
 
 class JobCancelled(WindlassError):  # noqa: N818 - the body's own way out, raised by `check`
@@ -138,4 +138,4 @@ class JobContext:
 
     def snooze(self, delay: float | timedelta) -> None:
         """Leave the body and run the job again after `delay`, without spending an attempt."""
-        raise Snooze(seconds(delay, "delay"))
+        raise Snooze(delay)

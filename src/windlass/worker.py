@@ -19,6 +19,7 @@ from windlass.engine.poller import Poller, PollerOptions
 from windlass.engine.runner import Runner
 from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
+from windlass.errors import SerializationError
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
@@ -31,7 +32,7 @@ from windlass.spi import (
 )
 from windlass.stores import cluster
 from windlass.stores.database import DONE, WORK
-from windlass.stores.notifier import Notifier
+from windlass.stores.notifier import EVERYTHING, Notifier
 from windlass.submission.submit import words_for
 from windlass.submission.target import Known
 
@@ -39,6 +40,8 @@ logger = logging.getLogger("windlass.worker")
 
 MICROSECONDS = 1_000_000
 DONE_WORD = "done"
+SIGN_OFF = 5.0
+"""Seconds that a drain waits for the store to take its leave."""
 
 
 class Node:
@@ -59,7 +62,7 @@ class Node:
         self.completer = Completer(parts.database, self._told, errors, one_by_one=settings.jobs.commit == "each")
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
         invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
-        policies = Policies(parts.retry_policy, self._describe)
+        policies = Policies(parts.retry_policy, self._describe, self._fallback.sanitize_text)
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
         self.coordinator = Coordinator(
             parts.database, self.runner, invoker, self.completer, errors, concurrency, settings.poller.batch_size
@@ -74,7 +77,7 @@ class Node:
             settings.node,
             parts.bus,
             parts.clock,
-            self.poller.told_anything,
+            self._work_came_back,
             self.heartbeat.steady_for,
             errors,
         )
@@ -90,33 +93,49 @@ class Node:
     async def start(self) -> None:
         """Register first, so that nothing is ever claimed in the name of a node nobody knows; then claim."""
         logcontext.install()
-        await asyncio.to_thread(self.heartbeat.register)
-        self.heartbeat.start()
-        self.completer.start()
-        self.coordinator.start()
-        self.recovery.start()
-        await asyncio.to_thread(self.wakeups.open)
+        try:
+            await asyncio.to_thread(self.heartbeat.register)
+            self.heartbeat.start()
+            self.completer.start()
+            self.coordinator.start()
+            self.recovery.start()
+            await asyncio.to_thread(self.wakeups.open)
+        except BaseException:
+            await self.drain(0)  # half a node must not look alive
+            raise
         self.poller.start()
 
     async def drain(self, timeout: float | None = None) -> bool:
         """Stop claiming, hand back, finish, leave. True when all bodies finished in time and all is written."""
         limit = self._parts.settings.node.drain_timeout if timeout is None else timeout
-        self.wakeups.close()
-        await self.recovery.stop()
-        await self.poller.stop()
-        clean = await self.coordinator.drain(limit)
-        clean = await self._flushed() and clean
-        await self.coordinator.stop()
-        await self.completer.stop()
-        for kind in ("async", "thread"):
-            await self._executors.executor(kind).close()
-        await asyncio.gather(*self._sending)
-        await self._parts.bus.drain(5.0)
-        await self.heartbeat.astop()
-        await asyncio.to_thread(self._leave)
-        await self._parts.database.aclose_loop()
-        logcontext.uninstall()
-        return clean
+        try:
+            self.wakeups.close()
+            await self.recovery.stop()
+            await self.poller.stop()
+            clean = await self.coordinator.drain(limit)
+            clean = await self._flushed() and clean
+            await self.coordinator.stop()
+            await self.completer.stop()
+            for kind in ("async", "thread"):
+                await self._executors.executor(kind).close()
+            if self._sending:
+                await asyncio.wait(self._sending, timeout=SIGN_OFF)
+            await self._parts.bus.drain(5.0)
+        finally:
+            await self.heartbeat.astop()
+            left = await self._sign_off()
+            logcontext.uninstall()
+        return clean and left
+
+    async def _sign_off(self) -> bool:
+        """Leave the cluster; a store that does not answer is not waited for, the lease runs out by itself."""
+        try:
+            await asyncio.wait_for(asyncio.to_thread(self._leave), SIGN_OFF)
+            await asyncio.wait_for(self._parts.database.aclose_loop(), SIGN_OFF)
+        except TimeoutError:
+            logger.error("the store does not answer: node %s leaves without signing off", self.id)
+            return False
+        return True
 
     async def _flushed(self) -> bool:
         try:
@@ -138,7 +157,20 @@ class Node:
         return self._queues is None or queue in self._queues
 
     def _knows(self, target: str) -> bool:
-        return isinstance(self._parts.registry.resolve(target), Known)
+        """Whether this node takes jobs of a target that others passed over. Never raises: every claim asks it."""
+        try:
+            return isinstance(self._parts.registry.resolve(target), Known)
+        except SerializationError:
+            return True  # it is here, only broken: its jobs are claimed, and fail saying so
+        except Exception as error:  # noqa: BLE001 - a policy of the user's
+            logger.error("whether %s is known here was not to be found out: %s", target, self._describe(error).error)
+            return False
+
+    def _work_came_back(self) -> None:
+        """Recovered jobs are new work, to this node and, if it has no room or does not serve them, to the others."""
+        self.poller.told_anything()
+        if self._parts.coordinator is None:
+            self._send(WORK, self._parts.work, (EVERYTHING,))
 
     def _load(self) -> Load:
         return Load(self.coordinator.running, self.coordinator.utilisation)

@@ -63,7 +63,7 @@ def test_the_table_names_store_floor_and_target(tmp_path: Path):
     assert code == 0, said
     assert "store: SQLite" in said
     assert "≥ 40,000/s" in said
-    assert "of floor" in said
+    assert "ratio" in said
 
 
 def test_an_unknown_workload_is_refused(invoke):

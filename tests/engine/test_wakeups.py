@@ -16,6 +16,7 @@ def asleep(app: Windlass) -> Windlass:
     assert worker is not None
     assert worker.node is not None
     ticked = worker.node.poller.signals.ticked
+    ticked.arm()
     worker.node.wakeups.wake(())
     while (pause := ticked.wait_sync()) is not None and pause <= 1:
         pass

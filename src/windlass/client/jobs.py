@@ -12,7 +12,7 @@ from windlass.client.views import attempt_of, job_of
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job, NewJob, Outcome, Placed
 from windlass.domain.options import JobOptions
-from windlass.errors import JobNotFoundError, SerializationError
+from windlass.errors import InvalidOptionError, JobNotFoundError, SerializationError
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
 from windlass.stores import reading
@@ -74,6 +74,8 @@ class Jobs:
         return [StoredHandle(place, following, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
 
     def _row(self, call: Call[Any]) -> NewJob:
+        if not isinstance(call, Call):
+            raise InvalidOptionError(f"expected calls, e.g. charge.bind(42), got {call!r}; bind its arguments first")
         args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._settings.max_payload_bytes)
         return self._template(call.options).row(call.target, args)
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL
+from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.runtime.thread_service import ThreadService
 from windlass.stores import reading
@@ -22,8 +23,7 @@ from windlass.stores.database import DONE, Database, Wakeups
 
 FIRST_PAUSE = 0.01
 LAST_PAUSE = 0.25
-LINGER = 5.0
-"""How long the thread and its subscription outlive the last waiter."""
+CLOSED = "this application was closed; the job goes on, and another application can follow it by its id"
 
 
 class Results(ThreadService):
@@ -41,10 +41,13 @@ class Results(ThreadService):
         self._awaited: dict[UUID, list[Future[Outcome]]] = {}
         self._wakeups: Wakeups | None = None
         self._pause = FIRST_PAUSE
+        self._closed = False
 
     def expect(self, job_id: UUID) -> Future[Outcome]:
         """A future that is set when the job is terminal. Whoever gives up waiting calls `forget`."""
         future: Future[Outcome] = Future()
+        if self._closed:
+            raise StoreUnavailableError(CLOSED)
         with self._guard:
             self._awaited.setdefault(job_id, []).append(future)
             self._pause = FIRST_PAUSE
@@ -97,8 +100,14 @@ class Results(ThreadService):
             self.wake()
 
     def close(self) -> None:
-        """End the thread and the subscription."""
+        """End the thread and the subscription; whoever still waits is told so."""
+        self._closed = True
         self.stop()
+        with self._guard:
+            awaited, self._awaited = self._awaited, {}
+        for future in [future for waiting in awaited.values() for future in waiting]:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(StoreUnavailableError(CLOSED))
         if self._wakeups is not None:
             self._wakeups.close()
             self._wakeups = None

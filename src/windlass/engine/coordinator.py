@@ -142,8 +142,8 @@ class Coordinator(Service):
     async def _attend(self, attempt: Attempt) -> None:
         try:
             await self._runner.run(attempt)
-        except BaseException as error:
-            logger.exception("job %s: the engine failed to run it", attempt.claim.job_id)
+        except BaseException as error:  # noqa: BLE001 - whatever this is, the job must not stay RUNNING
+            logger.error("job %s: the engine failed to run it (%s)", attempt.claim.job_id, type(error).__name__)
             self._runner.settle(attempt, Raised(error))
         finally:
             self._free(attempt)

@@ -18,7 +18,7 @@ from windlass.domain.transition import Failure
 from windlass.engine.attempt import Attempt, Ending, Handed, NotKnownHere, Refused, Stop
 from windlass.engine.completer import Completer, Finished
 from windlass.engine.invoke import Invoker
-from windlass.engine.verdict import Policies, verdict
+from windlass.engine.verdict import Policies, failed_for_good, verdict
 from windlass.errors import SerializationError, TargetNotAllowedError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
@@ -55,19 +55,22 @@ class Runner:
         """Pass the verdict, once."""
         if attempt.settled:
             return
+        try:
+            transition, note = verdict(attempt, ending, self._policies)
+        except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
+            transition, note = failed_for_good(attempt, error, self._policies), "no verdict could be passed on it"
         attempt.settled = True
-        transition, note = verdict(attempt, ending, self._policies)
+        claim = attempt.claim
         if transition.failure is not None:
             _log_failure(attempt, transition.failure, transition.outcome, note)
         elif isinstance(ending, NotKnownHere):
-            self._log_unknown(ending.why)
-        claim = attempt.claim
+            self._log_unknown(claim.target, self._policies.redact(ending.why))
         self._completer.finish(Finished(transition, claim.queue, claim.target, claim.priority, attempt))
 
-    def _log_unknown(self, why: str) -> None:
+    def _log_unknown(self, target: str, why: str) -> None:
         """Once each: a queue may be full of jobs of one such target."""
-        if why not in self._unknown_said:
-            self._unknown_said.add(why)
+        if target not in self._unknown_said:
+            self._unknown_said.add(target)
             logger.warning("%s; its jobs are left to other nodes", why)
 
     def _stopped_before_it_began(self, attempt: Attempt) -> Ending | None:

@@ -20,6 +20,8 @@ class Policies(NamedTuple):
     retry: RetryPolicy
     describe: Callable[[BaseException], Failure]
     """The error as it may be stored: sanitised."""
+    redact: Callable[[str], str]
+    """A text as it may be logged."""
 
 
 class Verdict(NamedTuple):
@@ -58,3 +60,9 @@ def _failed(attempt: Attempt, error: BaseException, policies: Policies) -> Verdi
         return Verdict(dead_letter(claim, times, failure, decision.reason, holds_key=holds_key), decision.note)
     delay_us = int(decision.delay.total_seconds() * MICROSECONDS)
     return Verdict(retry_at(claim, times, failure, delay_us))
+
+
+def failed_for_good(attempt: Attempt, error: BaseException, policies: Policies) -> Transition:
+    """For an attempt whose ending no verdict could be passed on."""
+    holds_key = attempt.payload.business_key is not None
+    return dead_letter(attempt.claim, attempt.times(), policies.describe(error), "non_retryable", holds_key=holds_key)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from windlass.engine.poller import Poller
 from windlass.spi import Coordinator
 from windlass.stores.database import WORK, Database, Wakeups
-from windlass.stores.notifier import EVERYTHING
 
 
 class WakeupBridge:
@@ -45,11 +44,11 @@ class WakeupBridge:
         sender, _, words = payload.partition(" ")
         if sender and sender == self._own_words:
             return
-        if not words or words == EVERYTHING:
-            self._on_loop(self._poller.told_anything)
-            return
         pairs = [word.rpartition(":") for word in words.split(",")]
-        self.wake([(queue, int(level)) for queue, _, level in pairs])
+        if all(queue and level.isdecimal() for queue, _, level in pairs):
+            self.wake([(queue, int(level)) for queue, _, level in pairs])
+        else:  # everything, or words that are not ours
+            self._on_loop(self._poller.told_anything)
 
     def _on_loop(self, action: Callable[[], object]) -> None:
         try:

@@ -69,8 +69,8 @@ def decide_retry(
         return GiveUp(NON_RETRYABLE, "the retry policy refused")
     if attempt > max_retries:
         return GiveUp(RETRY_EXHAUSTED, note)
-    if isinstance(exc, RetryAfter):
-        return RetryAt(exc.delay, note)
+    if isinstance(exc, RetryAfter):  # a subclass may have set the delay itself, as a number
+        return RetryAt(timedelta(seconds=seconds(exc.delay, "RetryAfter.delay")), note)
     delay, delay_note = _ask(lambda: _policy_delay(policy, attempt), _AT_ONCE, "get_delay")
     return RetryAt(delay or backoff.delay(attempt, random), note or delay_note)
 

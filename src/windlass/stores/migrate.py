@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
+from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -28,11 +29,12 @@ class Migration(NamedTuple):
         return hashlib.sha256(self.script.encode()).hexdigest()
 
 
-def migrations(dialect: str) -> list[Migration]:
+@cache
+def migrations(dialect: str) -> tuple[Migration, ...]:
     """All migrations a dialect ships, in order."""
     folder = resources.files("windlass.stores").joinpath("migrations").joinpath(dialect)
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return [Migration(int(file.name[:4]), file.name[:-4], file.read_text(encoding="utf-8")) for file in files]
+    return tuple(Migration(int(file.name[:4]), file.name[:-4], file.read_text(encoding="utf-8")) for file in files)
 
 
 def pending(database: Database) -> list[Migration]:

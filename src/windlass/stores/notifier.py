@@ -5,6 +5,7 @@ A notification on every commit costs three quarters of the concurrent enqueue ra
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable
 from uuid import uuid4
@@ -13,6 +14,8 @@ from windlass.domain.clock import monotonic
 from windlass.domain.throttle import Action, Throttle
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import Database
+
+logger = logging.getLogger("windlass.store")
 
 INTERVAL = 0.02
 MOST_BYTES = 7_000
@@ -83,7 +86,10 @@ class Notifier:
                 if not self._throttle.due(monotonic()):
                     continue
                 payload = self._payload()
-            self._database.notify(self._channel, payload)
+            try:
+                self._database.notify(self._channel, payload)
+            except Exception as error:  # noqa: BLE001 - a lost wakeup costs latency; a lost thread would cost all of them
+                logger.warning("a notification was not sent: %s", type(error).__name__)
 
     def close(self) -> None:
         """Send what is still owed."""

@@ -13,7 +13,7 @@ from windlass.domain.clock import micros
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.options import ResolvedOptions
-from windlass.errors import DuplicateBusinessKeyError, PayloadTooLargeError, SerializationError
+from windlass.errors import DuplicateBusinessKeyError, PayloadTooLargeError, SerializationError, StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
@@ -112,14 +112,26 @@ class Submitter:
             self._queue.append(ticket)
             ticket.leads = not self._led
             self._led = True
-        if not ticket.leads:
-            ticket.bell.wait()
+        try:
+            if not ticket.leads:
+                ticket.bell.wait()
+        except BaseException:  # an interrupt: whoever gives up must neither keep the lead nor be handed it
+            self._withdraw(ticket)
+            raise
         if ticket.leads:
             self._lead()
         if ticket.error is not None:
             raise ticket.error
         assert ticket.answer is not None
         return settled(ticket.answer)
+
+    def _withdraw(self, ticket: _Ticket) -> None:
+        with self._lock:
+            if ticket in self._queue:
+                self._queue.remove(ticket)
+            leads = ticket.leads
+        if leads:
+            self._lead()
 
     def _lead(self) -> None:
         """Commit what has gathered, then hand the lead to the first who came meanwhile."""
@@ -131,10 +143,11 @@ class Submitter:
             with self._lock:
                 following = self._queue[0] if self._queue else None
                 self._led = following is not None
+                if following is not None:
+                    following.leads = True
             for ticket in tickets:
                 ticket.bell.set()
             if following is not None:
-                following.leads = True
                 following.bell.set()
 
     def _commit(self, tickets: Sequence[_Ticket]) -> None:
@@ -149,10 +162,16 @@ class Submitter:
             for ticket in tickets:  # one of them has values the database refuses; the others must not suffer
                 self._commit([ticket])
             return
-        except BaseException as error:  # noqa: BLE001 - raised again by every caller it concerns
+        except Exception as error:  # noqa: BLE001 - raised again by every caller it concerns
             for ticket in tickets:
                 ticket.error = error
             return
+        except BaseException:  # an interrupt of the caller that leads: the others cannot know what became of their jobs
+            for ticket in tickets:
+                ticket.error = StoreUnavailableError(
+                    "the caller that stored this job along with its own was interrupted"
+                )
+            raise
         self._database.known_queues.update(new)
         for ticket, answer in zip(tickets, answers, strict=True):
             ticket.answer = answer

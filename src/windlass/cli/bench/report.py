@@ -14,7 +14,7 @@ from windlass.cli.bench.runs import Progress, verdicts
 from windlass.cli.bench.workloads import BY_KEY, MEGABYTES, MILLISECONDS, Result, Workload
 from windlass.cli.output import console, drawn, say
 
-HEADINGS = ("", "workload", "jobs", "result", "floor", "of floor", "target", "each once")
+HEADINGS = ("", "workload", "jobs", "result", "floor", "ratio", "target", "once")
 
 
 def as_json(results: Mapping[str, Result]) -> dict[str, Any]:
@@ -105,9 +105,9 @@ def _draw(rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.ROUNDED, border_style="cyan", header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, border_style="cyan", header_style="bold", padding=(0, 1, 0, 0))
     for heading in HEADINGS:
-        right = heading in ("jobs", "result", "floor", "of floor")
+        right = heading in ("jobs", "result", "floor", "ratio")
         table.add_column(heading, justify="right" if right else "left", no_wrap=True)
     for row in rows:
         styles = ("bold cyan", "", "dim", "bold", "dim", "", _style(row[6]), _style(row[7]))

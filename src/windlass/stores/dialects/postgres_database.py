@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import psycopg
 from psycopg import sql
 
+from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
@@ -35,7 +36,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, virtual_now: Callable[[], int] | None = None, *, pooled: bool = False) -> None:
         self.dialect: Dialect = PostgresDialect()
-        parts = psycopg.conninfo.conninfo_to_dict(url)
+        parts = _parts_of(url)
         place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
         self.description = f"PostgreSQL {place}"
         self.wakeup_mode = "in process, else polling (a pooler delivers no LISTEN)" if pooled else "LISTEN/NOTIFY"
@@ -136,21 +137,22 @@ class PostgresDatabase:
         try:
             with self._sync.one() as connection:
                 connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
-        except (psycopg.Error, OSError) as error:
+        except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
     async def anotify(self, channel: str, payload: str) -> None:
         """Send one notification from the running loop."""
         try:
-            async with self._on_this_loop().one() as connection:
+            async with asyncio.timeout(session.CONNECT_TIMEOUT), self._on_this_loop().one() as connection:
                 await connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
-        except (psycopg.Error, OSError) as error:
+        except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
     def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
         """Listen on a connection of its own, on a thread; not behind a pooler, where nothing would ever come."""
         if self._pooled:
             return Deaf()
+        self._listeners = [listener for listener in self._listeners if not listener.closed]
         listener = Listener(self._conninfo, callback, self.description)
         self._listeners.append(listener)
         return listener
@@ -193,6 +195,11 @@ class Listener:
         self._thread.start()
         self._ready.wait(session.CONNECT_TIMEOUT)
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stop.is_set()
+
     def _loop(self) -> None:
         delay = 0.1
         while not self._stop.is_set():
@@ -213,10 +220,16 @@ class Listener:
                 self._stop.wait(delay)
                 delay = min(delay * 2, 5.0)
 
+    def _tell(self, channel: str, payload: str) -> None:
+        try:
+            self._callback(channel, payload)
+        except Exception as error:  # noqa: BLE001 - whatever was said, this thread must go on hearing
+            logger.error("%s: a notification was not understood (%s)", self._description, type(error).__name__)
+
     def _hear(self, connection: Connection) -> None:
         while not self._stop.is_set():
             for notification in connection.notifies(timeout=0.5):
-                self._callback(notification.channel, notification.payload)
+                self._tell(notification.channel, notification.payload)
                 if self._stop.is_set():
                     return
 
@@ -229,3 +242,13 @@ class Listener:
                 line.shutdown(socket.SHUT_RDWR)  # ends the wait for notifications
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=2)
+
+
+def _parts_of(url: str) -> dict[str, Any]:
+    try:
+        return dict(psycopg.conninfo.conninfo_to_dict(url))
+    except psycopg.ProgrammingError:  # its message would print the password
+        raise ConfigurationError(
+            "the PostgreSQL URL cannot be read; write it as postgresql://user:password@host:5432/database, "
+            "with special characters of user and password percent-encoded (% as %25)"
+        ) from None

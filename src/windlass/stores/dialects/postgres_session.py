@@ -146,4 +146,4 @@ def kind_of(error: BaseException) -> ErrorKind:
 def unavailable(description: str, error: BaseException) -> StoreUnavailableError:
     """The error users see when the server does not answer."""
     detail = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return StoreUnavailableError(f"{description} does not answer: {detail}; work goes on by itself when it is back")
+    return StoreUnavailableError(f"{description} does not answer: {detail}; check the URL and the server")

@@ -132,7 +132,7 @@ class SqliteDatabase:
     def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
         """Watch the file for commits of other connections."""
         watch = Watch(self, callback)
-        self._watches.append(watch)
+        self._watches = [*(known for known in self._watches if not known.closed), watch]
         return watch
 
     # ------------------------------------------------------------------ end
@@ -169,6 +169,11 @@ class Watch:
         if database.path != ":memory:":
             self._thread = threading.Thread(target=self._loop, name="windlass-sqlite-watch", daemon=True)
             self._thread.start()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stop.is_set()
 
     def _loop(self) -> None:
         while not self._stop.wait(WATCH_INTERVAL):

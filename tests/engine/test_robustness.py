@@ -1,0 +1,151 @@
+"""What must not bring an application down: interrupts, odd values, foreign words, and callers who give up."""
+
+import gc
+import threading
+import weakref
+
+import psycopg
+import pytest
+
+from tests.engine import jobs
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, settled, until
+from windlass import ConfigurationError, InvalidOptionError, JobStatus, RetryAfter, StoreUnavailableError, Windlass
+from windlass.stores.database import WORK
+
+
+class Later(RetryAfter):
+    """A user's own, which sets the delay as a number."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.delay = 0.01  # type: ignore[assignment]
+
+
+class Odd(RetryAfter):
+    """A user's own, with a delay nobody can read."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.delay = "soon"  # type: ignore[assignment]
+
+
+def later() -> None:
+    raise Later
+
+
+def odd() -> None:
+    raise Odd
+
+
+def test_a_delay_set_as_a_number_is_taken(app: Windlass):
+    """J5.2: the exception's own delay, also in a subclass that sets it itself."""
+    job = app.job(max_retries=1)(later)
+    with app.worker():
+        handle = job.enqueue()
+        assert handle.join(timeout=LONG) is JobStatus.FAILED
+    assert app.get(handle.id).attempts == 2
+
+
+def test_an_ending_on_which_no_verdict_can_be_passed_fails_the_job(app: Windlass):
+    """J2.1, J4: nothing stays RUNNING because of an odd value in a user's exception."""
+    job = app.job(max_retries=1)(odd)
+    with app.worker():
+        handle = job.enqueue()
+        assert handle.join(timeout=LONG) is JobStatus.FAILED
+    assert settled(app, handle.id).reason == "non_retryable"
+
+
+def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_way(app: Windlass):
+    """J1.1: group commit: one caller's Ctrl-C must not make the next enqueue hang."""
+    add = app.job(jobs.add)
+    add.enqueue(0, 0)
+    submitter = app._jobs._submitter
+    run = app.database.run
+    leading, go_on = threading.Event(), threading.Event()
+
+    def slow(*args, **kwargs):
+        leading.set()
+        assert go_on.wait(LONG)
+        return run(*args, **kwargs)
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    app.database.run = slow  # type: ignore[method-assign]
+    leader = threading.Thread(target=add.enqueue, args=(1, 1))
+    leader.start()
+    assert leading.wait(LONG)
+    follower = pytest.MonkeyPatch()
+    follower.setattr("windlass.submission.submit.threading.Event", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        add.enqueue(2, 2)
+    follower.undo()
+    app.database.run = run  # type: ignore[method-assign]
+    go_on.set()
+    leader.join(LONG)
+    assert add.enqueue(3, 3).status() is JobStatus.PENDING
+    assert not submitter._led
+
+
+def test_whoever_waits_for_a_result_is_told_when_the_application_closes(apps: Apps):
+    """J7: closing leaves nobody waiting for ever."""
+    app = apps()
+    handle = app.job(jobs.add).enqueue(1, 1)
+    errors: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            handle.result()
+        except StoreUnavailableError as error:
+            errors.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    until(lambda: app._results._awaited)
+    app.close()
+    waiting.join(LONG)
+    assert "was closed" in str(errors[0])
+
+
+def test_foreign_words_on_our_channel_do_not_deafen_a_worker(empty_postgres: str):
+    """J3.6: anybody may NOTIFY; wakeups go on."""
+    apps = Apps(empty_postgres)
+    app, other = apps(settings=ONLY_WAKEUPS), apps()
+    add = app.job(jobs.add)
+    with app.worker():
+        with psycopg.connect(empty_postgres, autocommit=True) as connection:
+            for word in ("someone else", "", "x:y", "*"):
+                connection.execute("SELECT pg_notify(%s, %s)", (WORK, word))
+        assert other.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
+        assert add.enqueue(2, 2).result(timeout=LONG) == 4
+    apps.close()
+
+
+def test_a_worker_that_was_left_is_forgotten(app: Windlass):
+    """J7.6: entering and leaving workers for years leaks nothing."""
+    app.job(jobs.add)
+    nodes = []
+    for _ in range(3):
+        with app.worker() as worker:
+            nodes.append(weakref.ref(worker.node))
+    with app.worker():
+        del worker
+        gc.collect()
+        assert [node() for node in nodes[:2]] == [None, None]
+
+
+def test_a_url_that_cannot_be_read_is_refused_without_its_password():
+    """J5.3: not even the driver's own words about it are shown."""
+    with pytest.raises(ConfigurationError, match="percent-encoded") as refused:
+        Windlass("postgresql://bob:s3%zzcret@host/db")
+    assert "s3%zzcret" not in str(refused.value)
+
+
+def test_what_is_no_list_of_calls_is_refused_by_name(app: Windlass):
+    """J1.1: enqueue_many takes bound calls."""
+    add = app.job(jobs.add)
+    with pytest.raises(InvalidOptionError, match=r"charge\.bind\(42\)"):
+        app.enqueue_many([add])  # type: ignore[list-item]
+    with pytest.raises(InvalidOptionError, match="takes a list of calls"):
+        app.enqueue_many(add.bind(1, 1))  # type: ignore[arg-type]
