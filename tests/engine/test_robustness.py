@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from typing import Any
 
 import psycopg
 import pytest
@@ -125,14 +126,15 @@ def test_foreign_words_on_our_channel_do_not_deafen_a_worker(empty_postgres: str
 def test_a_worker_that_was_left_is_forgotten(app: Windlass):
     """J7.6: entering and leaving workers for years leaks nothing."""
     app.job(jobs.add)
-    nodes = []
-    for _ in range(3):
-        with app.worker() as worker:
-            nodes.append(weakref.ref(worker.node))
+    nodes = [_enter_and_leave(app) for _ in range(3)]
     with app.worker():
-        del worker
         gc.collect()
-        assert [node() for node in nodes[:2]] == [None, None]
+        assert [node() for node in nodes] == [None] * 3
+
+
+def _enter_and_leave(app: Windlass) -> weakref.ref[Any]:
+    with app.worker() as worker:
+        return weakref.ref(worker.node)
 
 
 def test_a_url_that_cannot_be_read_is_refused_without_its_password():
@@ -146,6 +148,6 @@ def test_what_is_no_list_of_calls_is_refused_by_name(app: Windlass):
     """J1.1: enqueue_many takes bound calls."""
     add = app.job(jobs.add)
     with pytest.raises(InvalidOptionError, match=r"charge\.bind\(42\)"):
-        app.enqueue_many([add])  # type: ignore[list-item]
+        app.enqueue_many([add])  # type: ignore[arg-type]
     with pytest.raises(InvalidOptionError, match="takes a list of calls"):
         app.enqueue_many(add.bind(1, 1))  # type: ignore[arg-type]

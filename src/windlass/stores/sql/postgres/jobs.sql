@@ -4,6 +4,16 @@
 -- name: ids :fragment
 (SELECT unnest(:ids::uuid[]) AS id)
 
+-- name: insert_job :count
+WITH stored AS (
+    INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
+        business_key, created_at)
+    VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key,
+        :business_key, {now})
+)
+INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
+VALUES (:id, :queue, :target, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0)
+
 -- name: insert_jobs :count
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :queues::text[], :targets::text[], :priorities::smallint[], :args::text[],
