@@ -29,6 +29,9 @@ from windlass.stores.plan import Plan
 logger = logging.getLogger("windlass.completer")
 
 MOST_IN_A_FLUSH = 500
+WORTH_A_COMMIT = 64
+GATHER = 0.003
+"""Seconds to gather outcomes after a small commit of several: a lone job is never held up by this."""
 BACKLOG = 5_000
 """Transitions that may wait to be written; beyond that no job is claimed."""
 
@@ -98,7 +101,7 @@ class Completer(Service):
             return None
         batch = [self._waiting[index] for index in range(min(len(self._waiting), self._most))]
         await self._write(batch)
-        return 0
+        return GATHER if 1 < len(batch) < WORTH_A_COMMIT and len(self._waiting) < WORTH_A_COMMIT else 0
 
     async def _write(self, batch: list[Finished]) -> None:
         """Write a batch; the database refusing its values splits it until the bad row is alone."""

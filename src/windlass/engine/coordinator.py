@@ -97,8 +97,10 @@ class Coordinator(Service):
         """How many more jobs the node may claim."""
         if self._draining or self._completer.full:
             return 0
-        held = len(self._running) + len(self._waiting)
-        return self._concurrency + self._ahead(CLAIM_AHEAD) - held
+        ahead = self._ahead(CLAIM_AHEAD)
+        room = self._concurrency + ahead - len(self._running) - len(self._waiting)
+        # While enough waits, claims are saved up: many small ones cost more than they bring forward.
+        return 0 if len(self._waiting) > ahead // 2 else room
 
     def held(self) -> set[tuple[UUID, int]]:
         """Ids and fences of every claim this node knows of, from its arrival until its outcome is written."""

@@ -94,7 +94,7 @@ class Poller(Service):
 
     def slot_freed(self) -> None:
         """Claim again, if it was for want of room that nothing was claimed."""
-        if self._full:
+        if self._full and self._coordinator.room() > 0:
             self._full = False
             self.wake()
 
