@@ -1,9 +1,8 @@
 """One waiter per process for all handles.
 
 A worker in this process tells it directly what it finished; other processes by a notification (or by the file that
-changed), upon which
-it asks the store once for everything awaited. Without any word it asks anyway, at growing intervals: a lost wakeup
-costs latency only.
+changed), upon which it asks the store once for everything awaited. Without any word it asks anyway, at growing
+intervals: a lost wakeup costs latency only.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 supplies who holds what.
 
 A unit is what one caller submitted in one call: it is stored whole or, when a conflict raises, not at all. Several
-units of
-concurrent callers may be decided together (they share a commit), in order, so that a later one sees the keys of an
-earlier one.
+units of concurrent callers may be decided together (they share a commit), in order, so that a later one sees the keys
+of an earlier one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A state change as a value.
 
 Whoever decides what becomes of a running job (the verdict, a drain, the poller handing claims back) builds one of
-these with a
-named constructor; `stores.jobs.apply` is the only place that writes them.
+these with a named constructor; `stores.jobs.apply` is the only place that writes them.
 """
 
 from __future__ import annotations

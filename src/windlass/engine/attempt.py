@@ -66,8 +66,7 @@ class Attempt:
     """A claimed job with its payload, from slot to verdict.
 
     Times are the store's: the claim's own time plus what this process has measured since, so a clock that is set
-    back, or differs
-    from the store's, bends nothing.
+    back, or differs from the store's, bends nothing.
     """
 
     claim: Claim

@@ -2,9 +2,8 @@
 waits.
 
 A flush starts as soon as the one before it has ended, so a lone job is not held up by any timer, and under load
-batches grow by
-themselves. Consequence plans (what else must happen in the same transaction) are registered by their features; the
-engine knows none.
+batches grow by themselves. Consequence plans (what else must happen in the same transaction) are registered by their
+features; the engine knows none.
 """
 
 from __future__ import annotations

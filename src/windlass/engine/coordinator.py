@@ -1,8 +1,7 @@
 """Slots: which claims run now, which wait, and how many more the node may take.
 
 A node never hoards: it claims for its free slots, and ahead only what it will start within a few hundredths of a
-second at its present
-pace. Claims that wait longer than that after all are handed back.
+second at its present pace. Claims that wait longer than that after all are handed back.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """One attempt, step by step. This file reads like the documentation of a job's run.
 
 The twelve steps of J4: bind log context, load, bind JobContext, cancelled?, circuit gate, resource permit, policy
-check, resolve
-target, call, handle outcome, release permit, clear context. The claim has brought what steps 2 to 6 read. Gates (5, 6
-and 11) are
-decided in the claim and have nothing to do here yet; 12 is the end of the attempt's own task, whose context goes with
-it.
+check, resolve target, call, handle outcome, release permit, clear context. The claim has brought what steps 2 to 6
+read. Gates (5, 6 and 11) are decided in the claim and have nothing to do here yet; 12 is the end of the attempt's own
+task, whose context goes with it.
 """
 
 from __future__ import annotations

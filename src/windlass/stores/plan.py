@@ -1,8 +1,7 @@
 """Plans: store operations as generators.
 
 A plan yields `Step`s (a named statement and its parameters) and is sent each result. One body thus serves sync
-callers, async
-callers and a caller's own transaction, and two plans can commit together with `yield from`.
+callers, async callers and a caller's own transaction, and two plans can commit together with `yield from`.
 """
 
 from __future__ import annotations

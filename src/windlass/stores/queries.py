@@ -1,9 +1,8 @@
 """Named statements: `sql/common/*.sql` first, then the dialect's own files, which may override a name.
 
 A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` the first or None, `:count` rows
-touched,
-`:fragment` no statement but a piece that others of its dialect name in braces.
-Parameters are written `:name`; `{now}` is the store's clock; `{word}` literals are whole numbers given by the plan.
+touched, `:fragment` no statement but a piece that others of its dialect name in braces. Parameters are written
+`:name`; `{now}` is the store's clock; `{word}` literals are whole numbers given by the plan.
 """
 
 from __future__ import annotations

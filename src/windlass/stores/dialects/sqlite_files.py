@@ -1,8 +1,7 @@
 """SQLite files: connecting, the lock that writers of several processes share, and checkpoints.
 
 SQLite before 3.51.3 can corrupt a file when two connections write and checkpoint at the same moment. So Windlass
-never checkpoints
-automatically: whoever writes holds the lock of this module, and checkpoints happen only under it.
+never checkpoints automatically: whoever writes holds the lock of this module, and checkpoints happen only under it.
 """
 
 from __future__ import annotations
@@ -72,8 +71,7 @@ class WriteLock:
     """A fair lock between the writers of several processes, on a file beside the database.
 
     Waiting on SQLite's own lock means sleeping and trying again, which starves some of eight busy writers. Here
-    everybody queues at
-    a turnstile first: who just wrote has to queue behind those who wait already.
+    everybody queues at a turnstile first: who just wrote has to queue behind those who wait already.
     """
 
     def __init__(self, path: str) -> None:
