@@ -1,5 +1,6 @@
 """What must not bring an application down: interrupts, odd values, foreign words, and callers who give up."""
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -11,7 +12,9 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, settled, until
 from windlass import ConfigurationError, InvalidOptionError, JobStatus, RetryAfter, StoreUnavailableError, Windlass
+from windlass.stores import cluster
 from windlass.stores.database import WORK
+from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS
 
 
 class Later(RetryAfter):
@@ -151,3 +154,65 @@ def test_what_is_no_list_of_calls_is_refused_by_name(app: Windlass):
         app.enqueue_many([add])  # type: ignore[arg-type]
     with pytest.raises(InvalidOptionError, match="takes a list of calls"):
         app.enqueue_many(add.bind(1, 1))  # type: ignore[arg-type]
+
+
+class DeafCoordinator:
+    """A user's coordinator whose server is down."""
+
+    def notify_new_work(self, queue: str, priority: int) -> None:
+        pass
+
+    def listen(self, callback: object) -> None:
+        raise ConnectionError("no route to the wakeup server")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_worker_that_fails_to_start_leaves_no_node_that_looks_alive(apps: Apps):
+    """J7.2: half a node must not hold a lease, nor beat."""
+    app = apps(coordinator=DeafCoordinator())
+    app.job(jobs.add)
+    with pytest.raises(ConnectionError), app.worker():
+        pass
+    assert app.database.read(cluster.live_nodes) == 0
+    assert not [thread for thread in threading.enumerate() if thread.name == "windlass heartbeat"]
+
+
+class Moody:
+    """A user's policy that fails over one target."""
+
+    def allows(self, target: str) -> bool:
+        if target == "boom:boom":
+            raise RuntimeError("the policy server is down")
+        return True
+
+
+def misspelt(value: "NoSuchClass") -> None:  # type: ignore[name-defined]  # noqa: F821 - what the test is about
+    pass
+
+
+def test_a_target_nobody_can_make_sense_of_does_not_stop_the_claims_of_others(apps: Apps):
+    """J6.3: asked for every lane before every claim, so the answer is yes or no, never an error."""
+    app = apps(target_policy=Moody())
+    broken = app.job(misspelt)
+    with app.worker() as worker:
+        assert worker.node is not None
+        assert not worker.node._knows("boom:boom")
+        assert worker.node._knows(broken.target), "it is here: its jobs are claimed, and fail saying what is wrong"
+
+
+def test_a_notification_that_cannot_be_sent_does_not_fail_an_enqueue_that_is_stored(
+    empty_postgres: str, monkeypatch: pytest.MonkeyPatch
+):
+    """J3.6: a lost wakeup costs latency; an error after the commit would make callers store the job twice."""
+    apps = Apps(empty_postgres)
+    app = apps()
+    add = app.job(jobs.add)
+    add.enqueue(1, 1)
+    monkeypatch.setattr("windlass.stores.dialects.postgres_connections.WAIT_SECONDS", 0.05)
+    with contextlib.ExitStack() as busy:
+        for _ in range(MOST_CONNECTIONS):
+            busy.enter_context(app.database._sync.one())  # type: ignore[attr-defined]
+        app.database.notify(WORK, "default:2")
+    apps.close()
