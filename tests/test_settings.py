@@ -33,7 +33,7 @@ def load(**variables: str) -> Settings:
 def test_defaults_are_those_of_the_specification():
     settings = Settings()
     assert dataclasses.asdict(settings.poller) == {
-        "batch_size": 256, "burst_delay": 0.5, "min_delay": 2, "max_delay": 30, "deep_idle_delay": 60,
+        "batch_size": 500, "burst_delay": 0.5, "min_delay": 2, "max_delay": 30, "deep_idle_delay": 60,
         "deep_idle_after": 300,
     }  # fmt: skip
     assert dataclasses.asdict(settings.node) == {
@@ -129,7 +129,7 @@ def test_each_source_wins_over_the_one_before_it(empty_folder: Path):
 
 def test_an_argument_equal_to_the_default_still_wins_and_an_unset_one_does_not(empty_folder: Path):
     (empty_folder / "windlass.toml").write_text("[poller]\nbatch_size = 9\n[jobs]\ntimeout = 5\n")
-    explicit = Settings.load(environ={}, overrides={"poller": {"batch_size": 256}, "jobs": {"timeout": None}})
+    explicit = Settings.load(environ={}, overrides={"poller": {"batch_size": 500}, "jobs": {"timeout": None}})
     assert explicit.poller.batch_size == 256
     assert explicit.jobs.timeout is None
     unset = Settings.load(environ={}, overrides={"poller": {"batch_size": msgspec.UNSET}, "jobs": {}})

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from windlass.client.jobs import Jobs
 from windlass.domain.clock import SystemClock
-from windlass.domain.job import Attempt, Job
+from windlass.domain.job import Attempt, Job, NewJob
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.embedded import Worker
 from windlass.errors import ConfigurationError, InvalidOptionError
@@ -37,7 +37,7 @@ from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
-from windlass.submission.submit import levels_of, words_for
+from windlass.submission.submit import levels_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,9 +99,9 @@ class Windlass:
         )
         self._bus, self._database, self._results = self._parts.bus, self._parts.database, self._parts.results
         self._readiness = migrate.Readiness(self._database)
-        self._jobs = Jobs(
-            self._database, self._readiness, self.registry, self._parts.serializer, self.settings.jobs, self._results
-        )
+        work = self._parts.work if self._database.notifies and coordinator is None else None
+        limits, serializer = self.settings.jobs, self._parts.serializer
+        self._jobs = Jobs(self._database, self._readiness, self.registry, serializer, limits, self._results, work)
         exits.at_exit(self.close)
 
     @overload
@@ -162,10 +162,7 @@ class Windlass:
         if not rows:
             return []
         placed = self._jobs.submit(rows)
-        work = levels_of(rows)
-        self._wake(work)
-        if self._database.notifies and self._coordinator is None:
-            self._parts.work.tell(words_for(work))
+        self._wake(rows)
         return self._jobs.handles(calls, placed)
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
@@ -174,19 +171,20 @@ class Windlass:
         if not rows:
             return []
         placed = await self._jobs.asubmit(rows)
-        work = levels_of(rows)
-        self._wake(work)
-        if self._database.notifies and self._coordinator is None:
-            await self._parts.work.atell(words_for(work))
+        self._wake(rows)
         return self._jobs.handles(calls, placed)
 
-    def _wake(self, work: Sequence[tuple[str, int]]) -> None:
-        worker = self._worker
+    def _wake(self, rows: Sequence[NewJob]) -> None:
+        """The worker of this process, and whatever coordinates others in place of the store."""
+        worker, coordinator = self._worker, self._coordinator
+        if worker is None and coordinator is None:
+            return
+        work = levels_of(rows)
         if worker is not None:
             worker.wake(work)
-        if self._coordinator is not None:
+        if coordinator is not None:
             for queue, level in work:
-                self._coordinator.notify_new_work(queue, level)
+                coordinator.notify_new_work(queue, level)
 
     # ------------------------------------------------------------------ following
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from windlass.domain.durations import seconds
 from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
+from windlass.domain.tags import tags_of
 from windlass.errors import ConfigurationError, WindlassError
 
 __all__ = ["JobCancelled", "JobContext", "Snooze"]
@@ -75,7 +76,7 @@ class JobContext:
     @property
     def job_id(self) -> UUID:
         """The job's id."""
-        return self._claim.job_id
+        return UUID(self._claim.job_id)
 
     @property
     def attempt(self) -> int:
@@ -100,7 +101,7 @@ class JobContext:
     @property
     def tags(self) -> tuple[str, ...]:
         """The tags it was enqueued with."""
-        return self._payload.tags
+        return tags_of(self._payload.tags)
 
     @property
     def correlation_id(self) -> str | None:
@@ -120,7 +121,7 @@ class JobContext:
     @property
     def effect_key(self) -> str:
         """The same for every attempt of this job: hand it to whatever must not happen twice."""
-        return effect_key(self.job_id)
+        return effect_key(self._claim.job_id)
 
     @property
     def cancelled(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
 from windlass.parts import Parts
-from windlass.runtime import exits
+from windlass.runtime import exits, garbage
 from windlass.runtime.forks import after_fork
 from windlass.worker import Node
 
@@ -161,7 +161,8 @@ class Worker:
         try:
             asyncio.set_event_loop(loop)
             life = loop.create_task(self._run(when_ready))
-            return _outlive_exits(lambda: loop.run_until_complete(life), life.done)
+            with garbage.seldom():
+                return _outlive_exits(lambda: loop.run_until_complete(life), life.done)
         finally:
             _close(loop)
             asyncio.set_event_loop(None)

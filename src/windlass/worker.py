@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from windlass._version import __version__
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
-from windlass.engine.announce import events_of, handed_on, heads_of, outcomes_of
-from windlass.engine.completer import Completer, Finished
+from windlass.engine.announce import events_of, handed_on, heads_of, outcomes_of, reopened
+from windlass.engine.attempt import Attempt
+from windlass.engine.completer import Completer
 from windlass.engine.coordinator import Coordinator
 from windlass.engine.invoke import Invoker, Limits
 from windlass.engine.poller import Poller, PollerOptions
@@ -64,9 +65,7 @@ class Node:
         invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
         policies = Policies(parts.retry_policy, self._describe, self._fallback.sanitize_text)
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
-        self.coordinator = Coordinator(
-            parts.database, self.runner, invoker, self.completer, errors, concurrency, settings.poller.batch_size
-        )
+        self.coordinator = Coordinator(parts.database, self.runner, invoker, self.completer, errors, concurrency)
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
         options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._knows)
         self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
@@ -199,20 +198,22 @@ class Node:
             text = self._fallback.sanitize(error)
         return Failure(text, type(error).__name__, self._fallback.traceback_tail(error))
 
-    def _told(self, batch: Sequence[Finished]) -> None:
+    def _told(self, batch: Sequence[Attempt]) -> None:
         """After a commit: listeners, handles here and elsewhere, and the poller."""
         parts = self._parts
         events = events_of(batch, parts.bus)
         if events:
             parts.bus.publish(events)
-        outcomes = outcomes_of(batch)
-        if outcomes:
-            parts.results.tell(outcomes)
+        back = reopened(batch)
+        if len(back) < len(batch):
+            if parts.results.awaits:
+                parts.results.tell(outcomes_of(batch))
             self._send(DONE, parts.done, (DONE_WORD,))
-        self._hand_on(handed_on(batch))
-        heads = heads_of(batch)
-        if heads:
-            self.poller.expect(heads)
+        if back:
+            self._hand_on(handed_on(back))
+            heads = heads_of(back)
+            if heads:
+                self.poller.expect(heads)
 
     def _hand_on(self, work: Sequence[tuple[str, int]]) -> None:
         """What this node gave back is new work to the others, as if it had just been enqueued."""

@@ -162,7 +162,7 @@ class TestParams:
 
 def test_an_effect_key_is_one_per_job_and_always_the_same():
     """Stable across attempts."""
-    job, other = uuid4(), uuid4()
+    job, other = str(uuid4()), str(uuid4())
     assert effect_key(job) == effect_key(job)
     assert effect_key(job) != effect_key(other)
     assert check_key(effect_key(job), "effect_key")

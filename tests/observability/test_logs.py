@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.running_job import inside_job
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.observability.logs import JsonFormatter
 from windlass.runtime import logcontext
+
+JOB = "0198c0de-0000-7000-8000-000000000001"
 
 
 class Lines:
@@ -46,11 +49,11 @@ def test_a_line_is_one_object_with_time_level_logger_and_message():
 def test_a_line_inside_a_job_names_it():
     """J4.1: log records carry job id, node id and attempt."""
     lines = Lines(JsonFormatter())
-    with logcontext.bind("0190-job", "node-1", 2):
+    with inside_job(JOB, "node-1", 2):
         lines.log.info("inside")
     lines.log.info("outside")
     inside, outside = lines.read()
-    assert (inside["job_id"], inside["node_id"], inside["attempt"]) == ("0190-job", "node-1", 2)
+    assert (inside["job_id"], inside["node_id"], inside["attempt"]) == (JOB, "node-1", 2)
     assert "job_id" not in outside
 
 

@@ -15,8 +15,10 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.running_job import inside_job, job_context
+from windlass.context import current_context
 from windlass.runtime import logcontext
-from windlass.runtime.logcontext import LogFields, bind
+from windlass.runtime.logcontext import LogFields
 
 JOB = UUID(int=7)
 PERCENT = "%(message)s %(job_id)s %(node_id)s %(attempt)s"
@@ -64,7 +66,7 @@ def test_records_carry_the_fields_of_their_job_in_every_style(log: logging.Logge
     """J4.1: every log record made inside a job carries `job_id, node_id, attempt`, whatever formatter the user has."""
     stream = captured(log, style, text)
     log.info("before")
-    with bind(JOB, "node-1", 2):
+    with inside_job(JOB, "node-1", 2):
         log.info("inside")
     log.info("after")
     assert stream.getvalue().splitlines() == ["before - - -", f"inside {JOB} node-1 2", "after - - -"]
@@ -76,7 +78,7 @@ async def test_each_task_has_its_own_fields(log: logging.Logger):
     stream = captured(log)
 
     async def body(attempt: int) -> None:
-        bind(JOB, "node-1", attempt)
+        current_context.set(job_context(JOB, "node-1", attempt))
         await asyncio.sleep(0)
         log.info("line")
 
@@ -89,7 +91,7 @@ async def test_each_task_has_its_own_fields(log: logging.Logger):
 async def test_threads_have_the_fields_when_their_context_is_copied(log: logging.Logger):
     """J4.1: also in threads."""
     stream = captured(log)
-    with bind(JOB, "node-1", 1):
+    with inside_job(JOB, "node-1", 1):
         await asyncio.to_thread(log.info, "to_thread")
         with ThreadPoolExecutor(1) as pool:
             pool.submit(contextvars.copy_context().run, log.info, "copied").result()
@@ -102,7 +104,7 @@ async def test_threads_have_the_fields_when_their_context_is_copied(log: logging
 def test_a_users_own_extra_of_the_same_name_still_works(log: logging.Logger):
     """Python refuses an `extra` that a record already has; ours must not count, or users' programs would break."""
     stream = captured(log)
-    with bind(JOB, "node-1", 1):
+    with inside_job(JOB, "node-1", 1):
         log.info("own", extra={"attempt": 99, "job_id": "mine"})
         with pytest.raises(KeyError, match="overwrite"):
             log.info("refused", extra={"name": "x"})  # noqa: G101 - the thing under test
@@ -113,7 +115,7 @@ def test_a_users_own_extra_of_the_same_name_still_works(log: logging.Logger):
 def test_records_can_be_queued_copied_and_pickled(log: logging.Logger):
     box: queue.Queue[logging.LogRecord] = queue.Queue()
     log.addHandler(logging.handlers.QueueHandler(box))
-    with bind(JOB, "node-1", 1):
+    with inside_job(JOB, "node-1", 1):
         log.info("line")
     record = box.get_nowait()
     for twin in (record, copy.copy(record), pickle.loads(pickle.dumps(record))):
@@ -141,7 +143,7 @@ def test_the_users_own_record_factory_is_kept_and_outside_of_jobs_its_fields_win
     try:
         stream = captured(log, text=f"{PERCENT} %(site)s")
         log.info("outside")
-        with bind(JOB, "node-1", 1):
+        with inside_job(JOB, "node-1", 1):
             log.info("inside")
     finally:
         logcontext.uninstall()
@@ -181,12 +183,11 @@ def test_taking_it_away_leaves_a_factory_that_was_built_on_top(log: logging.Logg
     logging.setLogRecordFactory(plain)
 
 
-def test_bindings_nest_and_reset():
-    outer = bind(JOB, "node-1", 1)
-    with bind(JOB, "node-1", 2):
-        assert logcontext.current().attempt == 2
-    assert logcontext.current() == LogFields(JOB, "node-1", 1)
-    outer.reset()
+def test_fields_nest_and_go_with_their_job():
+    with inside_job(JOB, "node-1", 1):
+        with inside_job(JOB, "node-1", 2):
+            assert logcontext.current().attempt == 2
+        assert logcontext.current() == LogFields(str(JOB), "node-1", 1)
     assert logcontext.current() == LogFields("-", "-", "-")
 
 
@@ -196,7 +197,7 @@ def test_threads_log_side_by_side(log: logging.Logger):
     gate = threading.Barrier(4)
 
     def work(attempt: int) -> None:
-        with bind(JOB, "node-1", attempt):
+        with inside_job(JOB, "node-1", attempt):
             gate.wait()
             for _ in range(50):
                 log.info("line")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from uuid import UUID
 
 from windlass.domain.job import Claim, Conflict, NewJob, Placed
 
@@ -22,7 +21,7 @@ class ModelJob:
     attempts: int = 0
     crashes: int = 0
     node: str | None = None
-    superseded_by: UUID | None = None
+    superseded_by: str | None = None
     history: dict[int, str] = field(default_factory=dict)
 
     def seen(self) -> tuple[object, ...]:
@@ -36,11 +35,11 @@ class Model:
 
     def __init__(self, now: Callable[[], int]) -> None:
         self.now = now
-        self.jobs: dict[UUID, ModelJob] = {}
-        self.keys: dict[str, UUID] = {}
+        self.jobs: dict[str, ModelJob] = {}
+        self.keys: dict[str, str] = {}
 
     @property
-    def holders(self) -> dict[str, UUID]:
+    def holders(self) -> dict[str, str]:
         """Business keys are held by live jobs, and by nobody else."""
         live = [job for job in self.jobs.values() if job.status in LIVE and job.row.business_key]
         held = {str(job.row.business_key): job.row.id for job in live}
@@ -77,7 +76,7 @@ class Model:
         self.jobs[row.id] = ModelJob(row, self.now() + row.delay_us)
         return Placed(row.id)
 
-    def _restore(self, states: dict[UUID, tuple[str, UUID | None]], keys: dict[str, UUID]) -> None:
+    def _restore(self, states: dict[str, tuple[str, str | None]], keys: dict[str, str]) -> None:
         self.jobs = {job_id: self.jobs[job_id] for job_id in states}
         for job_id, (status, superseded_by) in states.items():
             self.jobs[job_id].status, self.jobs[job_id].superseded_by = status, superseded_by
@@ -85,17 +84,17 @@ class Model:
 
     # ------------------------------------------------------------------ claiming
 
-    def in_order(self, boost: int) -> list[UUID]:
+    def in_order(self, boost: int) -> list[str]:
         """What a claim may take now, best first."""
 
-        def rank(job: ModelJob) -> tuple[int, int, UUID]:
+        def rank(job: ModelJob) -> tuple[int, int, str]:
             raised = (self.now() - job.due) // boost if boost else 0
             return (-(job.row.priority + raised), job.due, job.row.id)
 
         due = [job for job in self.jobs.values() if job.status == "PENDING" and job.due <= self.now()]
         return [job.row.id for job in sorted(due, key=rank)]
 
-    def claim(self, ids: Sequence[UUID], node: str) -> list[tuple[UUID, int]]:
+    def claim(self, ids: Sequence[str], node: str) -> list[tuple[str, int]]:
         """Take these; gives ids and fences."""
         for job_id in ids:
             job = self.jobs[job_id]
@@ -127,7 +126,7 @@ class Model:
 
     # ------------------------------------------------------------------ the cluster
 
-    def lose(self, nodes: set[str], budget: int) -> set[UUID]:
+    def lose(self, nodes: set[str], budget: int) -> set[str]:
         """These nodes are gone; gives the jobs that were given up with them."""
         given_up = set()
         for job in self.jobs.values():

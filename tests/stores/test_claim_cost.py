@@ -7,17 +7,20 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock
+from windlass.domain.job import Claim
+from windlass.domain.transition import Failure, Times, dead_letter, retry_at, succeeded
 from windlass.stores import jobs
 from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import Statements
+from windlass.stores.dialects.postgres_session import GENERIC_PLANS, Statements
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_session import Session
-from windlass.stores.plan import drive
+from windlass.stores.plan import Step, drive
 from windlass.testing.postgres_server import PostgresServer
 
 FEW, MANY = 1_000, 100_000
@@ -104,6 +107,52 @@ def buffers_touched(connection: psycopg.Connection[Any]) -> int:
             plan = answer[0][0]["Plan"]
     assert plan["Actual Rows"] >= CHUNK
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+MIDDLING = 20_000
+"""So many that reading them all is a hundred times the work, so few that a planner is tempted."""
+CLAIMED = [
+    Claim(f"00000000-0000-0000-0000-{n:012x}", 0, "default", "shop:charge", 0, 0, 2, 0, 0) for n in range(1, 257)
+]
+TIMES = Times(1, 2, 3)
+FAILURE = Failure("ValueError: no", "ValueError")
+OUTCOMES = {
+    "successes": lambda: PostgresDialect().finish(
+        [succeeded(claim, TIMES, None, holds_key=False) for claim in CLAIMED], alone=True
+    ),
+    "failures": lambda: PostgresDialect().finish(
+        [dead_letter(claim, TIMES, FAILURE, "non_retryable", holds_key=False) for claim in CLAIMED], alone=True
+    ),
+    "retries": lambda: PostgresDialect().requeue([retry_at(claim, TIMES, FAILURE, 1) for claim in CLAIMED]),
+}
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_writing_outcomes_on_postgresql_never_reads_all_that_waits(postgres: psycopg.Connection[Any], outcome: str):
+    """J4.1: a flush finds its rows one by one in the primary key, planned as the engine has it planned."""
+    postgres.execute("TRUNCATE windlass_hot")
+    numbers = f"generate_series(1, {MIDDLING}) AS n"
+    postgres.execute(WAITING.format(new_id=POSTGRES_ID, numbers=numbers, due_and_priority=DUE_AND_PRIORITY["all due"]))
+    postgres.execute("VACUUM (ANALYZE) windlass_hot")
+    plan = "\n".join(generic_plan(postgres, next(OUTCOMES[outcome]())))
+    assert "windlass_hot_pkey" in plan
+    assert "Seq Scan on windlass_hot" not in plan
+
+
+def generic_plan(connection: psycopg.Connection[Any], step: Step) -> list[str]:
+    """The plan that is made once and kept, whatever the values."""
+    statements = Statements()
+    names = list(step.params)
+    text: Any = statements.text(statements.query(step), step.literals)
+    prepared = text % {name: f"${number}" for number, name in enumerate(names, 1)}
+    connection.execute(f"SET {GENERIC_PLANS.removeprefix('-c ')}")
+    connection.execute(f"PREPARE tried AS {prepared}")
+    values = sql.SQL(", ").join([sql.Literal(step.params[name]) for name in names])
+    try:
+        return [row[0] for row in connection.execute(sql.SQL("EXPLAIN EXECUTE tried({})").format(values))]
+    finally:
+        connection.execute("DEALLOCATE tried")
+        connection.execute("RESET plan_cache_mode")
 
 
 # ---------------------------------------------------------------------- SQLite

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -150,7 +149,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def lost_nodes_are_found(self) -> None:
         self.bench.lose(*self.dead, alive=sorted(set(self.nodes) - self.dead))
-        given_up: set[UUID] = set()
+        given_up: set[str] = set()
         while (found := self.bench.recover(BUDGET)).more:
             given_up |= {job for job, _ in found.given_up}
         assert given_up == self.model.lose(self.dead, BUDGET)
@@ -162,27 +161,27 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def store_and_model_show_the_same(self) -> None:
-        rows = {_uuid(row[0]): row for row in self.world.look(JOBS)}
+        rows = {_id(row[0]): row for row in self.world.look(JOBS)}
         assert {job: _seen(row) for job, row in rows.items()} == {job: m.seen() for job, m in self.model.jobs.items()}
         assert all(row[8] != row[9] for row in rows.values()), "a job is live or done, never both"
         keys = {("idempotency", key): job for key, job in self.model.keys.items()}
         keys |= {("business", key): job for key, job in self.model.holders.items()}
-        assert {(kind, key): _uuid(job) for kind, key, job in self.world.look(KEYS)} == keys
+        assert {(kind, key): _id(job) for kind, key, job in self.world.look(KEYS)} == keys
 
     @invariant()
     def every_claim_leaves_its_row_in_the_history(self) -> None:
-        found = {(_uuid(job), fence): outcome for job, fence, outcome, _ in self.world.look(HISTORY)}
+        found = {(_id(job), fence): outcome for job, fence, outcome, _ in self.world.look(HISTORY)}
         jobs = self.model.jobs.items()
         assert found == {(job, fence): outcome for job, m in jobs for fence, outcome in m.history.items()}
 
 
 def _seen(row: Any) -> tuple[object, ...]:
     _, status, fence, attempts, crashes, node, due, superseded_by, *_ = row
-    return (status, fence, attempts, crashes, node, due, superseded_by and _uuid(superseded_by))
+    return (status, fence, attempts, crashes, node, due, superseded_by and _id(superseded_by))
 
 
-def _uuid(value: Any) -> UUID:
-    return value if isinstance(value, UUID) else UUID(value)
+def _id(value: Any) -> str:
+    return str(value)
 
 
 def _delete_all(_: Dialect) -> Plan[None]:

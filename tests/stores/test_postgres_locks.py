@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from functools import partial
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -34,8 +33,8 @@ def rival(clean_pg_url: str) -> Iterator[psycopg.Connection]:
         connection.rollback()
 
 
-def hold(rival: psycopg.Connection, ids: list[UUID]) -> None:
-    rival.execute("SELECT 1 FROM windlass_hot WHERE id = ANY(%s) FOR UPDATE", (ids,))
+def hold(rival: psycopg.Connection, ids: list[str]) -> None:
+    rival.execute("SELECT 1 FROM windlass_hot WHERE id = ANY(%s::uuid[]) FOR UPDATE", (ids,))
 
 
 def test_a_claim_passes_over_rows_that_another_claimer_holds(bench: Workbench, rival: psycopg.Connection):

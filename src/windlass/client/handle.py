@@ -42,15 +42,20 @@ class StoredHandle(Generic[R]):
     ```
     """
 
-    __slots__ = ("_following", "_returns", "duplicate", "id")
+    __slots__ = ("_following", "_key", "_returns", "duplicate")
 
     def __init__(self, place: Placed, following: Following, returns: Any) -> None:
-        self.id, self.duplicate = place
+        self._key, self.duplicate = place
         self._following = following
         self._returns = returns
 
+    @property
+    def id(self) -> UUID:
+        """The job's id."""
+        return UUID(self._key)
+
     def __repr__(self) -> str:
-        return f"JobHandle({str(self.id)!r}{', duplicate=True' if self.duplicate else ''})"
+        return f"JobHandle({self._key!r}{', duplicate=True' if self.duplicate else ''})"
 
     def status(self) -> JobStatus:
         """The job's present status."""
@@ -81,52 +86,53 @@ class StoredHandle(Generic[R]):
     def _wait(self, timeout: Timeout, verb: str) -> Outcome:
         limit = None if timeout is None else seconds(timeout, "timeout")
         _refuse_on_a_loop(verb)
-        future = self._following.results.expect(self.id)
+        future = self._following.results.expect(self._key)
         try:
             outcome = self._read()
             return outcome if outcome.status in TERMINAL else future.result(limit)
         except TimeoutError:
-            raise TimeoutError(_still_running(self.id, limit)) from None
+            raise TimeoutError(_still_running(self._key, limit)) from None
         finally:
-            self._following.results.forget(self.id, future)
+            self._following.results.forget(self._key, future)
 
     async def _await(self, timeout: Timeout) -> Outcome:
         limit = None if timeout is None else seconds(timeout, "timeout")
-        future = self._following.results.expect(self.id)
+        future = self._following.results.expect(self._key)
         try:
             outcome = await self._aread()
             if outcome.status in TERMINAL:
                 return outcome
             return await asyncio.wait_for(asyncio.wrap_future(future), limit)
         except TimeoutError:
-            raise TimeoutError(_still_running(self.id, limit)) from None
+            raise TimeoutError(_still_running(self._key, limit)) from None
         finally:
-            self._following.results.forget(self.id, future)
+            self._following.results.forget(self._key, future)
 
     def _read(self) -> Outcome:
         self._following.readiness.ensure()
-        return _only(self.id, self._following.database.read(reading.outcomes, [self.id]))
+        return _only(self._key, self._following.database.read(reading.outcomes, [self._key]))
 
     async def _aread(self) -> Outcome:
         await self._following.readiness.aensure()
-        return _only(self.id, await self._following.database.aread(reading.outcomes, [self.id]))
+        return _only(self._key, await self._following.database.aread(reading.outcomes, [self._key]))
 
     def _value(self, outcome: Outcome) -> R:
         if outcome.status is JobStatus.FAILED:
-            raise JobFailedError(outcome.job_id, outcome.reason or "", outcome.error or "", outcome.error_class or "")
+            told = (outcome.reason or "", outcome.error or "", outcome.error_class or "")
+            raise JobFailedError(UUID(outcome.job_id), *told)
         if outcome.status is JobStatus.CANCELED:
-            raise JobCanceledError(outcome.job_id)
+            raise JobCanceledError(UUID(outcome.job_id))
         value: R = self._following.decode(outcome, self._returns)
         return value
 
 
-def _only(job_id: UUID, outcomes: list[Outcome]) -> Outcome:
+def _only(job_id: str, outcomes: list[Outcome]) -> Outcome:
     if not outcomes:
-        raise JobNotFoundError(job_id)
+        raise JobNotFoundError(UUID(job_id))
     return outcomes[0]
 
 
-def _still_running(job_id: UUID, limit: float | None) -> str:
+def _still_running(job_id: str, limit: float | None) -> str:
     return f"job {job_id} was not over after {limit:g} s; it goes on, and the handle can be asked again"
 
 

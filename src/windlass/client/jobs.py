@@ -18,6 +18,7 @@ from windlass.spi import Serializer
 from windlass.stores import reading
 from windlass.stores.database import Database
 from windlass.stores.migrate import Readiness
+from windlass.stores.notifier import Notifier
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.codec import plain_arguments
 from windlass.submission.registry import Registry
@@ -41,6 +42,7 @@ class Jobs:
         serializer: Serializer,
         settings: JobsSettings,
         results: Results,
+        work: Notifier | None,
     ) -> None:
         self._database = database
         self._readiness = readiness
@@ -48,7 +50,7 @@ class Jobs:
         self._serializer = serializer
         self._settings = settings
         self._results = results
-        self._submitter = Submitter(database)
+        self._submitter = Submitter(database, work)
         self._following = Following(database, readiness, results, self._decode)
         self._templates: dict[int, tuple[JobOptions, RowTemplate]] = {}
 
@@ -59,7 +61,7 @@ class Jobs:
         return [self._row(call) for call in calls]
 
     def submit(self, rows: Sequence[NewJob]) -> list[Placed]:
-        """Store rows, all or none."""
+        """Store rows, all or none; other processes are told of them."""
         self._readiness.ensure()
         return self._submitter.submit(rows)
 
@@ -129,10 +131,10 @@ class Jobs:
         await self._readiness.aensure()
         return self._attempts(key, await self._database.aread(reading.history, key))
 
-    def _job(self, job_id: UUID, stored: reading.StoredJob | None) -> Job:
+    def _job(self, job_id: str, stored: reading.StoredJob | None) -> Job:
         if stored is None:
-            raise JobNotFoundError(job_id)
-        return job_of(stored, self._database.dialect, self._arguments, self._result)
+            raise JobNotFoundError(UUID(job_id))
+        return job_of(stored, self._arguments, self._result)
 
     def _arguments(self, target: str, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Typed where the target is known here, plain JSON elsewhere."""
@@ -150,7 +152,7 @@ class Jobs:
         except SerializationError:
             return self._serializer.decode_result(text, Any)
 
-    def _attempts(self, job_id: UUID, rows: list[Sequence[Any]] | None) -> list[Attempt]:
+    def _attempts(self, job_id: str, rows: list[Sequence[Any]] | None) -> list[Attempt]:
         if rows is None:
-            raise JobNotFoundError(job_id)
+            raise JobNotFoundError(UUID(job_id))
         return [attempt_of(row) for row in rows]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from uuid import UUID
 
 from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL
@@ -37,12 +36,12 @@ class Results(ThreadService):
     def _begin(self) -> None:
         """Nobody waits: also right after a fork, where whoever did stayed with the parent."""
         self._guard = threading.Lock()
-        self._awaited: dict[UUID, list[Future[Outcome]]] = {}
+        self._awaited: dict[str, list[Future[Outcome]]] = {}
         self._wakeups: Wakeups | None = None
         self._pause = FIRST_PAUSE
         self._closed = False
 
-    def expect(self, job_id: UUID) -> Future[Outcome]:
+    def expect(self, job_id: str) -> Future[Outcome]:
         """A future that is set when the job is terminal. Whoever gives up waiting calls `forget`."""
         future: Future[Outcome] = Future()
         if self._closed:
@@ -56,7 +55,7 @@ class Results(ThreadService):
         self.wake()
         return future
 
-    def forget(self, job_id: UUID, future: Future[Outcome]) -> None:
+    def forget(self, job_id: str, future: Future[Outcome]) -> None:
         """Stop waiting."""
         with self._guard:
             waiting = self._awaited.get(job_id, [])
@@ -65,10 +64,13 @@ class Results(ThreadService):
             if not waiting:
                 self._awaited.pop(job_id, None)
 
+    @property
+    def awaits(self) -> bool:
+        """Whether anybody waits for any job."""
+        return bool(self._awaited)
+
     def tell(self, outcomes: Iterable[Outcome]) -> None:
         """Set the futures of jobs that ended. From any thread."""
-        if not self._awaited:
-            return
         for outcome in outcomes:
             if outcome.status in TERMINAL:
                 with self._guard:
@@ -80,7 +82,7 @@ class Results(ThreadService):
     def tick(self) -> float | None:
         """Ask the store for everything awaited."""
         with self._guard:
-            ids: Sequence[UUID] = list(self._awaited)
+            ids: Sequence[str] = list(self._awaited)
         if not ids:
             return None
         self.tell(self._database.read(reading.outcomes, ids))

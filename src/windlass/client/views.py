@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
 from windlass.domain.clock import from_micros
 from windlass.domain.job import Attempt, Job
 from windlass.domain.states import LIVE, JobStatus
-from windlass.stores.dialect import Dialect, tags_of
+from windlass.domain.tags import tags_of
 from windlass.stores.reading import StoredJob
 from windlass.submission.stored_options import from_text
 
@@ -19,7 +20,7 @@ Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
 Result = Callable[[str, str | None], Any]
 
 
-def job_of(stored: StoredJob, dialect: Dialect, arguments: Arguments, result: Result) -> Job:
+def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
     """A row of `get_job` as a `Job`."""
     (
         job_id, target, queue, status, priority, args_text, options, tags, params, correlation_id, idempotency_key,
@@ -30,7 +31,7 @@ def job_of(stored: StoredJob, dialect: Dialect, arguments: Arguments, result: Re
     live = JobStatus(status) in LIVE
     args, kwargs = arguments(target, args_text)
     return Job(
-        id=dialect.uuid(job_id),
+        id=UUID(job_id),
         target=target,
         queue=queue,
         status=JobStatus(status),
@@ -54,9 +55,9 @@ def job_of(stored: StoredJob, dialect: Dialect, arguments: Arguments, result: Re
         wait_ms=_milliseconds(wait_us),
         run_ms=_span(last_started, last_ended),
         correlation_id=correlation_id,
-        parent_id=_id(dialect, parent),
-        batch_id=_id(dialect, batch),
-        superseded_by=_id(dialect, superseded_by),
+        parent_id=_id(parent),
+        batch_id=_id(batch),
+        superseded_by=_id(superseded_by),
         paused_from=None if paused_from is None else JobStatus(paused_from),
         version=fence,
     )
@@ -96,5 +97,5 @@ def _span(start: int | None, end: int | None) -> int | None:
     return None if start is None or end is None else max(end - start, 0) // 1000
 
 
-def _id(dialect: Dialect, value: Any) -> Any:
-    return None if value is None else dialect.uuid(value)
+def _id(value: str | None) -> UUID | None:
+    return None if value is None else UUID(value)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from uuid import UUID
 
 from windlass.domain.job import Conflict, NewJob, Placed
 
@@ -20,7 +19,7 @@ NOT_STARTED = frozenset({"PENDING", "PAUSED", "WAITING"})
 class Holder(NamedTuple):
     """Who has a business key now."""
 
-    id: UUID
+    id: str
     status: str
 
 
@@ -28,14 +27,12 @@ class Admission(NamedTuple):
     """What to write, and what to answer each unit."""
 
     rows: list[NewJob]
-    replaced: dict[UUID, UUID]
+    replaced: dict[str, str]
     """Old holder → the job that supersedes it; the old one may be among `rows` itself."""
     answers: list[list[Placed] | Conflict]
 
 
-def admit(
-    units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, UUID], holders: Mapping[str, Holder]
-) -> Admission:
+def admit(units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, str], holders: Mapping[str, Holder]) -> Admission:
     """Decide unit by unit; nothing of a refused unit is kept."""
     admission = Admission([], {}, [])
     keys, live = dict(known_keys), dict(holders)
@@ -55,11 +52,11 @@ def admit(
 class _Unit:
     """One unit being decided, on copies of the keys, so that a conflict leaves no trace."""
 
-    def __init__(self, keys: Mapping[str, UUID], live: Mapping[str, Holder]) -> None:
+    def __init__(self, keys: Mapping[str, str], live: Mapping[str, Holder]) -> None:
         self.keys = dict(keys)
         self.live = dict(live)
         self.rows: list[NewJob] = []
-        self.replaced: dict[UUID, UUID] = {}
+        self.replaced: dict[str, str] = {}
         self.placed: list[Placed] = []
 
     def place_all(self, unit: Sequence[NewJob]) -> Conflict | None:

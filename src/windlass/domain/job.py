@@ -14,7 +14,7 @@ from windlass.domain.states import JobStatus
 class NewJob(NamedTuple):
     """A row about to be stored. Either `due_at` is given, or `delay_us` is added to the store's own clock."""
 
-    id: UUID
+    id: str
     queue: str
     target: str
     priority: int
@@ -33,7 +33,7 @@ class NewJob(NamedTuple):
 class Claim(NamedTuple):
     """What a claim brings: light, whatever the payload, so that a waiting claim costs next to nothing."""
 
-    job_id: UUID
+    job_id: str
     fence: int
     queue: str
     target: str
@@ -47,11 +47,10 @@ class Claim(NamedTuple):
 class Payload(NamedTuple):
     """What a slot reads when it takes a claimed job: the immutable part of the job."""
 
-    job_id: UUID
     args: str
     options: str | None
     params: str | None
-    tags: tuple[str, ...]
+    tags: str | None
     correlation_id: str | None
     business_key: str | None
     created_at: int
@@ -60,7 +59,7 @@ class Payload(NamedTuple):
 class Placed(NamedTuple):
     """What became of one submitted job: `duplicate` is True when an earlier job answers for it."""
 
-    job_id: UUID
+    job_id: str
     duplicate: bool = False
 
 
@@ -68,14 +67,14 @@ class Conflict(NamedTuple):
     """A submission refused: `holder` has the business key (and is running, if the policy was to replace it)."""
 
     key: str
-    holder: UUID
+    holder: str
     holder_status: str
 
 
 class Outcome(NamedTuple):
     """How far a job is: its status and, once it is terminal, its result or its error."""
 
-    job_id: UUID
+    job_id: str
     status: JobStatus
     target: str
     result: str | None = None

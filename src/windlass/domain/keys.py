@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
-from uuid import UUID
 
 from windlass.errors import InvalidOptionError
 
@@ -92,7 +91,7 @@ def check_params(value: object) -> dict[str, Any]:
     return dict(value)
 
 
-def effect_key(job_id: UUID) -> str:
+def effect_key(job_id: str) -> str:
     """Give the key under which a job's outside effects are made: one per job, the same in every attempt."""
     return f"windlass-{job_id}"
 

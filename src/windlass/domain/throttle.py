@@ -56,6 +56,10 @@ class Throttle:
         self._pending = True
         return Decision(Action.WAIT, self._free_at)
 
+    def free(self, now: float) -> bool:
+        """Tell whether a request would be sent at once, and nothing else is owed."""
+        return now >= self._free_at and not self._pending
+
     def due(self, now: float) -> bool:
         """Tell whether the trailing send is due, and count it as sent if so."""
         if not self._pending or now < self._free_at:

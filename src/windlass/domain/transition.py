@@ -7,7 +7,6 @@ these with a named constructor; `stores.jobs.apply` is the only place that write
 from __future__ import annotations
 
 from typing import NamedTuple
-from uuid import UUID
 
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
@@ -27,6 +26,8 @@ class Failure(NamedTuple):
     error: str
     error_class: str
     traceback: str | None = None
+    note: str = ""
+    """For the log: why it is given up, where that is not plain. Not stored."""
 
 
 NO_FAILURE = Failure("", "")
@@ -35,7 +36,7 @@ NO_FAILURE = Failure("", "")
 class Transition(NamedTuple):
     """What a claimed job becomes. `status` PENDING means it goes back to its queue, anything else is terminal."""
 
-    job_id: UUID
+    job_id: str
     fence: int
     status: JobStatus
     outcome: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from windlass.domain.clock import from_micros
 from windlass.domain.job import Outcome
@@ -12,7 +13,6 @@ from windlass.domain.keys import error_fingerprint
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import NO_FAILURE
 from windlass.engine.attempt import Attempt
-from windlass.engine.completer import Finished
 from windlass.events.bus import EventBus
 from windlass.events.types import Event, JobCompleted, JobDeadLettered, JobFailed, JobRetrying, JobTimedOut
 from windlass.stores.dialect import Head
@@ -20,41 +20,45 @@ from windlass.stores.dialect import Head
 LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, JobTimedOut)
 
 
-def events_of(batch: Sequence[Finished], bus: EventBus) -> list[Event]:
+def events_of(batch: Sequence[Attempt], bus: EventBus) -> list[Event]:
     """The events of what was won, in order; none is built that nobody listens to."""
     if not any(bus.wanted(kind) for kind in LISTENED):
         return []
-    return [
-        event for finished in batch if finished.attempt is not None for event in _events(finished, finished.attempt)
-    ]
+    return [event for attempt in batch for event in _events(attempt)]
 
 
-def outcomes_of(batch: Sequence[Finished]) -> list[Outcome]:
+def outcomes_of(batch: Sequence[Attempt]) -> list[Outcome]:
     """The terminal outcomes among what was won, for handles in this process."""
-    return [_outcome(finished) for finished in batch if finished.transition.terminal]
+    return [_outcome(attempt) for attempt in batch if attempt.verdict.terminal]
 
 
-def heads_of(batch: Sequence[Finished]) -> list[Head]:
+def reopened(batch: Sequence[Attempt]) -> list[Attempt]:
+    """Those whose job goes back to its queue: few, mostly."""
+    return [attempt for attempt in batch if attempt.verdict.status is JobStatus.PENDING]
+
+
+def heads_of(back: Sequence[Attempt]) -> list[Head]:
     """When jobs that go back to their queue are due again, for the local poller."""
     return [
-        Head(done.queue, done.level, done.transition.times.ended_at + done.transition.delay_us)
-        for done in batch
-        if not done.transition.terminal and done.transition.lane is None
+        Head(attempt.claim.queue, attempt.claim.priority, attempt.verdict.times.ended_at + attempt.verdict.delay_us)
+        for attempt in back
+        if attempt.verdict.lane is None
     ]
 
 
-def handed_on(batch: Sequence[Finished]) -> list[tuple[str, int]]:
+def handed_on(back: Sequence[Attempt]) -> list[tuple[str, int]]:
     """Where jobs were handed back that could run now: other nodes should hear of them."""
-    return sorted({(done.queue, done.level) for done in batch if done.transition.outcome == "released"})
+    released = [attempt.claim for attempt in back if attempt.verdict.outcome == "released"]
+    return sorted({(claim.queue, claim.priority) for claim in released})
 
 
-def _outcome(finished: Finished) -> Outcome:
-    transition = finished.transition
+def _outcome(attempt: Attempt) -> Outcome:
+    transition = attempt.verdict
     failure = transition.failure or NO_FAILURE
     return Outcome(
         transition.job_id,
         transition.status,
-        finished.target,
+        attempt.claim.target,
         transition.result,
         failure.error or None,
         failure.error_class or None,
@@ -62,13 +66,13 @@ def _outcome(finished: Finished) -> Outcome:
     )
 
 
-def _events(finished: Finished, attempt: Attempt) -> list[Event]:
-    transition, times = finished.transition, finished.transition.times
+def _events(attempt: Attempt) -> list[Event]:
+    claim, transition, times = attempt.claim, attempt.verdict, attempt.verdict.times
     base: dict[str, Any] = {
-        "job_id": transition.job_id,
-        "target": finished.target,
-        "queue": finished.queue,
-        "correlation_id": attempt.payload.correlation_id,
+        "job_id": UUID(claim.job_id),
+        "target": claim.target,
+        "queue": claim.queue,
+        "correlation_id": attempt.correlation_id,
         "at": from_micros(times.ended_at),
     }
     if transition.status is JobStatus.SUCCEEDED:
@@ -76,11 +80,11 @@ def _events(finished: Finished, attempt: Attempt) -> list[Event]:
         return [JobCompleted(**base, attempt=transition.number, wait_ms=(times.wait_us or 0) // 1000, run_ms=run_ms)]
     if transition.failure is None:
         return []
-    return _failure_events(finished, attempt, base)
+    return _failure_events(attempt, base)
 
 
-def _failure_events(finished: Finished, attempt: Attempt, base: dict[str, Any]) -> list[Event]:
-    transition = finished.transition
+def _failure_events(attempt: Attempt, base: dict[str, Any]) -> list[Event]:
+    transition = attempt.verdict
     failure = transition.failure or NO_FAILURE
     error: dict[str, Any] = {"error": failure.error, "error_class": failure.error_class, "attempt": transition.number}
     events: list[Event] = []
@@ -88,7 +92,7 @@ def _failure_events(finished: Finished, attempt: Attempt, base: dict[str, Any]) 
         events.append(JobTimedOut(**base, timeout=timedelta(seconds=attempt.timeout or 0)))
     events.append(JobFailed(**base, **error, will_retry=not transition.terminal))
     if transition.terminal:
-        fingerprint = error_fingerprint(finished.target, failure.error_class, failure.error)
+        fingerprint = error_fingerprint(attempt.claim.target, failure.error_class, failure.error)
         events.append(JobDeadLettered(**base, **error, reason=transition.reason or "", fingerprint=fingerprint))
     else:
         due = transition.times.ended_at + transition.delay_us

@@ -1,4 +1,8 @@
-"""One attempt while it is under way, and the ways it can end."""
+"""One attempt from its claim to its written outcome, and the ways it can end.
+
+A single object per attempt goes through the whole engine: it waits for a slot, runs, gets its transition, and waits
+to be written.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import NamedTuple
 from windlass.context import JobContext
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
-from windlass.domain.transition import Times
+from windlass.domain.transition import Times, Transition
 from windlass.errors import SerializationError
 from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
 
@@ -58,64 +62,82 @@ class Handed(NamedTuple):
     """Given back without a verdict: never started, or cut off by a drain."""
 
 
+RETURNED_NOTHING = Returned(None)
+HANDED = Handed()
+
 Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Handed
 
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """A claimed job with its payload, from slot to verdict.
+    """A claimed job, from its arrival here to the commit of what became of it.
 
     Times are the store's: the claim's own time plus what this process has measured since, so a clock that is set
     back, or differs from the store's, bends nothing.
     """
 
     claim: Claim
-    payload: Payload
+    payload: Payload | None
+    """None as long as it is large and not read: a waiting claim is light."""
     received: float
     """When the claim arrived, on this process's monotonic clock."""
-    options: StoredOptions
+    options: StoredOptions = DEFAULTS
     timeout: float | None = None
     ends_at: float = 0.0
     """When its timeout is over, on the loop's clock."""
     next_look: float = float("inf")
     """When something is to be done about its timeout."""
-    started_at: int | None = None
+    started: float | None = None
+    """When its body was entered, on this process's monotonic clock."""
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None
     stop: Stop | None = None
-    settled: bool = False
-    """A verdict was passed: whatever the body still does is not heard."""
     damage: SerializationError | None = None
     """What is wrong with the stored row, so that its body must not be entered."""
+    transition: Transition | None = None
+    """The verdict, once it was passed: whatever the body still does is not heard."""
 
-    @classmethod
-    def of(cls, claim: Claim, payload: Payload, received: float) -> Attempt:
-        """An attempt about to start."""
-        try:
-            return cls(claim, payload, received, from_text(payload.options))
-        except SerializationError as error:
-            return cls(claim, payload, received, DEFAULTS, damage=error)
+    @property
+    def verdict(self) -> Transition:
+        """The transition of an attempt that is known to have one."""
+        assert self.transition is not None
+        return self.transition
 
     @property
     def number(self) -> int:
         """Its number, from 1."""
         return self.claim.attempts + 1
 
-    def now(self) -> int:
-        """The store's time."""
-        return self.claim.picked_at + int((monotonic() - self.received) * 1_000_000)
+    @property
+    def holds_key(self) -> bool:
+        """Whether its business key is to be freed when the job is over."""
+        return self.payload is not None and self.payload.business_key is not None
+
+    @property
+    def correlation_id(self) -> str | None:
+        """What ties its job to others."""
+        return None if self.payload is None else self.payload.correlation_id
+
+    def read_options(self, text: str) -> None:
+        """Take the options that differ from the defaults."""
+        try:
+            self.options = from_text(text)
+        except SerializationError as error:
+            self.damage = error
+
+    def store_time(self, moment: float) -> int:
+        """A moment of this process's monotonic clock by the store's clock."""
+        return self.claim.picked_at + int((moment - self.received) * 1_000_000)
 
     def times(self) -> Times:
         """When it started, that it ends now, and how long the job had waited.
 
         Since it was due, or since it was made.
         """
-        if self.started_at is None:
-            return Times(None, self.now(), None)
-        waited = self.started_at - max(self.claim.due_at, self.payload.created_at)
-        return Times(self.started_at, self.now(), max(waited, 0))
-
-
-def unstarted_times(claim: Claim, received: float) -> Times:
-    """For claims handed back before their payload was even read."""
-    return Times(None, claim.picked_at + int((monotonic() - received) * 1_000_000), None)
+        ended = self.store_time(monotonic())
+        if self.started is None or self.payload is None:
+            return Times(None, ended, None)
+        began = self.store_time(self.started)
+        due, made = self.claim.due_at, self.payload.created_at
+        waited = began - (max(made, due))
+        return Times(began, ended, max(0, waited))

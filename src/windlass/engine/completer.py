@@ -12,10 +12,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
-from uuid import UUID
+from itertools import islice
 
-from windlass.domain.transition import Failure, Transition, dead_letter
+from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.guard import ErrorHandling
@@ -35,21 +34,11 @@ BACKLOG = 5_000
 """Transitions that may wait to be written; beyond that no job is claimed."""
 
 
-class Finished(NamedTuple):
-    """A transition on its way to the store. `attempt` is None for claims handed back before they were loaded."""
+Consequence = Callable[[Dialect, Sequence[Attempt]], Plan[None]]
+"""What else to write for the attempts whose transition was won, in its transaction."""
 
-    transition: Transition
-    queue: str
-    target: str
-    level: int
-    attempt: Attempt | None = None
-
-
-Consequence = Callable[[Dialect, Sequence[Finished]], Plan[None]]
-"""What else to write for the transitions that were won, in their transaction."""
-
-Told = Callable[[Sequence[Finished]], None]
-"""Called after the commit with the transitions that were won, in order."""
+Told = Callable[[Sequence[Attempt]], None]
+"""Called after the commit with the attempts whose transition was won, in order."""
 
 
 class Completer(Service):
@@ -60,7 +49,7 @@ class Completer(Service):
         self._database = database
         self._told = told
         self._most = 1 if one_by_one else MOST_IN_A_FLUSH
-        self._waiting: deque[Finished] = deque()
+        self._waiting: deque[Attempt] = deque()
         self._consequences: list[Consequence] = []
         self._unsure = False
         self._empty = asyncio.Event()
@@ -78,13 +67,13 @@ class Completer(Service):
         return len(self._waiting) >= BACKLOG
 
     @property
-    def unwritten(self) -> set[tuple[UUID, int]]:
+    def unwritten(self) -> set[tuple[str, int]]:
         """Ids and fences of what is still to be written."""
-        return {(finished.transition.job_id, finished.transition.fence) for finished in self._waiting}
+        return {(attempt.claim.job_id, attempt.claim.fence) for attempt in self._waiting}
 
-    def finish(self, finished: Finished) -> None:
-        """Hand over a transition; it is written soon, or as soon as the store is back."""
-        self._waiting.append(finished)
+    def finish(self, attempt: Attempt) -> None:
+        """Hand over an attempt with its transition; it is written soon, or as soon as the store is back."""
+        self._waiting.append(attempt)
         if self._empty.is_set():
             self._empty.clear()
             self.wake()
@@ -98,11 +87,11 @@ class Completer(Service):
         if not self._waiting:
             self._empty.set()
             return None
-        batch = [self._waiting[index] for index in range(min(len(self._waiting), self._most))]
+        batch = list(islice(self._waiting, self._most))
         await self._write(batch)
         return GATHER if 1 < len(batch) < WORTH_A_COMMIT and len(self._waiting) < WORTH_A_COMMIT else 0
 
-    async def _write(self, batch: list[Finished]) -> None:
+    async def _write(self, batch: list[Attempt]) -> None:
         """Write a batch; the database refusing its values splits it until the bad row is alone."""
         try:
             won = await self._database.arun(_apply, batch, self._consequences, retried=self._unsure)
@@ -123,42 +112,40 @@ class Completer(Service):
         if winners:
             self._told(winners)
 
-    def _written(self, batch: Sequence[Finished]) -> None:
+    def _written(self, batch: Sequence[Attempt]) -> None:
         """Part by part: what of a split batch is written must not be tried again when the rest of it fails."""
         for _ in batch:
             self._waiting.popleft()
 
-    def _winners(self, batch: Sequence[Finished], won: Sequence[bool]) -> list[Finished]:
-        for finished, fine in zip(batch, won, strict=True):
+    def _winners(self, batch: Sequence[Attempt], won: Sequence[bool]) -> list[Attempt]:
+        for attempt, fine in zip(batch, won, strict=True):
             if not fine:
                 self.stale += 1
                 logger.warning(
                     "job %s: the outcome %r came too late and was refused; "
                     "another claim, a recovery or a cancel was first",
-                    finished.transition.job_id,
-                    finished.transition.outcome,
+                    attempt.claim.job_id,
+                    attempt.verdict.outcome,
                 )
-        return [finished for finished, fine in zip(batch, won, strict=True) if fine]
+        return [attempt for attempt, fine in zip(batch, won, strict=True) if fine]
 
-    async def _write_poison(self, finished: Finished, error: StoreDataError) -> None:
+    async def _write_poison(self, attempt: Attempt, error: StoreDataError) -> None:
         """A job whose outcome the database will not take fails, with an error that it will take."""
-        transition, attempt = finished.transition, finished.attempt
-        if attempt is None or transition.reason == "poison_payload":
-            logger.error("job %s: the database refuses its outcome: %s", transition.job_id, error)
-            self._written([finished])
+        claim, refused = attempt.claim, attempt.verdict
+        if attempt.payload is None or refused.reason == "poison_payload":
+            logger.error("job %s: the database refuses its outcome: %s", claim.job_id, error)
+            self._written([attempt])
             return
         failure = Failure("StoreDataError: the database refused what this job would store", "StoreDataError")
-        holds_key = attempt.payload.business_key is not None
-        poison = dead_letter(attempt.claim, transition.times, failure, "poison_payload", holds_key=holds_key)
-        await self._write([finished._replace(transition=poison)])
+        attempt.transition = dead_letter(claim, refused.times, failure, "poison_payload", holds_key=attempt.holds_key)
+        await self._write([attempt])
 
 
 def _apply(
-    dialect: Dialect, batch: Sequence[Finished], consequences: Sequence[Consequence], *, retried: bool
+    dialect: Dialect, batch: Sequence[Attempt], consequences: Sequence[Consequence], *, retried: bool
 ) -> Plan[list[bool]]:
-    transitions = [finished.transition for finished in batch]
+    transitions = [transition for attempt in batch if (transition := attempt.transition) is not None]
     won = yield from jobs.apply(dialect, transitions, retried=retried, alone=not consequences)
-    winners = [finished for finished, fine in zip(batch, won, strict=True) if fine]
     for consequence in consequences:
-        yield from consequence(dialect, winners)
+        yield from consequence(dialect, [attempt for attempt, fine in zip(batch, won, strict=True) if fine])
     return won

@@ -11,14 +11,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
-from uuid import UUID
 
 from windlass.domain.clock import monotonic
-from windlass.domain.job import Claim, Payload
+from windlass.domain.job import Payload
 from windlass.domain.transition import released
-from windlass.engine.attempt import Attempt, Handed, Raised, Stop, unstarted_times
-from windlass.engine.completer import Completer, Finished
+from windlass.engine.attempt import HANDED, Attempt, Raised, Stop
+from windlass.engine.completer import Completer
 from windlass.engine.deadlines import Timeouts, stop
 from windlass.engine.invoke import Invoker
 from windlass.engine.pace import Pace
@@ -42,14 +40,6 @@ LAST_WORDS = 2.0
 """How long bodies may take to end once a forced drain has cancelled them."""
 
 
-class Waiting(NamedTuple):
-    """A claim that waits for a slot; its payload is None as long as it is large and not read."""
-
-    claim: Claim
-    received: float
-    payload: Payload | None
-
-
 class Coordinator(Service):
     """Runs attempts in `concurrency` slots. As a service it loads the payloads of waiting claims, many at once."""
 
@@ -61,7 +51,6 @@ class Coordinator(Service):
         completer: Completer,
         errors: ErrorHandling,
         concurrency: int,
-        most_ahead: int,
     ) -> None:
         super().__init__("coordinator", errors)
         self._database = database
@@ -69,16 +58,16 @@ class Coordinator(Service):
         self._invoker = invoker
         self._completer = completer
         self._concurrency = concurrency
-        self._most_ahead = most_ahead
         self._loop = asyncio.get_running_loop()
         self._running: set[Attempt] = set()
         self._timeouts = Timeouts(self._loop, self._running, self._abandon)
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[Attempt] = deque()
+        self._enough = 0
         self._pace = Pace(monotonic())
         self._draining = False
         self._forced = asyncio.Event()
         self.when_free: Callable[[], None] = lambda: None
-        """Called whenever a slot frees up."""
+        """Called when a slot frees up and not enough waits for it."""
 
     # ------------------------------------------------------------------ what the poller asks
 
@@ -99,22 +88,23 @@ class Coordinator(Service):
         ahead = self._ahead(CLAIM_AHEAD)
         room = self._concurrency + ahead - len(self._running) - len(self._waiting)
         # While enough waits, claims are saved up: many small ones cost more than they bring forward.
-        return 0 if len(self._waiting) > ahead // 2 else room
+        self._enough = ahead // 2
+        return 0 if len(self._waiting) > self._enough else room
 
-    def held(self) -> set[tuple[UUID, int]]:
+    def held(self) -> set[tuple[str, int]]:
         """Ids and fences of every claim this node knows of, from its arrival until its outcome is written."""
-        claims = [attempt.claim for attempt in self._running] + [waiting.claim for waiting in self._waiting]
+        claims = [attempt.claim for attempt in (*self._running, *self._waiting)]
         return {(claim.job_id, claim.fence) for claim in claims} | self._completer.unwritten
 
     def _ahead(self, seconds: float) -> int:
-        return min(self._most_ahead, int(self._pace.per_second(monotonic()) * seconds))
+        return int(self._pace.per_second(monotonic()) * seconds)
 
     # ------------------------------------------------------------------ claims come in
 
     def accept(self, claimed: Claimed, received: float) -> None:
         """Take claims over, in their order: they start, or wait for a slot."""
-        payloads = claimed.payloads
-        self._waiting.extend([Waiting(claim, received, payloads.get(claim.job_id)) for claim in claimed.claims])
+        payload_of = claimed.payloads.get
+        self._waiting.extend([Attempt(claim, payload_of(claim.job_id), received) for claim in claimed.claims])
         if self._draining:
             self._hand_back_unstarted()
             return
@@ -126,23 +116,24 @@ class Coordinator(Service):
         """Start what may start; the service loads the payload of whatever is next and has none."""
         running, waiting = self._running, self._waiting
         while waiting and len(running) < self._concurrency and not self._draining:
-            claim, received, payload = waiting[0]
+            payload = waiting[0].payload
             if payload is None:
                 self.wake()
                 return
-            waiting.popleft()
-            self._start(Attempt.of(claim, payload, received))
+            self._start(waiting.popleft(), payload)
 
-    def _start(self, attempt: Attempt) -> None:
+    def _start(self, attempt: Attempt, payload: Payload) -> None:
+        if payload.options is not None:
+            attempt.read_options(payload.options)
         self._running.add(attempt)
-        attempt.task = self._loop.create_task(self._attend(attempt))
+        attempt.task = self._loop.create_task(self._attend(attempt, payload))
         timeout = self._invoker.timeout_of(attempt)
         if timeout is not None:
             self._timeouts.arm(attempt, timeout)
 
-    async def _attend(self, attempt: Attempt) -> None:
+    async def _attend(self, attempt: Attempt, payload: Payload) -> None:
         try:
-            await self._runner.run(attempt)
+            await self._runner.run(attempt, payload)
         except BaseException as error:  # noqa: BLE001 - whatever this is, the job must not stay RUNNING
             logger.error("job %s: the engine failed to run it (%s)", attempt.claim.job_id, type(error).__name__)
             self._runner.settle(attempt, Raised(error))
@@ -157,7 +148,8 @@ class Coordinator(Service):
         self._pace.add()
         if self._waiting:
             self._fill_slots()
-        self.when_free()
+        if len(self._waiting) <= self._enough:
+            self.when_free()
 
     def _abandon(self, attempt: Attempt) -> None:
         """Its body does not end although it was told to.
@@ -178,33 +170,31 @@ class Coordinator(Service):
         """Load large payloads for the slots that are free or soon will be."""
         self._hand_back_late()
         room = self._concurrency - len(self._running) + self._ahead(LOAD_AHEAD)
-        batch = [waiting.claim.job_id for waiting in islice(self._waiting, max(room, 0)) if waiting.payload is None]
+        batch = [attempt for attempt in islice(self._waiting, max(room, 0)) if attempt.payload is None]
         if batch:
-            payloads = await self._database.aread(jobs.load, batch)
-            self._complete(batch, {payload.job_id: payload for payload in payloads})
+            self._complete(batch, await self._database.aread(jobs.load, [attempt.claim.job_id for attempt in batch]))
             self._fill_slots()
         return HAND_BACK_AFTER / 2 if self._waiting else None
 
-    def _complete(self, batch: Sequence[UUID], payloads: Mapping[UUID, Payload]) -> None:
-        """Put loaded payloads to their claims, which may have moved up, or been handed back, meanwhile."""
-        gone = set(batch) - payloads.keys()
-        for job_id in gone:
-            logger.error("job %s is claimed, but its row is gone; somebody deleted it by hand", job_id)
-        self._waiting = deque(
-            waiting if waiting.payload is not None else waiting._replace(payload=payloads.get(waiting.claim.job_id))
-            for waiting in self._waiting
-            if waiting.claim.job_id not in gone
-        )
+    def _complete(self, batch: Sequence[Attempt], payloads: Mapping[str, Payload]) -> None:
+        """Put loaded payloads to their claims, which may have been handed back meanwhile."""
+        for attempt in batch:
+            attempt.payload = payloads.get(attempt.claim.job_id)
+            if attempt.payload is None and attempt in self._waiting:
+                logger.error(
+                    "job %s is claimed, but its row is gone; somebody deleted it by hand", attempt.claim.job_id
+                )
+                self._waiting.remove(attempt)
 
     def _hand_back_late(self) -> None:
         """From the front: those have waited longest."""
         limit = monotonic() - HAND_BACK_AFTER
         while self._waiting and self._waiting[0].received < limit and len(self._running) >= self._concurrency:
-            self._hand_back(*self._waiting.popleft()[:2])
+            self._hand_back(self._waiting.popleft())
 
-    def _hand_back(self, claim: Claim, received: float) -> None:
-        transition = released(claim, unstarted_times(claim, received))
-        self._completer.finish(Finished(transition, claim.queue, claim.target, claim.priority))
+    def _hand_back(self, attempt: Attempt) -> None:
+        attempt.transition = released(attempt.claim, attempt.times())
+        self._completer.finish(attempt)
 
     # ------------------------------------------------------------------ the end
 
@@ -221,14 +211,14 @@ class Coordinator(Service):
             stop(attempt, Stop.DRAIN)
         await self._wait_for_bodies(LAST_WORDS)
         for attempt in list(self._running):
-            self._runner.settle(attempt, Handed())
+            self._runner.settle(attempt, HANDED)
             self._free(attempt)
         self._timeouts.close()
         return clean
 
     def _hand_back_unstarted(self) -> None:
         while self._waiting:
-            self._hand_back(*self._waiting.popleft()[:2])
+            self._hand_back(self._waiting.popleft())
 
     def force(self) -> None:
         """End the patience of a drain that is under way."""

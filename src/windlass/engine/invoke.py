@@ -7,7 +7,19 @@ import logging
 from typing import Any, NamedTuple
 
 from windlass.context import JobCancelled, Snooze
-from windlass.engine.attempt import Attempt, Ending, Handed, Raised, Refused, Returned, Snoozed, Stop
+from windlass.domain.job import Payload
+from windlass.domain.options import Unset
+from windlass.engine.attempt import (
+    HANDED,
+    RETURNED_NOTHING,
+    Attempt,
+    Ending,
+    Raised,
+    Refused,
+    Returned,
+    Snoozed,
+    Stop,
+)
 from windlass.errors import JobTimeoutError, SerializationError
 from windlass.runtime.threads import BodyExit
 from windlass.spi import ExecutorProvider, InstanceResolver, Invocation, Serializer
@@ -34,10 +46,10 @@ class Invoker:
         self._executors = executors
         self._limits = limits
 
-    async def invoke(self, attempt: Attempt, known: Known) -> Ending:
+    async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Enter the body."""
         try:
-            args, kwargs = self._serializer.decode_arguments(known.spec, attempt.payload.args)
+            args, kwargs = self._serializer.decode_arguments(known.spec, payload.args)
         except SerializationError as error:
             return Refused(error, "poison_payload")
         try:
@@ -48,11 +60,9 @@ class Invoker:
             return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
-        return self._returned(attempt, known, value)
+        return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
 
     def _returned(self, attempt: Attempt, known: Known, value: Any) -> Returned:
-        if value is None:
-            return Returned(None)
         result, warning = self._serializer.encode_result(value, known.spec.returns, self._limits.max_result_bytes)
         if warning:
             logger.warning("job %s (%s): %s", attempt.claim.job_id, attempt.claim.target, warning)
@@ -66,7 +76,7 @@ class Invoker:
         if attempt.stop is Stop.TIMEOUT and not isinstance(error, Snooze):
             return Raised(self._timeout(attempt, error))
         if attempt.stop is not None and isinstance(error, asyncio.CancelledError | JobCancelled):
-            return Handed()
+            return HANDED
         if isinstance(error, Snooze):
             return Snoozed(error.delay)
         return Raised(error)
@@ -80,7 +90,7 @@ class Invoker:
     def timeout_of(self, attempt: Attempt) -> float | None:
         """The seconds an attempt may take; None for no limit."""
         given = attempt.options.timeout
-        return self._limits.default_timeout if not isinstance(given, float | int | None) else given
+        return self._limits.default_timeout if isinstance(given, Unset) else given
 
 
 def _kind(attempt: Attempt, known: Known) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -118,6 +119,7 @@ class Poller(Service):
         if got == wanted:
             self._widening = 1
             return 0
+        await asyncio.sleep(0)  # what was claimed starts before anything else is asked
         await self._refresh()
         if self._due():  # the claim was cut short, or other nodes hold these rows just now
             self._widening *= 2

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from windlass.domain.transition import Failure, Transition, dead_letter, passed_over, released, retry_at, succeeded
+from windlass.domain.transition import (
+    Failure,
+    Times,
+    Transition,
+    dead_letter,
+    passed_over,
+    released,
+    retry_at,
+    succeeded,
+)
 from windlass.engine.attempt import Attempt, Ending, Handed, NotKnownHere, Raised, Refused, Returned, Snoozed
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.spi import RetryPolicy
@@ -24,45 +33,37 @@ class Policies(NamedTuple):
     """A text as it may be logged."""
 
 
-class Verdict(NamedTuple):
-    """The transition to write, and what to log about it."""
-
-    transition: Transition
-    note: str = ""
-
-
-def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Verdict:
+def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
     """Decide. Nothing is written or logged here."""
     claim, times = attempt.claim, attempt.times()
-    holds_key = attempt.payload.business_key is not None
     match ending:
-        case Returned(result):
-            return Verdict(succeeded(claim, times, result, holds_key=holds_key))
+        case Returned():
+            return succeeded(claim, times, ending.result, holds_key=attempt.holds_key)
         case Raised(error):
-            return _failed(attempt, error, policies)
+            return _failed(attempt, times, error, policies)
         case Refused(error, reason):
             failure = policies.describe(error)
-            return Verdict(dead_letter(claim, times, failure, reason, holds_key=holds_key, counted=False))
+            return dead_letter(claim, times, failure, reason, holds_key=attempt.holds_key, counted=False)
         case NotKnownHere():
-            return Verdict(passed_over(claim, times, TARGET_LANE + claim.target))
+            return passed_over(claim, times, TARGET_LANE + claim.target)
         case Snoozed(delay):
-            return Verdict(released(claim, times, outcome="snoozed", delay_us=int(delay * MICROSECONDS)))
+            return released(claim, times, outcome="snoozed", delay_us=int(delay * MICROSECONDS))
         case Handed():
-            return Verdict(released(claim, times))
+            return released(claim, times)
 
 
-def _failed(attempt: Attempt, error: BaseException, policies: Policies) -> Verdict:
-    claim, times, options = attempt.claim, attempt.times(), attempt.options
+def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Policies) -> Transition:
+    claim, options = attempt.claim, attempt.options
     failure = policies.describe(error)
     decision = decide_retry(error, attempt.number, options.max_retries, options.backoff, policies.retry)
     if isinstance(decision, GiveUp):
-        holds_key = attempt.payload.business_key is not None
-        return Verdict(dead_letter(claim, times, failure, decision.reason, holds_key=holds_key), decision.note)
+        failure = failure._replace(note=decision.note)
+        return dead_letter(claim, times, failure, decision.reason, holds_key=attempt.holds_key)
     delay_us = int(decision.delay.total_seconds() * MICROSECONDS)
-    return Verdict(retry_at(claim, times, failure, delay_us))
+    return retry_at(claim, times, failure, delay_us)
 
 
 def failed_for_good(attempt: Attempt, error: BaseException, policies: Policies) -> Transition:
     """For an attempt whose ending no verdict could be passed on."""
-    holds_key = attempt.payload.business_key is not None
-    return dead_letter(attempt.claim, attempt.times(), policies.describe(error), "non_retryable", holds_key=holds_key)
+    failure = policies.describe(error)._replace(note="no verdict could be passed on it")
+    return dead_letter(attempt.claim, attempt.times(), failure, "non_retryable", holds_key=attempt.holds_key)

@@ -96,7 +96,7 @@ class Recovery(Service):
             )
         await self._tell_failed(job.job_id for job in failed)
 
-    async def _tell_failed(self, ids: Iterable[UUID]) -> None:
+    async def _tell_failed(self, ids: Iterable[str]) -> None:
         """What died without an attempt of its own is told of like any other dead letter."""
         if not (self._bus.wanted(JobFailed) or self._bus.wanted(JobDeadLettered)):
             return
@@ -110,9 +110,9 @@ class Recovery(Service):
             self._bus.publish(events)
 
 
-def _failure_events(job_id: UUID, job: reading.FailedJob) -> list[Event]:
+def _failure_events(job_id: str, job: reading.FailedJob) -> list[Event]:
     told: dict[str, Any] = {
-        "job_id": job_id,
+        "job_id": UUID(job_id),
         "target": job.target,
         "queue": job.queue,
         "correlation_id": job.correlation_id,

@@ -1,57 +1,31 @@
-"""Which job a log line belongs to: fields in a context variable, put on every `LogRecord` whatever formatter is used.
+"""Which job a log line belongs to: the running job's fields, put on every `LogRecord` whatever formatter is used.
 
-Context variables follow coroutines by themselves, and threads when their context is copied
-(`contextvars.copy_context().run`, `asyncio.to_thread`).
+They come from the job's context, a context variable, which follows coroutines by itself, and threads when their
+context is copied (`contextvars.copy_context().run`, `asyncio.to_thread`).
 """
 
 import logging
 import threading
-from contextvars import ContextVar, Token
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
+
+from windlass.context import current_context
 
 
 class LogFields(NamedTuple):
     """What a log record says about the job it was made in; all "-" outside of jobs."""
 
-    job_id: object = "-"
+    job_id: str = "-"
     node_id: str = "-"
     attempt: int | str = "-"
 
 
 OUTSIDE = LogFields()
-_current: ContextVar[LogFields] = ContextVar("windlass_log_fields", default=OUTSIDE)
 
 
 def current() -> LogFields:
     """Give the fields of the job this code runs in."""
-    return _current.get()
-
-
-class Binding:
-    """Fields that hold until `reset`, or until the end of a `with` block."""
-
-    __slots__ = ("_token",)
-
-    def __init__(self, token: Token[LogFields]) -> None:
-        self._token = token
-
-    def reset(self) -> None:
-        """Go back to what held before; in the context that bound, and once."""
-        _current.reset(self._token)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.reset()
-
-
-def bind(job_id: object, node_id: str, attempt: int) -> Binding:
-    """Make every log record of this context carry these fields, from this call on.
-
-    Example: `with bind(job.id, node.id, 1): log.info("charged")`
-    """
-    return Binding(_current.set(LogFields(job_id, node_id, attempt)))
+    context = current_context.get()
+    return OUTSIDE if context is None else LogFields(str(context.job_id), context.node, context.attempt)
 
 
 class _RecordFields(dict[str, Any]):
@@ -79,11 +53,11 @@ class _WithJobFields:
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
         record = self.previous(*args, **kwargs)
         if self.active:
-            attributes, fields = record.__dict__, _current.get()
+            attributes, fields = record.__dict__, current()
             if fields is OUTSIDE:
                 attributes = {**OUTSIDE._asdict(), **attributes}
             else:
-                attributes.update(fields._asdict(), job_id=str(fields.job_id))
+                attributes.update(fields._asdict())
             record.__dict__ = _RecordFields(attributes)
         return record
 

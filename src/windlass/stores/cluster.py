@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
@@ -24,7 +23,7 @@ class Recovery(NamedTuple):
     """What one pass brought back: jobs per lost node, the jobs given up, and whether there may be more."""
 
     recovered: dict[str, int]
-    given_up: list[tuple[UUID, str]]
+    given_up: list[tuple[str, str]]
     more: bool
 
 
@@ -64,21 +63,21 @@ def mark_lost(dialect: Dialect) -> Plan[int]:
 def recover(dialect: Dialect, crash_budget: int) -> Plan[Recovery]:
     """Bring back up to a batch of jobs per lost node: PENDING again, or FAILED once their crash budget is spent."""
     recovered: dict[str, int] = {}
-    given_up: list[tuple[UUID, str]] = []
+    given_up: list[tuple[str, str]] = []
     more = False
     for (node,) in (yield Step("orphaned_nodes")):
-        jobs: Sequence[tuple[Any, int, int]] = yield Step("orphaned_jobs", {"node": node})
+        jobs: Sequence[tuple[str, int, int]] = yield Step("orphaned_jobs", {"node": node})
         more = more or bool(jobs)
         for job, fence, crashes in jobs:
             if crashes < crash_budget:
                 recovered[node] = recovered.get(node, 0) + (yield from _bring_back(job, fence, node))
             elif (yield from _give_up(job, fence, node, crashes)):
-                given_up.append((dialect.uuid(job), node))
+                given_up.append((job, node))
     yield Step("forget_lost_nodes")
     return Recovery(recovered, given_up, more)
 
 
-def _bring_back(job: Any, fence: int, node: str) -> Plan[int]:
+def _bring_back(job: str, fence: int, node: str) -> Plan[int]:
     params = {"id": job, "fence": fence, "error_class": None, "error": f"node {node} was lost"}
     if (yield Step("recover_attempt", params)) != 1:
         return 0
@@ -86,7 +85,7 @@ def _bring_back(job: Any, fence: int, node: str) -> Plan[int]:
     return 1
 
 
-def _give_up(job: Any, fence: int, node: str, crashes: int) -> Plan[bool]:
+def _give_up(job: str, fence: int, node: str, crashes: int) -> Plan[bool]:
     error = f"WorkerLostError: the job's worker was lost {crashes + 1} times, the last time on node {node}"
     params = {"id": job, "fence": fence, "error": error, "error_class": "WorkerLostError"}
     params |= {"reason": "worker_lost", "crashes": 1, "holder_id": job}

@@ -6,17 +6,16 @@ A dialect overrides what its database can do better (a bulk statement, a locking
 from __future__ import annotations
 
 import heapq
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
-from uuid import UUID
 
 import msgspec
 
 from windlass.domain.admission import Holder
 from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
+from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
 from windlass.stores.plan import Plan, Step
 
@@ -44,7 +43,7 @@ class Claimed(NamedTuple):
     """Claims in their order, and the payloads of those that are small: a waiting claim is light in any case."""
 
     claims: list[Claim]
-    payloads: dict[UUID, Payload]
+    payloads: dict[str, Payload]
 
 
 SMALL_PAYLOAD = 600
@@ -55,44 +54,39 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Dialect:
-    """Plans over many rows at once. Subclasses say how ids travel and override what must differ."""
+    """Plans over many rows at once. Subclasses override what must differ. Ids are text, both ways."""
 
     name: ClassVar[str]
 
-    def key(self, value: UUID) -> Any:
-        """An id as the driver wants it."""
-        return str(value)
-
-    def uuid(self, value: Any) -> UUID:
-        """An id as the driver gave it."""
-        return UUID(value)
-
-    def ids(self, values: Sequence[UUID]) -> str:
+    def ids(self, values: Sequence[str]) -> str:
         """Ids as the fragment `ids` reads them."""
-        return json_text([str(value) for value in values])
+        return json_text(values)
 
     # ------------------------------------------------------------------ submission
 
-    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool) -> Plan[None]:
-        """Store the rows of new jobs. `alone`: nothing else happens in this transaction."""
-        del alone
-        rows = json_text([(str(job.id), *job[1:8], tags_text(job.tags), *job[9:13]) for job in jobs])
+    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
+        """Store the rows of new jobs, and `tell` other processes of them at the commit, where the database does that.
+
+        `alone`: nothing else happens in this transaction.
+        """
+        del alone, tell
+        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13]) for job in jobs])
         yield Step("insert_jobs", {"rows": rows})
         yield Step("insert_hot", {"rows": rows})
 
-    def find_keys(self, keys: Iterable[str]) -> Plan[dict[str, UUID]]:
+    def find_keys(self, keys: Iterable[str]) -> Plan[dict[str, str]]:
         """Which idempotency keys are taken, and by which job."""
         found = yield Step("find_keys", {"ids": json_text(list(keys))})
-        return {key: self.uuid(job) for key, job in found}
+        return dict(found)
 
     def find_holders(self, keys: Iterable[str]) -> Plan[dict[str, Holder]]:
         """Which business keys are held, and by whom."""
         found = yield Step("find_holders", {"ids": json_text(list(keys))})
-        return {key: Holder(self.uuid(job), status) for key, job, status in found}
+        return {key: Holder(job, status) for key, job, status in found}
 
-    def insert_keys(self, step: str, keys: Sequence[tuple[str, UUID]]) -> Plan[int]:
+    def insert_keys(self, step: str, keys: Sequence[tuple[str, str]]) -> Plan[int]:
         """Take keys (`insert_keys`, `insert_live_keys`), or tag jobs (`insert_tags`); answers how many were free."""
-        count: int = yield Step(step, {"keys": json_text([(key, str(job)) for key, job in keys])})
+        count: int = yield Step(step, {"keys": json_text(keys)})
         return count
 
     # ------------------------------------------------------------------ claim
@@ -114,18 +108,11 @@ class Dialect:
         yield Step("claim_picked", {"ids": ids, "node": request.node})
         rows = {row[0]: row for row in (yield Step("claimed_rows", {"ids": ids}))}
         small = yield Step("load_small_payloads", {"ids": ids, "small": SMALL_PAYLOAD})
-        claims = {job: Claim(self.uuid(job), *rows[job][1:]) for job in picked}
-        payloads = [_payload(claims[row[0]].job_id, row) for row in small]
-        return Claimed(list(claims.values()), {payload.job_id: payload for payload in payloads})
+        return Claimed([Claim._make(rows[job]) for job in picked], _payloads(small))
 
-    def load(self, ids: Sequence[UUID]) -> Plan[list[Payload]]:
-        """The immutable part of claimed jobs, in no particular order."""
-        rows = yield Step("load_payloads", {"ids": json_text([str(job) for job in ids])})
-        return [self.payload_of(row) for row in rows]
-
-    def payload_of(self, row: Sequence[Any]) -> Payload:
-        """A loaded row as a value."""
-        return _payload(self.uuid(row[0]), row)
+    def load(self, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
+        """The immutable part of claimed jobs."""
+        return _payloads((yield Step("load_payloads", {"ids": self.ids(ids)}, alone=True)))
 
     # ------------------------------------------------------------------ completion
 
@@ -152,33 +139,29 @@ class Dialect:
         """Which transitions are in the history already: decides after a commit whose outcome was lost."""
         found = yield Step("applied", {"rows": json_text([_row(t) for t in transitions])})
         known = {(job, fence) for job, fence in found}
-        return [(str(t.job_id), t.fence) in known for t in transitions]
+        return [(t.job_id, t.fence) in known for t in transitions]
 
     def _reopen(self, statement: str, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         rows = [_row(transition) for transition in transitions]
         text = json_text(rows)
         held = yield Step("held", {"rows": text})
         yield Step("remember", {"rows": text})
-        yield Step(statement, rows=[{**t._asdict(), "id": str(t.job_id)} for t in transitions])
+        yield Step(statement, rows=[{**t._asdict(), "id": t.job_id} for t in transitions])
         return _won(rows, held)
 
     # ------------------------------------------------------------------ reading
 
-    def outcomes(self, ids: Sequence[UUID]) -> Plan[list[Outcome]]:
+    def outcomes(self, ids: Sequence[str]) -> Plan[list[Outcome]]:
         """How far these jobs are; unknown ids are left out."""
-        rows = yield Step("outcomes", {"ids": json_text([str(job) for job in ids])})
-        return [self.outcome_of(row) for row in rows]
-
-    def outcome_of(self, row: Sequence[Any]) -> Outcome:
-        """A row of `outcomes` as a value."""
-        return Outcome(self.uuid(row[0]), JobStatus(row[1]), *row[2:])
+        rows = yield Step("outcomes", {"ids": self.ids(ids)}, alone=True)
+        return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows]
 
 
 def _row(transition: Transition) -> tuple[Any, ...]:
     """A transition as the fragment `transitions` reads it."""
     times, failure = transition.times, transition.failure or NO_FAILURE
     return (
-        str(transition.job_id),
+        transition.job_id,
         transition.fence,
         transition.status.value,
         transition.outcome,
@@ -193,9 +176,8 @@ def _row(transition: Transition) -> tuple[Any, ...]:
     )
 
 
-def _payload(job_id: UUID, row: Sequence[Any]) -> Payload:
-    _, args, options, params, tags, correlation, business_key, created = row
-    return Payload(job_id, args, options, params, tags_of(tags), correlation, business_key, created)
+def _payloads(rows: Iterable[Sequence[Any]]) -> dict[str, Payload]:
+    return {row[0]: Payload._make(row[1:]) for row in rows}
 
 
 def _won(rows: Sequence[tuple[Any, ...]], held: Sequence[tuple[Any, ...]]) -> list[bool]:
@@ -233,18 +215,3 @@ def merge_heads(chunks: Sequence[Sequence[tuple[Any, int, int]]], request: Claim
             break
         ids.append(key[2])
     return ids
-
-
-def tags_text(tags: tuple[str, ...]) -> str | None:
-    """Tags as they are stored beside the job."""
-    return json.dumps(tags) if tags else None
-
-
-def tags_of(text: str | None) -> tuple[str, ...]:
-    """Tags as they were; none if somebody damaged them: a whole claim must not fail over one row's tags."""
-    if not text:
-        return ()
-    try:
-        return tuple(json.loads(text))
-    except (ValueError, TypeError):
-        return ()

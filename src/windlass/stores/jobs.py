@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import UUID
 
 from windlass.domain.admission import Admission, admit
 from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
+from windlass.domain.states import JobStatus
 from windlass.domain.transition import Transition
 from windlass.stores.dialect import Claimed, ClaimRequest, Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -14,19 +14,21 @@ from windlass.stores.plan import Plan, RestartPlanError, Step
 Answer = list[Placed] | Conflict
 
 
-def submit(dialect: Dialect, units: Sequence[Sequence[NewJob]], new_queues: Sequence[str]) -> Plan[list[Answer]]:
+def submit(
+    dialect: Dialect, units: Sequence[Sequence[NewJob]], new_queues: Sequence[str], tell: str | None = None
+) -> Plan[list[Answer]]:
     """Store what callers submitted, each unit whole or not at all, and answer each.
 
-    Queues seen first are made known.
+    Queues seen first are made known. `tell` is a wakeup that other processes get if, and when, this is committed.
     """
     jobs = [job for unit in units for job in unit]
     if new_queues:
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
     if not any(job.idempotency_key or job.business_key or job.tags for job in jobs):
-        yield from dialect.insert_jobs(jobs, alone=not new_queues)
+        yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
         return [[Placed(job.id) for job in unit] for unit in units]
     admission = yield from _decide(dialect, units, jobs)
-    yield from _store(dialect, admission)
+    yield from _store(dialect, admission, tell)
     return admission.answers
 
 
@@ -38,7 +40,7 @@ def _decide(dialect: Dialect, units: Sequence[Sequence[NewJob]], jobs: Sequence[
     return admit(units, known, holders)
 
 
-def _store(dialect: Dialect, admission: Admission) -> Plan[None]:
+def _store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None]:
     """Keys before rows: a key that another transaction took meanwhile restarts the plan, which then sees its holder."""
     rows = admission.rows
     idempotency = sorted((job.idempotency_key, job.id) for job in rows if job.idempotency_key)
@@ -47,7 +49,7 @@ def _store(dialect: Dialect, admission: Admission) -> Plan[None]:
         if free != len(idempotency):
             raise RestartPlanError
     if rows:
-        yield from dialect.insert_jobs(rows, alone=False)
+        yield from dialect.insert_jobs(rows, alone=False, tell=tell)
     if admission.replaced:
         yield from _supersede(dialect, admission.replaced)
     business = sorted(
@@ -62,9 +64,9 @@ def _store(dialect: Dialect, admission: Admission) -> Plan[None]:
         yield from dialect.insert_keys("insert_tags", tags)
 
 
-def _supersede(dialect: Dialect, replaced: dict[UUID, UUID]) -> Plan[None]:
+def _supersede(dialect: Dialect, replaced: dict[str, str]) -> Plan[None]:
     """Cancel the old holders, which must not have started meanwhile, and free their keys."""
-    pairs = [{"id": dialect.key(old), "superseded_by": dialect.key(new)} for old, new in replaced.items()]
+    pairs = [{"id": old, "superseded_by": new} for old, new in replaced.items()]
     yield Step("supersede_done", rows=pairs)
     gone = yield Step("supersede_hot", rows=pairs)
     if sum(gone) != len(pairs):
@@ -81,10 +83,10 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
 def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
     """Everything claimed in the name of a node."""
     rows = yield Step("claims_of_node", {"node": node}, alone=True)
-    return [Claim(dialect.uuid(row[0]), *row[1:]) for row in rows]
+    return [Claim._make(row) for row in rows]
 
 
-def load(dialect: Dialect, ids: Sequence[UUID]) -> Plan[list[Payload]]:
+def load(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
     """Read the payloads of claimed jobs, many at once."""
     payloads = yield from dialect.load(ids)
     return payloads
@@ -104,9 +106,10 @@ def apply(
         found = yield from dialect.applied(transitions)
         won = list(found)
         todo = [index for index in todo if not won[index]]
-    ending = [i for i in todo if transitions[i].terminal]
-    waiting = [i for i in todo if not transitions[i].terminal and not transitions[i].keeps_due]
-    back = [i for i in todo if not transitions[i].terminal and transitions[i].keeps_due]
+    ending = [i for i in todo if transitions[i].status is not JobStatus.PENDING]
+    reopened = [i for i in todo if transitions[i].status is JobStatus.PENDING] if len(ending) < len(todo) else []
+    waiting = [i for i in reopened if not transitions[i].keeps_due]
+    back = [i for i in reopened if transitions[i].keeps_due]
     keys = [i for i in ending if transitions[i].releases_business_key]
     alone = alone and not (waiting or back or keys or retried)
     for group, write in (

@@ -57,6 +57,18 @@ class Notifier:
         if payload is not None:
             await self._database.anotify(self._channel, payload)
 
+    def with_commit(self, words: Iterable[str]) -> str | None:
+        """The payload to send along with a commit that is about to happen, if it is time to send.
+
+        If it is not, the words are for `tell` once the commit has happened: sent earlier they would wake for nothing.
+        Words of others that wait already are not taken along, lest they be lost with a commit that fails.
+        """
+        with self._lock:
+            if not self._throttle.free(monotonic()):
+                return None
+            self._throttle.request(monotonic())
+        return self._worded(words)
+
     def take(self, words: Iterable[str]) -> str | None:
         """Add words; the payload if it is time to send, else None: the trailing notification carries them."""
         with self._lock:
@@ -72,9 +84,13 @@ class Notifier:
             return None
 
     def _payload(self) -> str:
-        words = ",".join(sorted(self._told))
+        payload = self._worded(self._told)
         self._told.clear()
-        return f"{self.sender} {words if len(words) < MOST_BYTES else EVERYTHING}"
+        return payload
+
+    def _worded(self, words: Iterable[str]) -> str:
+        text = ",".join(sorted(words))
+        return f"{self.sender} {text if len(text) < MOST_BYTES else EVERYTHING}"
 
     def _trail(self) -> None:
         while True:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 
 from windlass.stores.dialect import Dialect, Head
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -24,7 +23,7 @@ class Heads(NamedTuple):
 class Forsaken(NamedTuple):
     """A job failed because no node knew its target for too long."""
 
-    job_id: UUID
+    job_id: str
     queue: str
     target: str
 
@@ -50,7 +49,7 @@ def fail_unknown(dialect: Dialect, waited_us: int, error_for: Callable[[str], st
     """Fail what has waited too long in a target lane, in bounded batches; lanes that ran empty are forgotten."""
     failed: list[Forsaken] = []
     for queue, lane in (yield Step("target_lanes")):
-        jobs: list[tuple[Any, int, str]] = []
+        jobs: list[tuple[str, int, str]] = []
         for level in range(10):
             params = {"queue": queue, "lane": lane, "level": level, "waited_us": waited_us}
             jobs += yield Step("unknown_targets", params)
@@ -61,7 +60,7 @@ def fail_unknown(dialect: Dialect, waited_us: int, error_for: Callable[[str], st
                 if (yield Step("give_up_hot", params)) != 1:
                     raise RestartPlanError  # claimed at this moment, by a node that knows the target
                 yield Step("delete_live_key", params)
-                failed.append(Forsaken(dialect.uuid(job), queue, target))
+                failed.append(Forsaken(job, queue, target))
         if not jobs:
             # Locked first, so that the check is a statement of its own: it then sees whoever moved in meanwhile.
             yield Step("lock_lane", {"queue": queue, "lane": lane})

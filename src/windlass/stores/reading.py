@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from windlass.domain.job import Outcome
 from windlass.stores.dialect import Dialect
@@ -31,29 +30,29 @@ class FailedJob(NamedTuple):
     finished_at: int
 
 
-def get(dialect: Dialect, job_id: UUID) -> Plan[StoredJob | None]:
+def get(dialect: Dialect, job_id: str) -> Plan[StoredJob | None]:
     """One job, wherever it lives; None when there is none."""
-    row = yield Step("get_job", {"id": dialect.key(job_id)})
+    row = yield Step("get_job", {"id": job_id})
     if row is None:
         return None
-    return StoredJob(row, (yield Step("last_attempt", {"id": dialect.key(job_id)})))
+    return StoredJob(row, (yield Step("last_attempt", {"id": job_id})))
 
 
-def history(dialect: Dialect, job_id: UUID) -> Plan[list[Sequence[Any]] | None]:
+def history(dialect: Dialect, job_id: str) -> Plan[list[Sequence[Any]] | None]:
     """Every attempt of a job, oldest first; None when there is no such job."""
-    if (yield Step("job_exists", {"id": dialect.key(job_id)})) is None:
+    if (yield Step("job_exists", {"id": job_id})) is None:
         return None
-    rows: list[Sequence[Any]] = yield Step("history", {"id": dialect.key(job_id)})
+    rows: list[Sequence[Any]] = yield Step("history", {"id": job_id})
     return rows
 
 
-def outcomes(dialect: Dialect, ids: Sequence[UUID]) -> Plan[list[Outcome]]:
+def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
     """How far these jobs are; unknown ids are left out."""
     found = yield from dialect.outcomes(ids)
     return found
 
 
-def failed(dialect: Dialect, job_id: UUID) -> Plan[FailedJob | None]:
+def failed(dialect: Dialect, job_id: str) -> Plan[FailedJob | None]:
     """A job that has failed for good; None when it has not, or no more."""
-    row = yield Step("failed_job", {"id": dialect.key(job_id)}, alone=True)
+    row = yield Step("failed_job", {"id": job_id}, alone=True)
     return None if row is None else FailedJob._make(row)

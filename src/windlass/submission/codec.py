@@ -108,6 +108,14 @@ def _encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any) -> 
 
 def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Give the arguments back as the signature has them now; raises `SerializationError` if they no longer fit it."""
+    tagged_text = _TAG_IN_TEXT in text
+    if spec.read_all is not None and not tagged_text:
+        try:
+            given, named = spec.read_all(text)
+            if not named:
+                return given, named
+        except Exception:  # noqa: BLE001, S110 - defaults left out, or damage: the way below tells them apart
+            pass
     try:
         args, kwargs = _read_envelope(text)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -116,7 +124,7 @@ def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[s
         spec.bind_check(args, kwargs)
     except TypeError as error:
         raise SerializationError(f"stored arguments no longer fit the signature: {error}") from None
-    if len(args) <= len(spec.positional) and _TAG_IN_TEXT not in text:
+    if len(args) <= len(spec.positional) and not tagged_text:
         try:
             values = tuple([parameter.read(raw) for parameter, raw in zip(spec.positional, args)])  # noqa: B905
             return values, {name: spec.keyword[name].read(raw) for name, raw in kwargs.items()} if kwargs else {}

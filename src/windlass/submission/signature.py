@@ -9,7 +9,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from windlass.errors import ConfigurationError, SerializationError
-from windlass.submission.values import ValueCodec, value_codec
+from windlass.submission.values import Envelope, ValueCodec, envelope_reader, value_codec
 
 _NEVER: Final = 1 << 30
 
@@ -46,6 +46,8 @@ class CallSpec:
     required: frozenset[str]
     fewest: int
     """How many positional arguments alone are enough; out of reach if some parameter is needed by name."""
+    read_all: Callable[[str], Envelope] | None
+    """The quick way to read a call whose parameters are all given by position."""
 
     def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise `TypeError`, naming the function and its signature, unless it could be called like this."""
@@ -93,6 +95,7 @@ def _build(function: Callable[..., Any], *, skip_first: bool) -> CallSpec:
 
     required = {slot.name for slot in slots if slot.default is Slot.empty and slot.kind not in _VARIABLE}
     positional = of_kind(Slot.POSITIONAL_ONLY, Slot.POSITIONAL_OR_KEYWORD)
+    by_name = required - {item.name for item in positional}
     return CallSpec(
         name=name,
         signature=signature,
@@ -103,7 +106,8 @@ def _build(function: Callable[..., Any], *, skip_first: bool) -> CallSpec:
         is_coroutine=inspect.iscoroutinefunction(function),
         returns=hints.get("return", Any),
         required=frozenset(required),
-        fewest=_NEVER if required - {item.name for item in positional} else len(required),
+        fewest=_NEVER if by_name else len(required),
+        read_all=None if by_name else envelope_reader([item.value for item in positional]),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import msgspec
 
@@ -17,6 +18,7 @@ from windlass.errors import DuplicateBusinessKeyError, PayloadTooLargeError, Ser
 from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
+from windlass.stores.notifier import Notifier
 from windlass.submission.stored_options import to_text
 
 MOST_UNITS = 200
@@ -73,7 +75,7 @@ def _params_text(options: ResolvedOptions, most_bytes: int) -> str | None:
 def settled(answer: Answer) -> list[Placed]:
     """The answer of the store, or the error it means."""
     if isinstance(answer, Conflict):
-        raise DuplicateBusinessKeyError(answer.key, answer.holder)
+        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
     return answer
 
 
@@ -93,8 +95,8 @@ class _Ticket:
 class Submitter:
     """Stores units. The first caller leads: it takes along whoever comes while it waits for the store."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, work: Notifier | None) -> None:
+        self._commits = _Commits(database, work)
         self._begin()
         after_fork(self._begin)
 
@@ -151,10 +153,8 @@ class Submitter:
                 following.bell.set()
 
     def _commit(self, tickets: Sequence[_Ticket]) -> None:
-        units = [ticket.unit for ticket in tickets]
-        new = new_queues(self._database, units)
         try:
-            answers = self._database.run(jobs.submit, units, new)
+            answers = self._commits.run([ticket.unit for ticket in tickets])
         except StoreDataError as error:
             if len(tickets) == 1:
                 tickets[0].error = error
@@ -172,7 +172,6 @@ class Submitter:
                     "the caller that stored this job along with its own was interrupted"
                 )
             raise
-        self._database.known_queues.update(new)
         for ticket, answer in zip(tickets, answers, strict=True):
             ticket.answer = answer
 
@@ -182,15 +181,15 @@ class Submitter:
         submitter = self._loops.get(loop)
         if submitter is None:
             self._loops = {known: value for known, value in self._loops.items() if not known.is_closed()}
-            submitter = self._loops[loop] = _LoopSubmitter(self._database)
+            submitter = self._loops[loop] = _LoopSubmitter(self._commits.arun)
         return settled(await submitter.submit(unit))
 
 
 class _LoopSubmitter:
     """Group commit for the tasks of one loop."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, commit: Callable[[Sequence[Unit]], Awaitable[list[Answer]]]) -> None:
+        self._commit = commit
         self._queue: list[tuple[Unit, asyncio.Future[Answer]]] = []
         self._busy = False
         self._following: asyncio.Task[None] | None = None
@@ -242,17 +241,40 @@ class _LoopSubmitter:
         except Exception as error:  # noqa: BLE001 - raised again by the caller it concerns
             return error
 
-    async def _commit(self, units: Sequence[Unit]) -> list[Answer]:
-        new = new_queues(self._database, units)
-        answers = await self._database.arun(jobs.submit, units, new)
+
+class _Commits:
+    """One transaction for several units, and the wakeup of other processes: in it if it is time for one, else after."""
+
+    def __init__(self, database: Database, work: Notifier | None) -> None:
+        self._database = database
+        self._work = work
+
+    def run(self, units: Sequence[Unit]) -> list[Answer]:
+        new, words, tell = self._prepare(units)
+        answers = self._database.run(jobs.submit, units, new, tell)
         self._database.known_queues.update(new)
+        if self._work is not None and tell is None:
+            self._work.tell(words)
         return answers
 
+    async def arun(self, units: Sequence[Unit]) -> list[Answer]:
+        new, words, tell = self._prepare(units)
+        answers = await self._database.arun(jobs.submit, units, new, tell)
+        self._database.known_queues.update(new)
+        if self._work is not None and tell is None:
+            await self._work.atell(words)
+        return answers
 
-def new_queues(database: Database, units: Sequence[Unit]) -> list[str]:
+    def _prepare(self, units: Sequence[Unit]) -> tuple[list[str], list[str], str | None]:
+        levels = levels_of([job for unit in units for job in unit])
+        words = words_for(levels)
+        tell = None if self._work is None else self._work.with_commit(words)
+        return new_queues(self._database, levels), words, tell
+
+
+def new_queues(database: Database, levels: Sequence[tuple[str, int]]) -> list[str]:
     """Queues that this process has not seen stored yet."""
-    known = database.known_queues
-    return sorted({job.queue for unit in units for job in unit if job.queue not in known})
+    return sorted({queue for queue, _ in levels} - database.known_queues)
 
 
 def levels_of(rows: Sequence[NewJob]) -> list[tuple[str, int]]:

@@ -4,11 +4,12 @@ A value is written by what it is and read by what the annotation says, and both 
 would not come back as it was is refused there. What no annotation describes carries its type with it (see `tagged`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import PurePath
+from types import GenericAlias
 from typing import Any, Final, NoReturn
 from uuid import UUID
 
@@ -177,6 +178,21 @@ def value_codec(annotation: Any) -> ValueCodec:
         return _cached(annotation)
     except TypeError:  # not hashable, e.g. Annotated[int, {"unit": "ms"}]
         return _build(annotation)
+
+
+Envelope = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def envelope_reader(codecs: Sequence[ValueCodec]) -> Callable[[str], Envelope] | None:
+    """Reads all arguments of a call at once, if each is one whose annotation says everything. It may raise anything."""
+    if not all(isinstance(codec, TypedValue) for codec in codecs):
+        return None
+    types = tuple([annotations.readable(codec.annotation) for codec in codecs])
+    try:
+        shape: Any = GenericAlias(tuple, (GenericAlias(tuple, types), dict[str, Any]))
+        return msgspec.json.Decoder(shape, dec_hook=_read_custom).decode
+    except Exception:  # noqa: BLE001 - msgspec refuses some types together that it takes one by one
+        return None
 
 
 def _build(annotation: Any) -> ValueCodec:

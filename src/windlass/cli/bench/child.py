@@ -14,7 +14,7 @@ from typing import Any
 from windlass.cli.bench import floor
 from windlass.cli.bench.jobs import open_app, tally
 from windlass.domain.clock import monotonic
-from windlass.engine.completer import Finished
+from windlass.engine.attempt import Attempt
 from windlass.worker import Node
 
 REPORT_EVERY = 0.05
@@ -75,9 +75,9 @@ def _count_commits(node: Node, progress: Progress) -> None:
     """Listen to what the completer tells after each commit: once per batch, so that it costs nothing."""
     told = node.completer._told
 
-    def counted(batch: Sequence[Finished]) -> None:
+    def counted(batch: Sequence[Attempt]) -> None:
         told(batch)
-        progress.add(sum(finished.transition.terminal for finished in batch))
+        progress.add(sum(attempt.verdict.terminal for attempt in batch))
         node._loop.call_later(2 * REPORT_EVERY, progress.tell)  # the last batch must be told too
 
     node.completer._told = counted

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
-from uuid import UUID
 
 import psycopg
 from psycopg.adapt import Buffer, Loader
@@ -17,10 +16,11 @@ from psycopg.adapt import Buffer, Loader
 from windlass.cli.bench.jobs import loop_factory
 from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
 from windlass.domain.clock import monotonic
+from windlass.domain.identity import new_job_id
 from windlass.stores import cluster, jobs
 from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import Statements, execute, prepare_connection
+from windlass.stores.dialects.postgres_session import Statements, conninfo, execute, prepare_connection
 from windlass.stores.plan import Plan, Step, drive
 
 BOOST_US = 900_000_000
@@ -73,7 +73,7 @@ async def _claim(
 async def _complete(
     connection: psycopg.AsyncConnection[Any], claimed: asyncio.Queue[Sequence[Row]], progress: Callable[[int], None]
 ) -> None:
-    step = next(PostgresDialect().finish([ending(UUID(int=1), 1)], alone=True))
+    step = next(PostgresDialect().finish([ending(new_job_id(), 1)], alone=True))
     text = _text(step)
     while True:
         rows = await claimed.get()
@@ -110,7 +110,7 @@ async def _enqueue(url: str, count: int, at_a_time: int) -> float:
     async with _connection(url) as connection:
         began = monotonic()
         for _ in range(count // at_a_time):
-            step = next(dialect.insert_jobs(new_rows(at_a_time), alone=True))
+            step = next(dialect.insert_jobs(new_rows(at_a_time), alone=True, tell=None))
             await connection.execute(_text(step), step.params)
         return monotonic() - began
 
@@ -145,7 +145,9 @@ def notify(url: str, numbers: Iterable[int]) -> dict[int, float]:
 
 @asynccontextmanager
 async def _connection(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-    connection: psycopg.AsyncConnection[Any] = await psycopg.AsyncConnection.connect(url, autocommit=True)
+    connection: psycopg.AsyncConnection[Any] = await psycopg.AsyncConnection.connect(
+        conninfo(url, pooled=False), autocommit=True
+    )
     async with connection:
         prepare_connection(connection, pooled=False)
         connection.adapters.register_loader("uuid", _TextLoader)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from windlass.cli.bench.jobs import PAYLOAD
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Claim, NewJob
@@ -26,7 +24,7 @@ def new_rows(count: int, keyed_every: int = 0) -> list[NewJob]:
     return rows
 
 
-def ending(job: UUID, fence: int) -> Transition:
+def ending(job: str, fence: int) -> Transition:
     """The transition of a job that succeeded at once."""
     claim = Claim(job, fence, QUEUE, TARGET, 0, 0, LEVEL, 1, 1)
     return succeeded(claim, Times(1_700_000_000_000_000, 1_700_000_000_000_001, 100), None, holds_key=False)

@@ -41,7 +41,7 @@ class PostgresDatabase:
         self.description = f"PostgreSQL {place}"
         self.wakeup_mode = "in process, else polling (a pooler delivers no LISTEN)" if pooled else "LISTEN/NOTIFY"
         self.known_queues: set[str] = set()
-        self._conninfo = session.conninfo(url)
+        self._conninfo = session.conninfo(url, pooled=pooled)
         self._pooled = pooled
         self._virtual_now = virtual_now
         self._statements = session.Statements(":now::bigint" if virtual_now else session.NOW)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, LiteralString
-from uuid import UUID
 
 import psycopg
 from psycopg import pq
@@ -29,13 +28,14 @@ _SOCKET: dict[str, int] = {
 }
 
 
-class _UuidLoader(Loader):
-    """UUIDs from their 16 bytes, without the checks of the general constructor."""
+class _IdLoader(Loader):
+    """Ids as text, from their 16 bytes."""
 
     format = pq.Format.BINARY
 
-    def load(self, data: Buffer) -> UUID:
-        return UUID(int=int.from_bytes(data, "big"))
+    def load(self, data: Buffer) -> str:
+        digits = bytes(data).hex()
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 class Statements:
@@ -62,15 +62,22 @@ class Statements:
         return text
 
 
-def conninfo(url: str) -> str:
+GENERIC_PLANS = "-c plan_cache_mode=force_generic_plan"
+"""No statement of ours is planned for its values; planning a claim takes as long as running a small one."""
+
+
+def conninfo(url: str, *, pooled: bool) -> str:
     """The URL with socket options that make a dead network show within seconds, where the user set none."""
     given = psycopg.conninfo.conninfo_to_dict(url)
-    return psycopg.conninfo.make_conninfo(url, **{key: value for key, value in _SOCKET.items() if key not in given})
+    added: dict[str, Any] = {key: value for key, value in _SOCKET.items() if key not in given}
+    if not pooled:  # a pooler takes no options for its server connections
+        added["options"] = f"{given.get('options') or ''} {GENERIC_PLANS}".strip()
+    return psycopg.conninfo.make_conninfo(url, **added)
 
 
 def prepare_connection(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], *, pooled: bool) -> None:
     """What every connection of ours needs. Behind a pooler nothing may be prepared in the session."""
-    connection.adapters.register_loader("uuid", _UuidLoader)
+    connection.adapters.register_loader("uuid", _IdLoader)
     connection.prepare_threshold = None if pooled else 2
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from uuid import UUID
 
 
-def plain(values: Iterable[int | UUID | None]) -> str:
-    """An array literal of numbers or ids, e.g. `{1,NULL,3}`: nothing in it needs quoting."""
-    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+def ids(values: Iterable[str]) -> str:
+    """An array literal of ids: nothing in it needs quoting."""
+    return "{" + ",".join(values) + "}"
+
+
+def numbers(values: Iterable[int | None]) -> str:
+    """An array literal of numbers, e.g. `{1, NULL, 3}`."""
+    return "{" + str(list(values))[1:-1].replace("None", "NULL") + "}"
 
 
 def texts(values: Iterable[str | None]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from uuid import UUID
 
 from windlass.domain.clock import from_micros
 from windlass.domain.states import JobStatus
@@ -47,7 +46,7 @@ class LanesContract(StoreContract):
         """J3.1, J3.4: due time, then id; queue and lane are both served, and no job twice."""
         moved = self._passed_over(bench, count=6)
         plain = bench.put(6)
-        taken: list[UUID] = []
+        taken: list[str] = []
         while claims := bench.claim_all(3, chunk=2).claims:
             taken += [claim.job_id for claim in claims]
         assert [job_id for job_id in taken if job_id in moved] == moved
@@ -136,7 +135,7 @@ class LanesContract(StoreContract):
         queue: str = "default",
         priority: int = 2,
         business_key: str | None = None,
-    ) -> list[UUID]:
+    ) -> list[str]:
         ids = bench.put(count, target=STRANGE, queue=queue, priority=priority, business_key=business_key)
         claims = [claim for claim in bench.claim() if claim.job_id in ids]
         assert all(bench.apply(*[passed_over(claim, bench.times(), LANE) for claim in claims]))

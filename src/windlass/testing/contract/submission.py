@@ -12,6 +12,7 @@ from windlass.domain.clock import from_micros
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.states import JobStatus
+from windlass.domain.tags import tags_of
 from windlass.stores import jobs
 from windlass.stores.database import StoreDataError
 from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench, at_once, new_job
@@ -67,10 +68,10 @@ class SubmissionContract(StoreContract):
         bench.submit(list(given.values()))
         bench.claim()
         loaded = bench.database.run(jobs.load, list(given))
-        assert {payload.job_id for payload in loaded} == given.keys()
-        for payload in loaded:
-            job = given[payload.job_id]
-            assert (payload.args, payload.params, payload.tags) == (job.args, job.params, job.tags)
+        assert loaded.keys() == given.keys()
+        for job_id, payload in loaded.items():
+            job = given[job_id]
+            assert (payload.args, payload.params, tags_of(payload.tags)) == (job.args, job.params, job.tags)
             assert payload.created_at == bench.clock.micros()
 
     def test_ids_are_the_clients_and_their_order_is_the_order_of_a_bulk_enqueue(self, bench: Workbench) -> None:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -57,7 +56,7 @@ class Workbench:
         (answer,) = self.submit([job])
         return answer[0] if isinstance(answer, list) else answer
 
-    def put(self, count: int = 1, **changes: Any) -> list[UUID]:
+    def put(self, count: int = 1, **changes: Any) -> list[str]:
         """Store jobs that need no answer; gives their ids."""
         made = [new_job(**changes) for _ in range(count)]
         (placed,) = self.submit(made)
@@ -142,27 +141,27 @@ class Workbench:
 
     # ------------------------------------------------------------------ looking
 
-    def job(self, job_id: UUID) -> Job:
+    def job(self, job_id: str) -> Job:
         """A job as users see it, with stored texts for arguments and result."""
         stored = self.database.read(reading.get, job_id)
         assert stored is not None, f"job {job_id} is not stored"
-        return job_of(stored, self.database.dialect, lambda _, text: ((text,), {}), lambda _, text: text)
+        return job_of(stored, lambda _, text: ((text,), {}), lambda _, text: text)
 
-    def exists(self, job_id: UUID) -> bool:
+    def exists(self, job_id: str) -> bool:
         """Whether a job is stored."""
         return self.database.read(reading.get, job_id) is not None
 
-    def history(self, job_id: UUID) -> list[Attempt]:
+    def history(self, job_id: str) -> list[Attempt]:
         """A job's attempts."""
         rows = self.database.read(reading.history, job_id)
         assert rows is not None, f"job {job_id} is not stored"
         return [attempt_of(row) for row in rows]
 
-    def outcomes(self, job_id: UUID) -> list[tuple[int, str]]:
+    def outcomes(self, job_id: str) -> list[tuple[int, str]]:
         """A job's history in short: attempt number and outcome."""
         return [(attempt.number, attempt.outcome) for attempt in self.history(job_id)]
 
-    def seen(self, job_id: UUID) -> tuple[Job, list[Attempt]]:
+    def seen(self, job_id: str) -> tuple[Job, list[Attempt]]:
         """All that can be seen of a job: equal before and after a write that was refused."""
         return self.job(job_id), self.history(job_id)
 
@@ -170,7 +169,7 @@ class Workbench:
         """Who has a business key."""
         return self.database.read(_holders, [business_key]).get(business_key)
 
-    def first_job(self, idempotency_key: str) -> UUID | None:
+    def first_job(self, idempotency_key: str) -> str | None:
         """The job that an idempotency key stands for."""
         return self.database.read(_keys, [idempotency_key]).get(idempotency_key)
 
@@ -184,7 +183,7 @@ def _holders(dialect: Dialect, keys: Sequence[str]) -> Plan[dict[str, Holder]]:
     return found
 
 
-def _keys(dialect: Dialect, keys: Sequence[str]) -> Plan[dict[str, UUID]]:
+def _keys(dialect: Dialect, keys: Sequence[str]) -> Plan[dict[str, str]]:
     found = yield from dialect.find_keys(keys)
     return found
 

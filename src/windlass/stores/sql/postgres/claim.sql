@@ -27,7 +27,7 @@ WITH head AS MATERIALIZED (
     ))
     RETURNING id, fence, queue, target, attempts, crash_count, priority, due, picked_at
 )
-SELECT c.*, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
+SELECT c.id::text, c.fence, c.queue, c.target, c.attempts, c.crash_count, c.priority, c.due, c.picked_at, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
 FROM claimed c LEFT JOIN LATERAL (
     SELECT args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
     WHERE id = c.id AND octet_length(args) + coalesce(octet_length(params), 0) <= :small OFFSET 0

@@ -4,15 +4,23 @@
 -- name: ids :fragment
 (SELECT unnest(:ids::uuid[]) AS id)
 
+-- name: tell :fragment
+SELECT CASE WHEN :tell::text IS NOT NULL THEN pg_notify('windlass_work', :tell::text) END
+
+-- name: tell_of_work :count
+{tell}
+
 -- name: insert_job :count
 WITH stored AS (
     INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
         business_key, created_at)
     VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key,
         :business_key, {now})
+), waiting AS (
+    INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
+    VALUES (:id, :queue, :target, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0)
 )
-INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
-VALUES (:id, :queue, :target, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0)
+{tell}
 
 -- name: insert_jobs :count
 WITH input AS MATERIALIZED (
@@ -25,9 +33,11 @@ WITH input AS MATERIALIZED (
         business_key, created_at)
     SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, {now}
     FROM input
+), waiting AS (
+    INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
+    SELECT id, queue, target, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM input
 )
-INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
-SELECT id, queue, target, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM input
+{tell}
 
 -- name: copy_jobs :count
 COPY windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key,

@@ -1,0 +1,20 @@
+"""Tags as they are stored beside a job: a JSON list, or nothing."""
+
+from __future__ import annotations
+
+import json
+
+
+def tags_text(tags: tuple[str, ...]) -> str | None:
+    """Tags in their stored form."""
+    return json.dumps(tags) if tags else None
+
+
+def tags_of(text: str | None) -> tuple[str, ...]:
+    """Tags as they were; none if somebody damaged them: a whole claim must not fail over one row's tags."""
+    if not text:
+        return ()
+    try:
+        return tuple(json.loads(text))
+    except (ValueError, TypeError):
+        return ()
