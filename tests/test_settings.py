@@ -130,7 +130,7 @@ def test_each_source_wins_over_the_one_before_it(empty_folder: Path):
 def test_an_argument_equal_to_the_default_still_wins_and_an_unset_one_does_not(empty_folder: Path):
     (empty_folder / "windlass.toml").write_text("[poller]\nbatch_size = 9\n[jobs]\ntimeout = 5\n")
     explicit = Settings.load(environ={}, overrides={"poller": {"batch_size": 500}, "jobs": {"timeout": None}})
-    assert explicit.poller.batch_size == 256
+    assert explicit.poller.batch_size == 500
     assert explicit.jobs.timeout is None
     unset = Settings.load(environ={}, overrides={"poller": {"batch_size": msgspec.UNSET}, "jobs": {}})
     assert unset.poller.batch_size == 9

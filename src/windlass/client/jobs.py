@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 from windlass.client.handle import Following, StoredHandle
 from windlass.client.results import Results
 from windlass.client.views import attempt_of, job_of
-from windlass.domain.identity import parse_job_id
+from windlass.domain.identity import new_job_ids, parse_job_id
 from windlass.domain.job import Attempt, Job, NewJob, Outcome, Placed
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, JobNotFoundError, SerializationError
@@ -56,9 +56,9 @@ class Jobs:
 
     # ------------------------------------------------------------------ submitting
 
-    def rows(self, calls: Iterable[Call[Any]]) -> list[NewJob]:
+    def rows(self, calls: Sequence[Call[Any]]) -> list[NewJob]:
         """Check and encode calls; nothing is stored."""
-        return [self._row(call) for call in calls]
+        return [self._row(job_id, call) for job_id, call in zip(new_job_ids(len(calls)), calls, strict=True)]
 
     def submit(self, rows: Sequence[NewJob]) -> list[Placed]:
         """Store rows, all or none; other processes are told of them."""
@@ -75,11 +75,11 @@ class Jobs:
         following = self._following
         return [StoredHandle(place, following, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
 
-    def _row(self, call: Call[Any]) -> NewJob:
+    def _row(self, job_id: str, call: Call[Any]) -> NewJob:
         if not isinstance(call, Call):
             raise InvalidOptionError(f"expected calls, e.g. charge.bind(42), got {call!r}; bind its arguments first")
         args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._settings.max_payload_bytes)
-        return self._template(call.options).row(call.target, args)
+        return self._template(call.options).row(job_id, call.target, args)
 
     def _template(self, options: JobOptions) -> RowTemplate:
         """Made once per options object: thousands of calls of one job share it."""

@@ -48,17 +48,23 @@ class Throttle:
 
     def request(self, now: float) -> Decision:
         """Ask for a send that is not earlier than `now`."""
-        if now >= self._free_at:
-            self._sent(now)
+        if self.may_send(now):
             return SEND
         if self._pending:
             return NOTHING
         self._pending = True
         return Decision(Action.WAIT, self._free_at)
 
-    def free(self, now: float) -> bool:
-        """Tell whether a request would be sent at once, and nothing else is owed."""
-        return now >= self._free_at and not self._pending
+    def may_send(self, now: float) -> bool:
+        """Tell whether a send is allowed now, and count it as sent if so; it covers what is owed."""
+        if now < self._free_at:
+            return False
+        self._sent(now)
+        return True
+
+    def owe(self) -> None:
+        """A send that was counted did not happen: another one has to come."""
+        self._pending = True
 
     def due(self, now: float) -> bool:
         """Tell whether the trailing send is due, and count it as sent if so."""

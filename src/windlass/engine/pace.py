@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 WINDOW = 0.2
+LEAST = 0.04
+"""Seconds from which a window that has just begun is believed, if it is faster than the one before: after a start, or
+when jobs get quicker, claims soon grow."""
 
 
 class Pace:
@@ -26,6 +29,6 @@ class Pace:
             self._rate = self._count / elapsed
             self._since = now
             self._count = 0
-        elif elapsed > 0 and self._count / WINDOW > self._rate:
-            self._rate = self._count / WINDOW
+        elif self._count:
+            self._rate = max(self._rate, self._count / max(elapsed, LEAST))
         return self._rate

@@ -18,6 +18,9 @@ from windlass.stores.database import Database
 logger = logging.getLogger("windlass.store")
 
 INTERVAL = 0.02
+LEEWAY = 0.005
+"""Seconds that the trailing notification is held back, so that in a stream of commits the next one carries it for free:
+one of its own costs a transaction, and the thread that sends it competes with the stream."""
 MOST_BYTES = 7_000
 EVERYTHING = "*"
 
@@ -61,13 +64,21 @@ class Notifier:
         """The payload to send along with a commit that is about to happen, if it is time to send.
 
         If it is not, the words are for `tell` once the commit has happened: sent earlier they would wake for nothing.
-        Words of others that wait already are not taken along, lest they be lost with a commit that fails.
+        What is owed already is taken along; should the commit fail, it is for `owe`.
         """
         with self._lock:
-            if not self._throttle.free(monotonic()):
+            if not self._throttle.may_send(monotonic()):
                 return None
-            self._throttle.request(monotonic())
-        return self._worded(words)
+            self._told.update(words)
+            return self._payload()
+
+    def owe(self, payload: str) -> None:
+        """A commit failed that was to carry this payload: what is said in it is sent soon."""
+        words = payload.partition(" ")[2].split(",")
+        with self._lock:
+            self._told.update(words)
+            self._throttle.owe()
+            self._send_soon()
 
     def take(self, words: Iterable[str]) -> str | None:
         """Add words; the payload if it is time to send, else None: the trailing notification carries them."""
@@ -77,20 +88,19 @@ class Notifier:
             if decision.action is Action.SEND:
                 return self._payload()
             if decision.action is Action.WAIT:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._trail, name="windlass-notify", daemon=True)
-                    self._thread.start()
-                self._lock.notify()
+                self._send_soon()
             return None
 
-    def _payload(self) -> str:
-        payload = self._worded(self._told)
-        self._told.clear()
-        return payload
+    def _send_soon(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._trail, name="windlass-notify", daemon=True)
+            self._thread.start()
+        self._lock.notify()
 
-    def _worded(self, words: Iterable[str]) -> str:
-        text = ",".join(sorted(words))
-        return f"{self.sender} {text if len(text) < MOST_BYTES else EVERYTHING}"
+    def _payload(self) -> str:
+        words = ",".join(sorted(self._told))
+        self._told.clear()
+        return f"{self.sender} {words if len(words) < MOST_BYTES else EVERYTHING}"
 
     def _trail(self) -> None:
         while True:
@@ -98,8 +108,8 @@ class Notifier:
                 pending = self._throttle.pending_at
                 if self._closed:
                     return
-                self._lock.wait(None if pending is None else max(pending - monotonic(), 0))
-                if not self._throttle.due(monotonic()):
+                self._lock.wait(None if pending is None else max(pending + LEEWAY - monotonic(), 0))
+                if not self._throttle.due(monotonic() - LEEWAY):
                     continue
                 payload = self._payload()
             try:

@@ -11,7 +11,6 @@ from uuid import UUID
 import msgspec
 
 from windlass.domain.clock import micros
-from windlass.domain.identity import new_job_id
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.options import ResolvedOptions
 from windlass.errors import DuplicateBusinessKeyError, PayloadTooLargeError, SerializationError, StoreUnavailableError
@@ -52,9 +51,9 @@ class RowTemplate(NamedTuple):
         )
         return cls(options.queue, options.priority, rest)
 
-    def row(self, target: str, args: str) -> NewJob:
-        """The row of one call, with an id of its own."""
-        return NewJob(new_job_id(), self.queue, target, self.priority, args, *self.rest)
+    def row(self, job_id: str, target: str, args: str) -> NewJob:
+        """The row of one call."""
+        return NewJob(job_id, self.queue, target, self.priority, args, *self.rest)
 
 
 def _params_text(options: ResolvedOptions, most_bytes: int) -> str | None:
@@ -251,7 +250,11 @@ class _Commits:
 
     def run(self, units: Sequence[Unit]) -> list[Answer]:
         new, words, tell = self._prepare(units)
-        answers = self._database.run(jobs.submit, units, new, tell)
+        try:
+            answers = self._database.run(jobs.submit, units, new, tell)
+        except BaseException:
+            self._not_told(tell)
+            raise
         self._database.known_queues.update(new)
         if self._work is not None and tell is None:
             self._work.tell(words)
@@ -259,11 +262,19 @@ class _Commits:
 
     async def arun(self, units: Sequence[Unit]) -> list[Answer]:
         new, words, tell = self._prepare(units)
-        answers = await self._database.arun(jobs.submit, units, new, tell)
+        try:
+            answers = await self._database.arun(jobs.submit, units, new, tell)
+        except BaseException:
+            self._not_told(tell)
+            raise
         self._database.known_queues.update(new)
         if self._work is not None and tell is None:
             await self._work.atell(words)
         return answers
+
+    def _not_told(self, tell: str | None) -> None:
+        if self._work is not None and tell is not None:
+            self._work.owe(tell)
 
     def _prepare(self, units: Sequence[Unit]) -> tuple[list[str], list[str], str | None]:
         levels = levels_of([job for unit in units for job in unit])

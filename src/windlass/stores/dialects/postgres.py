@@ -12,7 +12,7 @@ from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
 from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, ClaimRequest, Dialect, Head
-from windlass.stores.dialects.postgres_text import copy_line, ids, numbers, texts
+from windlass.stores.dialects.postgres_text import copy_texts, ids, numbers, texts
 from windlass.stores.plan import Plan, Step
 
 COPY_FROM = 100
@@ -214,19 +214,9 @@ def _in_chunks(jobs: Sequence[NewJob], line: Callable[[NewJob], str]) -> Iterato
 
 
 def _job_line(job: NewJob, now: int) -> str:
-    return copy_line(
-        (job.id, job.queue, job.target, str(job.priority)),
-        (
-            job.args,
-            job.options,
-            tags_text(job.tags),
-            job.params,
-            job.correlation_id,
-            job.idempotency_key,
-            job.business_key,
-        ),
-        str(now),
-    )
+    job_id, queue, target, priority, args, _, _, options, tags, params, *names, _ = job
+    texts = copy_texts([args, options, tags_text(tags), params, *names])
+    return f"{job_id}\t{queue}\t{target}\t{priority}\t{texts}\t{now}\n"
 
 
 def _hot_line(job: NewJob, now: int) -> str:

@@ -8,18 +8,24 @@ from __future__ import annotations
 import asyncio
 import select
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import psycopg
 
+from windlass.domain.clock import monotonic
 from windlass.errors import StoreUnavailableError
 from windlass.stores.dialects.postgres_session import prepare_connection
 
 MOST_CONNECTIONS = 10
 """Per process and kind; callers beyond that wait for one to come back."""
 WAIT_SECONDS = 30.0
+SURELY_SOUND = 0.05
+"""Seconds after its last use in which a connection is believed to be good without a look."""
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 Connection = psycopg.Connection[Any]
 AsyncConnection = psycopg.AsyncConnection[Any]
@@ -97,24 +103,28 @@ class AsyncConnections:
     def __init__(self, conninfo: str, *, pooled: bool) -> None:
         self._conninfo = conninfo
         self._pooled = pooled
-        self._idle: list[AsyncConnection] = []
+        self._idle: list[tuple[AsyncConnection, float]] = []
         self._places = asyncio.BoundedSemaphore(MOST_CONNECTIONS)
         self._closed = False
 
-    @asynccontextmanager
-    async def one(self) -> AsyncIterator[AsyncConnection]:
-        """Borrow a connection; it comes back only in good order."""
-        async with self._places:
+    async def use(
+        self, action: Callable[Concatenate[AsyncConnection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Lend a connection for an action; it is kept only if it comes back in good order."""
+        await self._places.acquire()
+        try:
             connection = await self._take()
             try:
-                yield connection
+                return await action(connection, *args, **kwargs)
             finally:
                 await self._give_back(connection)
+        finally:
+            self._places.release()
 
     async def _take(self) -> AsyncConnection:
         while self._idle:
-            found = self._idle.pop()
-            if is_sound(found):
+            found, since = self._idle.pop()
+            if monotonic() - since < SURELY_SOUND or is_sound(found):
                 return found
             await found.close()
         connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
@@ -126,18 +136,18 @@ class AsyncConnections:
         if self._closed or connection.broken or connection.closed or connection.info.transaction_status != idle:
             await connection.close()
         else:
-            self._idle.append(connection)
+            self._idle.append((connection, monotonic()))
 
     async def close(self) -> None:
         """Close what is idle; what is out is closed when it comes back."""
         self._closed = True
         idle, self._idle = self._idle, []
-        for connection in idle:
+        for connection, _ in idle:
             await connection.close()
 
     def close_at_once(self) -> None:
         """Close what is idle without a loop, which may be over: an idle connection has nothing to wait for."""
         self._closed = True
         idle, self._idle = self._idle, []
-        for connection in idle:
+        for connection, _ in idle:
             connection.pgconn.finish()

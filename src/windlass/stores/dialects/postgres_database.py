@@ -74,8 +74,8 @@ class PostgresDatabase:
         connections = self._on_this_loop()
         for restart in range(MOST_RESTARTS):
             try:
-                async with asyncio.timeout(session.STATEMENT_TIMEOUT), connections.one() as connection:
-                    return await self._play_async(plan(self.dialect, *args, **kwargs), connection)
+                async with asyncio.timeout(session.STATEMENT_TIMEOUT):
+                    return await connections.use(self._play_async, plan(self.dialect, *args, **kwargs))
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
@@ -95,7 +95,7 @@ class PostgresDatabase:
         with connection.transaction():
             return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
 
-    async def _play_async(self, plan: Plan[T], connection: AsyncConnection) -> T:
+    async def _play_async(self, connection: AsyncConnection, plan: Plan[T]) -> T:
         extra = self._extra()
         try:
             first = next(plan)
@@ -143,8 +143,8 @@ class PostgresDatabase:
     async def anotify(self, channel: str, payload: str) -> None:
         """Send one notification from the running loop."""
         try:
-            async with asyncio.timeout(session.CONNECT_TIMEOUT), self._on_this_loop().one() as connection:
-                await connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+            async with asyncio.timeout(session.CONNECT_TIMEOUT):
+                await self._on_this_loop().use(_notify, channel, payload)
         except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
@@ -172,6 +172,10 @@ class PostgresDatabase:
         connections = self._by_loop.pop(asyncio.get_running_loop(), None)
         if connections is not None:
             await connections.close()
+
+
+async def _notify(connection: AsyncConnection, channel: str, payload: str) -> None:
+    await connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
 
 
 class Deaf:

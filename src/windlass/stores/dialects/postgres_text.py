@@ -28,14 +28,12 @@ def _quoted(value: str) -> str:
     return f'"{value}"'
 
 
-def copy_line(plain: Iterable[str], texts: Iterable[str | None], last: str) -> str:
-    """One line of COPY's text format; `plain` and `last` are known to need no escaping."""
-    return "\t".join([*plain, *[_copy_text(text) for text in texts], last]) + "\n"
+def copy_texts(texts: Iterable[str | None]) -> str:
+    """Columns of a line in COPY's text format, escaped."""
+    return "\t".join(["\\N" if text is None else _copy_text(text) for text in texts])
 
 
-def _copy_text(text: str | None) -> str:
-    if text is None:
-        return "\\N"
+def _copy_text(text: str) -> str:
     if "\\" in text:
         text = text.replace("\\", "\\\\")
     if "\n" in text or "\t" in text or "\r" in text:
