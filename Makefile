@@ -1,7 +1,8 @@
 # Everything a contributor runs. Each target brings its own environment: `make test` on a fresh clone is enough.
 #   make demo    a small shop on SQLite, nothing else needed        make check   style, types, import directions
 #   make test    all tests but the soak ones                        make bench   what a store can do; bench-peers: beside others
-#   make soak    the long tests                                     make clean   remove caches and build results (keeps .venv)
+#   make soak    the long tests                                     make docs    the site, in docs/_build/html
+#   make clean   remove caches and build results (keeps .venv)
 # Arguments for the tool behind a target: make test ARGS="tests/domain -k backoff"
 
 VENV    := .venv
@@ -16,11 +17,11 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test soak check format bench docs-rules docs-settings clean
+.PHONY: help demo test soak check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-pictures clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,5s/^# *//p' Makefile
+	@sed -n '2,6s/^# *//p' Makefile
 
 $(BIN)/python:
 	@python=$$($(find_python)) && echo "venv: creating $(VENV) with $$($$python --version)" && $$python -m venv $(VENV)
@@ -33,6 +34,10 @@ $(VENV)/.installed-core: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "venv: installing windlass with its development tools"
 	@$(pip_install) -e '.[dev]' && touch $@ $(VENV)/.installed-core
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	@echo "venv: installing windlass with what builds its site"
+	@$(pip_install) -e '.[docs]' && touch $@ $(VENV)/.installed-core
 
 $(VENV)/.installed-peers: pyproject.toml | $(BIN)/python
 	@echo "venv: installing windlass with the queues it is measured against"
@@ -65,13 +70,30 @@ bench: $(VENV)/.installed-dev
 bench-peers: $(VENV)/.installed-peers
 	@$(BIN)/python benchmarks/peers/run.py $(ARGS)
 
-# The parts of the documentation that are written by scripts; tests/docs fails when one of them is stale.
+docs: $(VENV)/.installed-docs
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html $(ARGS)
+	@echo "docs/_build/html/index.html"
+
+# The parts of the documentation that are written by scripts; tests/docs fails when one of them is stale. Pictures: the terminal's shows
+# what one run printed, so it changes every time and is drawn only when asked for.
+docs-parts: docs-rules docs-settings docs-cli docs-api
+
 docs-rules: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.generate_rules
 
 docs-settings: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.generate_settings
 
+docs-cli: $(VENV)/.installed-dev
+	@$(BIN)/python -m docs.generate_cli
+
+docs-api: $(VENV)/.installed-dev
+	@$(BIN)/python -m docs.generate_api
+
+docs-pictures: $(VENV)/.installed-dev
+	@$(BIN)/python -m docs.draw_life
+	@$(BIN)/python -m docs.draw_terminal
+
 clean:
-	@rm -rf build dist .coverage .coverage.* htmlcov .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf build dist docs/_build .coverage .coverage.* htmlcov .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

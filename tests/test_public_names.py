@@ -24,7 +24,7 @@ SPECIFIED = words(
     JobContext JobDeadLettered JobFailed JobFailedError JobHandle JobNotFoundError JobOptions JobRetrying JobStarted
     JobStatus JobTimedOut JobTimeoutError MigrationRequiredError NodeLost NonRetryable PayloadTooLargeError Priority
     RetryAfter SerializationError Settings StaleClaimError StoreUnavailableError TargetNotAllowedError
-    TargetNotFoundError Windlass do_not_retry
+    TargetNotFoundError Windlass do_not_retry JobResult RESULT
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
     PollingStrategy Clock
 """
@@ -33,7 +33,7 @@ SPECIFIED = words(
 
 
 def test_all_is_sorted_and_has_no_name_twice():
-    assert sorted(windlass.__all__) == windlass.__all__
+    assert sorted(windlass.__all__, key=lambda name: (not name.isupper(), name)) == windlass.__all__
     assert len(set(windlass.__all__)) == len(windlass.__all__)
 
 
@@ -90,7 +90,7 @@ def test_every_verb_that_touches_the_store_has_an_async_twin():
 
 
 def test_values_have_the_fields_of_the_specification():
-    """api.md: `Job` and `Attempt`."""
+    """api.md: `Job`, `JobResult` and `Attempt`."""
     job = words(
         """id target queue status priority args kwargs result error error_class reason attempts max_retries
         crash_count tags params idempotency_key business_key resource circuit node created_at due_at picked_at
@@ -98,6 +98,10 @@ def test_values_have_the_fields_of_the_specification():
         version"""
     )
     attempt = words("number node picked_at started_at ended_at wait_ms run_ms outcome error_class error traceback")
+    result = words(
+        """job_id target args kwargs tags params reason succeeded failed value error error_class run_ms attempts"""
+    )
+    assert {field.name for field in dataclasses.fields(windlass.JobResult)} == set(result)
     assert {field.name for field in dataclasses.fields(windlass.Job)} == set(job)
     assert {field.name for field in dataclasses.fields(windlass.Attempt)} == set(attempt)
 

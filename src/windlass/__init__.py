@@ -2,11 +2,16 @@
 
 from windlass._version import __version__
 from windlass.app import Windlass
+from windlass.client.filters import Page
+from windlass.client.health import Health
 from windlass.context import JobCancelled, JobContext
 from windlass.domain.backoff import Backoff
+from windlass.domain.cluster import Node, Queue
 from windlass.domain.job import Attempt, Job
+from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
+from windlass.domain.report import LogLine, Progress
 from windlass.domain.states import JobStatus
 from windlass.errors import (
     ConfigurationError,
@@ -16,6 +21,7 @@ from windlass.errors import (
     JobCanceledError,
     JobFailedError,
     JobNotFoundError,
+    JobStateError,
     JobTimeoutError,
     MigrationRequiredError,
     NonRetryable,
@@ -27,6 +33,7 @@ from windlass.errors import (
     TargetNotAllowedError,
     TargetNotFoundError,
     WindlassError,
+    WorkerLostError,
     WouldBlockLoopError,
     do_not_retry,
 )
@@ -36,6 +43,8 @@ from windlass.events.types import (
     JobCompleted,
     JobDeadLettered,
     JobFailed,
+    JobPaused,
+    JobResumed,
     JobRetrying,
     JobStarted,
     JobTimedOut,
@@ -58,6 +67,7 @@ from windlass.submission.call import Call, JobHandle
 from windlass.submission.tagged import DroppedResult
 
 __all__ = [
+    "RESULT",
     "Attempt",
     "Backoff",
     "Call",
@@ -70,6 +80,7 @@ __all__ = [
     "ErrorSanitizer",
     "Event",
     "ExecutorProvider",
+    "Health",
     "InstanceResolver",
     "InvalidOptionError",
     "InvocationResolver",
@@ -85,20 +96,29 @@ __all__ = [
     "JobHandle",
     "JobNotFoundError",
     "JobOptions",
+    "JobPaused",
+    "JobResult",
+    "JobResumed",
     "JobRetrying",
     "JobStarted",
+    "JobStateError",
     "JobStatus",
     "JobTimedOut",
     "JobTimeoutError",
     "JobsSettings",
+    "LogLine",
     "MigrationRequiredError",
+    "Node",
     "NodeLost",
     "NodeSettings",
     "NonRetryable",
+    "Page",
     "PayloadTooLargeError",
     "PollerSettings",
     "PollingStrategy",
     "Priority",
+    "Progress",
+    "Queue",
     "RetryAfter",
     "RetryPolicy",
     "SerializationError",
@@ -111,6 +131,7 @@ __all__ = [
     "TargetPolicy",
     "Windlass",
     "WindlassError",
+    "WorkerLostError",
     "WouldBlockLoopError",
     "__version__",
     "do_not_retry",

@@ -8,9 +8,15 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
+from windlass.client.access import Access
+from windlass.client.aftermath import Aftermath
+from windlass.client.handle import Following
 from windlass.client.jobs import Jobs
+from windlass.client.looking import Looking
+from windlass.client.reader import Reader
+from windlass.client.reports import Reporting
+from windlass.client.steering import Steering
 from windlass.domain.clock import SystemClock
-from windlass.domain.job import Attempt, Job, NewJob
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.embedded import Worker
 from windlass.errors import ConfigurationError, InvalidOptionError
@@ -37,7 +43,6 @@ from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
-from windlass.submission.submit import levels_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,7 +52,7 @@ T = TypeVar("T")
 DEFAULT_URL = "sqlite:///windlass.db"
 
 
-class Windlass:
+class Windlass(Looking, Steering, Reporting):
     """A durable job engine on the database you have.
 
     ```python
@@ -88,21 +93,29 @@ class Windlass:
         self.registry = Registry(
             self.allow, policy=target_policy, resolver=invocation_resolver, instances=instance_resolver
         )
+        self.registry.app = self
         self._policy_given = target_policy is not None
-        self._coordinator = coordinator
         self._worker: Worker | None = None
-        self._parts = make_parts(
-            Store.open(self.url, clock or SystemClock()),
-            self.registry,
-            self.settings,
-            Replacements(retry_policy, error_sanitizer, serializer, executors, coordinator, polling),
+        self._assemble(
+            make_parts(
+                Store.open(self.url, clock or SystemClock()),
+                self.registry,
+                self.settings,
+                Replacements(retry_policy, error_sanitizer, serializer, executors, coordinator, polling),
+            )
         )
-        self._bus, self._database, self._results = self._parts.bus, self._parts.database, self._parts.results
-        self._readiness = migrate.Readiness(self._database)
-        work = self._parts.work if self._database.notifies and coordinator is None else None
-        limits, serializer = self.settings.jobs, self._parts.serializer
-        self._jobs = Jobs(self._database, self._readiness, self.registry, serializer, limits, self._results, work)
         exits.at_exit(self.close)
+
+    def _assemble(self, parts: Parts) -> None:
+        """Put together what depends on the store and the extension points."""
+        self._parts = parts
+        self._bus, self._database, self._results = parts.bus, parts.database, parts.results
+        self._access = Access(self._database, migrate.Readiness(self._database))
+        self._reader = Reader(self.registry, parts.serializer)
+        self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop)
+        following = Following(self._access, self._results, self._reader.result, self)
+        work = parts.work if self._database.notifies and parts.coordinator is None else None
+        self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, following, work)
 
     @overload
     def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
@@ -158,33 +171,34 @@ class Windlass:
 
     def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Store calls, all or none; what `enqueue` of a call does."""
-        rows = self._jobs.rows(calls)
-        if not rows:
-            return []
-        placed = self._jobs.submit(rows)
-        self._wake(rows)
-        return self._jobs.handles(calls, placed)
+        handles, work = self._jobs.submit(calls)
+        if work:
+            self._wake(work)
+            if self._parts.inline is not None:
+                self._parts.inline.run()
+        return handles
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Async twin of `submit`."""
-        rows = self._jobs.rows(calls)
-        if not rows:
-            return []
-        placed = await self._jobs.asubmit(rows)
-        self._wake(rows)
-        return self._jobs.handles(calls, placed)
+        handles, work = await self._jobs.asubmit(calls)
+        if work:
+            self._wake(work)
+            if self._parts.inline is not None:
+                await self._parts.inline.arun()
+        return handles
 
-    def _wake(self, rows: Sequence[NewJob]) -> None:
+    def _wake(self, work: Sequence[tuple[str, int]]) -> None:
         """The worker of this process, and whatever coordinates others in place of the store."""
-        worker, coordinator = self._worker, self._coordinator
-        if worker is None and coordinator is None:
-            return
-        work = levels_of(rows)
+        worker, coordinator = self._worker, self._parts.coordinator
         if worker is not None:
             worker.wake(work)
         if coordinator is not None:
             for queue, level in work:
                 coordinator.notify_new_work(queue, level)
+
+    def _stop(self, ids: Sequence[str]) -> None:
+        if self._worker is not None and ids:
+            self._worker.canceled(ids)
 
     # ------------------------------------------------------------------ following
 
@@ -195,22 +209,6 @@ class Windlass:
     def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
         """`handle` with a known return type; what `charge.handle(id)` does."""
         return self._jobs.handle(job_id, spec)
-
-    def get(self, job_id: UUID | str) -> Job:
-        """One job as it is now; `JobNotFoundError` if there is none."""
-        return self._jobs.get(job_id)
-
-    async def aget(self, job_id: UUID | str) -> Job:
-        """Async twin of `get`."""
-        return await self._jobs.aget(job_id)
-
-    def history(self, job_id: UUID | str) -> list[Attempt]:
-        """Every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
-        return self._jobs.history(job_id)
-
-    async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
-        """Async twin of `history`."""
-        return await self._jobs.ahistory(job_id)
 
     # ------------------------------------------------------------------ running
 
@@ -231,6 +229,11 @@ class Windlass:
             )
         self._worker = worker
 
+    @property
+    def has_worker(self) -> bool:
+        """Whether a worker of this application runs in this process."""
+        return self._worker is not None
+
     def check_startable(self) -> Parts:
         """Find out what would keep a worker from starting; gives what it needs. Not on a loop: this may migrate."""
         if not (self.registry.targets or self.allow or self._policy_given):
@@ -238,10 +241,23 @@ class Windlass:
                 "a worker with nothing allowed would run nothing: decorate functions with @app.job, "
                 'or allow modules, e.g. Windlass(..., allow=["shop.tasks"])'
             )
-        self._readiness.ensure()
+        self._access.readiness.ensure()
         return self._parts
 
     # ------------------------------------------------------------------ the store
+
+    @property
+    def parts(self) -> Parts:
+        """What this application is made of at present, for tools."""
+        return self._parts
+
+    def exchange(self, parts: Parts) -> Parts:
+        """Work with other parts from now on, as `windlass.testing` does; gives those used before, which stay open."""
+        if self._worker is not None:
+            raise ConfigurationError("a worker of this application runs on its present store; leave the worker first")
+        before = self._parts
+        self._assemble(parts)
+        return before
 
     @property
     def database(self) -> Database:
@@ -263,13 +279,7 @@ class Windlass:
         """
         if self._worker is not None:
             self._worker.drain()
-        self._results.close()
-        self._parts.work.close()
-        self._parts.done.close()
-        if self._coordinator is not None:
-            self._coordinator.close()
-        self._database.close()
-        self._bus.close()
+        self._parts.close()
         self.registry.clear()
         exits.forget(self.close)
 

@@ -4,23 +4,78 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from windlass.domain.durations import seconds
 from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
+from windlass.domain.report import amount
 from windlass.domain.tags import tags_of
-from windlass.errors import ConfigurationError, WindlassError
+from windlass.errors import ConfigurationError, InvalidOptionError, WindlassError
 
 __all__ = ["JobCancelled", "JobContext", "Snooze"]
 
 current_context: ContextVar[JobContext | None] = ContextVar("windlass_job_context", default=None)
 """Set once per attempt, in its own task; log records read it too."""
-_log = logging.getLogger("windlass.job")
+JOB_LOGGER = "windlass.job"
+KEPT_FROM = logging.INFO
+"""The level from which on log lines are kept with a job."""
+_opening = threading.RLock()
+
+
+class Report(Protocol):
+    """Takes what one attempt says of itself. Called from any thread, and returns at once."""
+
+    def tell(self, done: float, total: float | None, message: str) -> None:
+        """How far it is now."""
+
+    def line(self, record: logging.LogRecord) -> None:
+        """It has logged something that is to be kept."""
+
+
+class Reporter(Protocol):
+    """What a node makes of what its attempts say."""
+
+    def keeps(self, logger: str) -> bool:
+        """Whether lines of a logger are kept."""
+        ...
+
+    def open(self, claim: Claim, received: float) -> Report:
+        """For an attempt that has something to say; most never do."""
+        ...
+
+
+class _JobLogger(logging.Logger):
+    """The logger `windlass.job` as bodies use it: lines that are kept are made even if no handler is to see them.
+
+    What the program's own handlers get is what they would get anyway, by the level of the real logger.
+    """
+
+    def __init__(self, real: logging.Logger) -> None:
+        super().__init__(real.name)
+        self.parent = self._real = real
+        self.handlers, self.filters = real.handlers, real.filters  # the same lists: whoever adds to one, adds to both
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - logging's own name
+        if self._real.isEnabledFor(level):
+            return True
+        context = current_context.get()
+        return level >= KEPT_FROM and context is not None and context.keeps(self.name)
+
+    def handle(self, record: logging.LogRecord) -> None:
+        if self._real.isEnabledFor(record.levelno):
+            self._real.handle(record)
+
+    def setLevel(self, level: int | str) -> None:  # noqa: N802 - logging's own name
+        self._real.setLevel(level)
+
+
+_log = _JobLogger(logging.getLogger(JOB_LOGGER))
 
 
 class Snooze(BaseException):
@@ -54,11 +109,16 @@ class JobContext:
     ```
     """
 
-    __slots__ = ("_claim", "_payload", "_stopped", "node")
+    __slots__ = ("_claim", "_payload", "_received", "_report", "_reporter", "_stopped", "node")
 
-    def __init__(self, claim: Claim, payload: Payload, node: str) -> None:
+    def __init__(
+        self, claim: Claim, payload: Payload, node: str, reporter: Reporter | None = None, received: float = 0.0
+    ) -> None:
         self._claim = claim
         self._payload = payload
+        self._reporter = reporter
+        self._received = received  # when the claim arrived, on the monotonic clock
+        self._report: Report | None = None
         self._stopped = False
         self.node = node
         """Id of the node it runs on."""
@@ -115,13 +175,52 @@ class JobContext:
 
     @property
     def log(self) -> logging.Logger:
-        """A logger whose records carry job id, node id and attempt."""
+        """A logger whose records carry job id, node id and attempt; from INFO on they are kept with the job."""
         return _log
 
     @property
     def effect_key(self) -> str:
         """The same for every attempt of this job: hand it to whatever must not happen twice."""
         return effect_key(self._claim.job_id)
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Say how far the job is: `ctx.progress(3, 10, "resizing")`; seen in `app.get(id).progress`.
+
+        Never waits, so a tight loop may call it in every round: the latest word counts, and is written a few times a
+        second and once more at the end of the attempt. From any thread.
+        """
+        if not isinstance(message, str):
+            raise InvalidOptionError(
+                f"message of a progress must be a text, got {message!r} ({type(message).__name__}); "
+                'e.g. ctx.progress(3, 10, "resizing")'
+            )
+        done, total = amount(done, "done"), None if total is None else amount(total, "total")
+        report = self._report or self._opened()
+        if report is not None:
+            report.tell(done, total, message)
+
+    def keeps(self, logger: str) -> bool:
+        """Whether lines of a logger are kept with this job."""
+        return self._reporter is not None and self._reporter.keeps(logger)
+
+    def keep(self, record: logging.LogRecord) -> None:
+        """Keep a log record with this job, if records of its logger and level are kept."""
+        if record.levelno >= KEPT_FROM and self.keeps(record.name):
+            report = self._report or self._opened()
+            if report is not None:
+                report.line(record)
+
+    @property
+    def reported(self) -> bool:
+        """Whether this attempt has said anything of itself."""
+        return self._report is not None
+
+    def _opened(self) -> Report | None:
+        if self._reporter is None:
+            return None
+        with _opening:  # two threads of one body may speak up at once
+            self._report = self._report or self._reporter.open(self._claim, self._received)
+        return self._report
 
     @property
     def cancelled(self) -> bool:

@@ -18,6 +18,7 @@ from windlass.errors import ConfigurationError
 from windlass.parts import Parts
 from windlass.runtime import exits, garbage
 from windlass.runtime.forks import after_fork
+from windlass.runtime.process_life import refuse_worker
 from windlass.worker import Node
 
 logger = logging.getLogger("windlass.worker")
@@ -46,6 +47,7 @@ class Worker:
         queues: Iterable[str] | None,
         entered: Callable[[Worker | None], None],
     ) -> None:
+        refuse_worker()
         self._parts = parts
         self._concurrency = _checked_concurrency(concurrency)
         self._queues = _checked_queues(queues)
@@ -54,6 +56,8 @@ class Worker:
         self._thread: threading.Thread | None = None
         self.node: Node | None = None
         """The running node; None before and after."""
+        self._runs_alone = False
+        self._leaving: asyncio.Task[None] | None = None
         after_fork(self._forget)
 
     def _forget(self) -> None:
@@ -67,6 +71,12 @@ class Worker:
         node = self.node
         if node is not None:
             node.wakeups.wake(list(work))
+
+    def canceled(self, ids: Sequence[str]) -> None:
+        """Tell the node of jobs that were canceled in this process. From any thread."""
+        node = self.node
+        if node is not None:
+            node.wakeups.canceled(ids)
 
     # ------------------------------------------------------------------ with: a loop in a thread
 
@@ -140,8 +150,22 @@ class Worker:
         node = Node(parts, self._concurrency, self._queues)
         await node.start()
         self.node = node
+        self._leaving = asyncio.get_running_loop().create_task(self._leave_when_asked(node))
+
+    async def _leave_when_asked(self, node: Node) -> None:
+        """`windlass node drain`: an embedded node leaves by itself, `run` ends with it."""
+        await node.asked_to_drain.wait()
+        if self.node is node and not self._runs_alone:
+            logger.info("node %s was asked to drain", node.id)
+            await self._leave(node, None)
+
+    def _heed_no_more(self) -> None:
+        leaving, self._leaving = self._leaving, None
+        if leaving is not None and leaving is not asyncio.current_task():
+            leaving.cancel()
 
     async def _leave(self, node: Node, timeout: float | None) -> bool:
+        self._heed_no_more()
         try:
             return await node.drain(timeout)
         finally:
@@ -157,6 +181,7 @@ class Worker:
                 "run_worker() handles signals and so needs the main thread; use `with app.worker():` here"
             )
         self._entered(self)
+        self._runs_alone = True
         loop = _new_loop()
         try:
             asyncio.set_event_loop(loop)
@@ -187,10 +212,12 @@ class Worker:
         node = self.node
         assert node is not None
         when_ready(node)
-        await asked.wait()
+        await _first(asked, node.asked_to_drain)
+        asked.set()
         return await self._drain_or_force(node, forced)
 
     async def _drain_or_force(self, node: Node, forced: asyncio.Event) -> int:
+        self._heed_no_more()
         draining = asyncio.ensure_future(node.drain())
         force = asyncio.ensure_future(forced.wait())
         await asyncio.wait({draining, force}, return_when=asyncio.FIRST_COMPLETED)
@@ -203,6 +230,13 @@ class Worker:
             return CLEAN
         exits.end_with(FORCED)
         return FORCED
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = {asyncio.ensure_future(event.wait()) for event in events}
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for waiter in waiting:
+        waiter.cancel()
 
 
 def _checked_concurrency(concurrency: object) -> int:

@@ -12,7 +12,9 @@ WindlassError
 ├── JobNotFoundError                   no job has this id                     .job_id
 ├── JobFailedError                     the job awaited ended FAILED           .job_id .reason .error .error_class
 ├── JobCanceledError                   the job awaited ended CANCELED         .job_id
+├── JobStateError                      the job cannot do that in its state    .job_id .why
 ├── JobTimeoutError                    an attempt ran longer than its timeout
+├── WorkerLostError                    the process that ran the job died
 ├── StaleClaimError                    another claim has taken the job over
 ├── StoreUnavailableError              the database does not answer
 ├── MigrationRequiredError             the schema is not the one this version needs
@@ -37,6 +39,7 @@ __all__ = [
     "JobCanceledError",
     "JobFailedError",
     "JobNotFoundError",
+    "JobStateError",
     "JobTimeoutError",
     "MigrationRequiredError",
     "NonRetryable",
@@ -48,6 +51,7 @@ __all__ = [
     "TargetNotAllowedError",
     "TargetNotFoundError",
     "WindlassError",
+    "WorkerLostError",
     "WouldBlockLoopError",
     "do_not_retry",
     "do_not_retry_reason",
@@ -141,8 +145,24 @@ class JobCanceledError(WindlassError):
         return f"job {self.job_id} was canceled, so it has no result"
 
 
+class JobStateError(WindlassError):
+    """What was asked of the job cannot be done in the state it is in; `why` says what to do instead."""
+
+    def __init__(self, job_id: UUID, why: str) -> None:
+        super().__init__(job_id, why)
+        self.job_id = job_id
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"job {self.job_id}: {self.why}"
+
+
 class JobTimeoutError(WindlassError):
     """An attempt ran longer than the job's `timeout`; it counts as a failed attempt."""
+
+
+class WorkerLostError(WindlassError):
+    """The process that ran the job died; the job is given out again until its crash budget is spent."""
 
 
 class StaleClaimError(WindlassError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from windlass.client.results import Results
 from windlass.events.bus import EventBus
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.runtime.process_pool import ProcessOptions, Surroundings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
     Clock,
@@ -22,7 +23,10 @@ from windlass.stores.database import DONE, WORK, Database
 from windlass.stores.notifier import Notifier
 from windlass.stores.open import open_database
 from windlass.submission.codec import JsonSerializer
+from windlass.submission.homes import home_of
+from windlass.submission.instances import Instances
 from windlass.submission.registry import Registry
+from windlass.submission.target import ImportResolver
 
 
 class Store(NamedTuple):
@@ -48,6 +52,16 @@ class Replacements(NamedTuple):
     polling: PollingStrategy | None
 
 
+class Inline(Protocol):
+    """Runs what was just stored, before `enqueue` returns: a test's way to do without a worker."""
+
+    def run(self) -> None:
+        """Run what is due."""
+
+    async def arun(self) -> None:
+        """Async twin of `run`."""
+
+
 class Parts(NamedTuple):
     """Everything a node needs."""
 
@@ -67,6 +81,31 @@ class Parts(NamedTuple):
     results: Results
     work: Notifier
     done: Notifier
+    inline: Inline | None = None
+    """None: what is stored waits for a worker."""
+
+    def on_store(self, store: Store, results: Results) -> Parts:
+        """The same parts on another store, for this process alone: no coordinator tells others of its work."""
+        database = store.database
+        return self._replace(
+            database=database,
+            clock=store.clock,
+            coordinator=None,
+            results=results,
+            work=Notifier(database, WORK),
+            done=Notifier(database, DONE),
+            inline=None,
+        )
+
+    def close(self) -> None:
+        """Send what is owed, and close every connection. Idempotent."""
+        self.results.close()
+        self.work.close()
+        self.done.close()
+        if self.coordinator is not None:
+            self.coordinator.close()
+        self.database.close()
+        self.bus.close()
 
 
 def make_parts(store: Store, registry: Registry, settings: Settings, given: Replacements) -> Parts:
@@ -80,7 +119,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         clock=store.clock,
         registry=registry,
         settings=settings,
-        serializer=given.serializer or JsonSerializer(),
+        serializer=given.serializer or JsonSerializer(registry.spec_of),
         retry_policy=given.retry_policy or DefaultRetryPolicy(),
         sanitizer=sanitizer,
         polling=given.polling or adaptive_polling(settings.poller),
@@ -91,3 +130,18 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         work=Notifier(database, WORK),
         done=Notifier(database, DONE),
     )
+
+
+def processes_of(parts: Parts) -> ProcessOptions:
+    """What processes that run jobs of this application must know."""
+    node, jobs = parts.settings.node, parts.settings.jobs
+    return ProcessOptions(
+        node.process_jobs, node.process_memory_bytes, jobs.max_result_bytes, lambda: _surroundings(parts)
+    )
+
+
+def _surroundings(parts: Parts) -> Surroundings:
+    registry, instances = parts.registry, parts.registry.instances
+    plain = type(parts.serializer) is JsonSerializer and isinstance(registry.resolver, ImportResolver)
+    provides = instances.provides if isinstance(instances, Instances) else True
+    return Surroundings(home_of(registry.app), not plain, provides)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from windlass.domain.job import Job
+from windlass.domain.job import Claim, Job, Payload
 from windlass.domain.polling import PollObservation
 
 _T = TypeVar("_T")
@@ -99,13 +99,28 @@ class Invocation(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     timeout: float | None = None
+    claim: Claim | None = None
+    """For kind `"process"` alone, like what follows: what a `JobContext` is made of there."""
+    payload: Payload | None = None
+    """Among others the arguments as they are stored, which another process can read by itself."""
+    node: str = ""
+
+
+class EncodedResult(NamedTuple):
+    """Given by an executor that has put the result into its stored form itself, where the body ran."""
+
+    text: str | None
+    warning: str | None = None
 
 
 class JobExecutor(Protocol):
     """Runs the bodies of jobs, one call each."""
 
     async def run(self, invocation: Invocation, /) -> object:
-        """Run the body and give what it returns; cancelling this coroutine stops the body as far as possible."""
+        """Run the body and give what it returns; cancelling this coroutine stops the body as far as possible.
+
+        Of kind `"process"`, it may give an `EncodedResult`, and raises `WorkerLostError` if whoever ran the body died.
+        """
         ...
 
     async def close(self) -> None:
@@ -117,7 +132,7 @@ class ExecutorProvider(Protocol):
     """Where bodies run (`executors=`)."""
 
     def executor(self, kind: str) -> JobExecutor:
-        """Give the executor for `"async"`, `"thread"` or another kind that jobs name in `executor=`."""
+        """Give the executor for `"async"`, `"thread"` or `"process"`."""
         ...
 
 

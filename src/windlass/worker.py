@@ -6,25 +6,29 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from windlass._version import __version__
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
 from windlass.engine.announce import events_of, handed_on, heads_of, outcomes_of, reopened
 from windlass.engine.attempt import Attempt
-from windlass.engine.completer import Completer
+from windlass.engine.callbacks import callbacks_due, has_callback, new_work
+from windlass.engine.cancellations import Cancellations
+from windlass.engine.completer import Completer, Consequence
 from windlass.engine.coordinator import Coordinator
 from windlass.engine.invoke import Invoker, Limits
 from windlass.engine.poller import Poller, PollerOptions
+from windlass.engine.reports import Reports
 from windlass.engine.runner import Runner
 from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
 from windlass.errors import SerializationError
+from windlass.failure.callbacks import Callbacks
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
-from windlass.parts import Parts
+from windlass.parts import Parts, processes_of
 from windlass.runtime import logcontext
 from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.guard import ErrorHandling
@@ -33,7 +37,9 @@ from windlass.spi import (
 )
 from windlass.stores import cluster
 from windlass.stores.database import DONE, WORK
+from windlass.stores.dialect import Dialect
 from windlass.stores.notifier import EVERYTHING, Notifier
+from windlass.stores.plan import Plan
 from windlass.submission.submit import words_for
 from windlass.submission.target import Known
 
@@ -57,20 +63,36 @@ class Node:
             redact_emails=settings.jobs.redact_emails, max_length=settings.jobs.max_error_length
         )
         self._sending: set[asyncio.Task[None]] = set()
+        self.asked_to_drain = asyncio.Event()
+        """Set once somebody wants this node to leave."""
+        self.when_written: Callable[[Sequence[Attempt]], None] = lambda attempts: None
+        """Called after the commit with the attempts whose outcome stands."""
         row = self._new_row()
-        self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop)
+        self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop, processes_of(parts))
         errors = ErrorHandling(describe=parts.sanitizer.sanitize)
         self.completer = Completer(parts.database, self._told, errors, one_by_one=settings.jobs.commit == "each")
+        self._callbacks = Callbacks(parts.registry, parts.serializer)
+        self.completer.add_consequence(Consequence(has_callback, self._follow))
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
-        invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
-        policies = Policies(parts.retry_policy, self._describe, self._fallback.sanitize_text)
+        self._invoker = invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
+        budget = settings.node.crash_budget
+        policies = Policies(parts.retry_policy, self._describe, self._fallback.sanitize_text, budget)
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
+        self.reports = Reports(parts.database, settings.jobs, self._fallback, errors)
+        self.runner.reporter, self.completer.before = self.reports, self.reports.before
         self.coordinator = Coordinator(parts.database, self.runner, invoker, self.completer, errors, concurrency)
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
         options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._knows)
         self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
         self.coordinator.when_free = self.poller.slot_freed
-        self.heartbeat = Heartbeat(parts.database, row, settings.node, self._load, self._begin_again, errors)
+        self._join_the_cluster(row, errors)
+
+    def _join_the_cluster(self, row: cluster.NodeRow, errors: ErrorHandling) -> None:
+        """The services that deal with other nodes and with clients."""
+        parts, settings = self._parts, self._parts.settings
+        self.heartbeat = Heartbeat(
+            parts.database, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
+        )
         self.recovery = Recovery(
             parts.database,
             settings.node,
@@ -78,9 +100,15 @@ class Node:
             parts.clock,
             self._work_came_back,
             self.heartbeat.steady_for,
+            self._callbacks.of_given_up,
             errors,
         )
-        self.wakeups = WakeupBridge(parts.database, self.poller, self._loop, parts.coordinator, parts.work.sender)
+        self.cancellations = Cancellations(
+            parts.database, self.coordinator, lambda: self.poller.node, settings.node.heartbeat_interval, errors
+        )
+        self.wakeups = WakeupBridge(
+            parts.database, self.poller, self._loop, parts.coordinator, parts.work.sender, self.cancellations
+        )
 
     @property
     def id(self) -> str:
@@ -90,19 +118,25 @@ class Node:
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Register first, so that nothing is ever claimed in the name of a node nobody knows; then claim."""
+        """Everything a node does."""
+        await self.open()
+        self.poller.start()
+
+    async def open(self) -> None:
+        """All but claiming. Register first, so that nothing is ever claimed in the name of a node nobody knows."""
         logcontext.install()
         try:
             await asyncio.to_thread(self.heartbeat.register)
             self.heartbeat.start()
             self.completer.start()
+            self.reports.start()
             self.coordinator.start()
             self.recovery.start()
+            self.cancellations.start()
             await asyncio.to_thread(self.wakeups.open)
         except BaseException:
             await self.drain(0)  # half a node must not look alive
             raise
-        self.poller.start()
 
     async def drain(self, timeout: float | None = None) -> bool:
         """Stop claiming, hand back, finish, leave. True when all bodies finished in time and all is written."""
@@ -113,10 +147,11 @@ class Node:
             await self.poller.stop()
             clean = await self.coordinator.drain(limit)
             clean = await self._flushed() and clean
+            await self.cancellations.stop()
             await self.coordinator.stop()
             await self.completer.stop()
-            for kind in ("async", "thread"):
-                await self._executors.executor(kind).close()
+            await self.reports.close(SIGN_OFF)
+            await self._invoker.close()
             if self._sending:
                 await asyncio.wait(self._sending, timeout=SIGN_OFF)
             await self._parts.bus.drain(5.0)
@@ -171,6 +206,10 @@ class Node:
         if self._parts.coordinator is None:
             self._send(WORK, self._parts.work, (EVERYTHING,))
 
+    def _asked_to_leave(self) -> None:
+        """Called on the heartbeat's thread."""
+        self._loop.call_soon_threadsafe(self.asked_to_drain.set)
+
     def _load(self) -> Load:
         return Load(self.coordinator.running, self.coordinator.utilisation)
 
@@ -198,9 +237,14 @@ class Node:
             text = self._fallback.sanitize(error)
         return Failure(text, type(error).__name__, self._fallback.traceback_tail(error))
 
+    def _follow(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
+        """In the transaction of outcomes: the callbacks they set off."""
+        return self._callbacks.store(dialect, callbacks_due(attempts))
+
     def _told(self, batch: Sequence[Attempt]) -> None:
         """After a commit: listeners, handles here and elsewhere, and the poller."""
         parts = self._parts
+        self.when_written(batch)
         events = events_of(batch, parts.bus)
         if events:
             parts.bus.publish(events)
@@ -209,6 +253,9 @@ class Node:
             if parts.results.awaits:
                 parts.results.tell(outcomes_of(batch))
             self._send(DONE, parts.done, (DONE_WORD,))
+            if work := new_work(batch):
+                self.poller.told_all(work)
+                self._hand_on(work)
         if back:
             self._hand_on(handed_on(back))
             heads = heads_of(back)
@@ -216,7 +263,7 @@ class Node:
                 self.poller.expect(heads)
 
     def _hand_on(self, work: Sequence[tuple[str, int]]) -> None:
-        """What this node gave back is new work to the others, as if it had just been enqueued."""
+        """What this node stored or gave back is new work to the others, as if it had just been enqueued."""
         if self._parts.coordinator is not None:
             for queue, level in work:
                 self._parts.coordinator.notify_new_work(queue, level)

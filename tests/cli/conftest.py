@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.commands import SHOP, Commands
+from tests.cli.desk import Desk
 from windlass import JobHandle, Windlass
 from windlass.cli.main import main
 
@@ -89,3 +90,19 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sqlite_url: str) -> 
                     del sys.modules[name]
 
     return run
+
+
+@pytest.fixture
+def desk(invoke: Invoke, store_url: str) -> Iterator[Desk]:
+    """Jobs and the command on each store in turn."""
+    opened = Desk(store_url, invoke)
+    yield opened
+    opened.app.close()
+
+
+@pytest.fixture
+def sqlite_desk(invoke: Invoke, sqlite_url: str) -> Iterator[Desk]:
+    """Jobs and the command on SQLite: for what does not depend on the store."""
+    opened = Desk(sqlite_url, invoke)
+    yield opened
+    opened.app.close()

@@ -23,8 +23,13 @@ def test_every_scene_is_played_and_holds(tmp_path: Path):
         "== 4. A worker is killed",
         "SIGKILL  worker A is gone",
         "lost with A → succeeded on B  SUCCEEDED  1",
-        "== 5. What the store says",
-        r"a worker is killed    12    12         12 .*✓ each",
+        "== 5. Watching and steering",
+        r"SUCCEEDED: windlass.cli.demo.shop:print_run\(40\)",
+        "thank ran by itself: 40 pages are ready",
+        "a print run of 40,000 pages was canceled",
+        "== 6. What the store says",
+        r"a worker is killed +12 +12 +12 .*✓ each",
+        r"watching and steering +2 +2 +2 .*✓ each",
         "everything was as told",
     ):
         assert re.search(part, said), part

@@ -1,5 +1,6 @@
 """Finding the application, and what is said when it is not found."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -101,18 +102,48 @@ def test_an_unknown_command_is_answered_with_a_likely_one(invoke):
     assert "did you mean worker?" in result.output
 
 
+@pytest.mark.parametrize(("typed", "meant"), [(("jb", "list"), "job"), (("job", "lst"), "list")])
+def test_so_are_nouns_and_verbs(invoke, typed, meant):
+    result = invoke(*typed)
+    assert result.exit_code == 2
+    assert f"did you mean {meant}?" in result.output
+
+
+def test_an_unknown_verb_without_a_likely_one_is_answered_with_all(invoke):
+    assert "there are: list, pause, resume" in invoke("queue", "explode").output
+
+
+def test_a_mistyped_option_is_answered_with_a_likely_one(invoke):
+    result = invoke("job", "list", "--statsu", "FAILED")
+    assert result.exit_code == 2
+    assert "'--status'" in result.output
+
+
+def leaves(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    """Commands that do something, with the context they are called in."""
+    if not isinstance(command, click.Group):
+        yield command, context
+        return
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
+        yield from leaves(inner, click.Context(inner, info_name=name, parent=context))
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_option_has_a_variable(name):
     """operations.md: every option with a `WINDLASS_*` twin; help names it."""
-    context = click.Context(main, auto_envvar_prefix="WINDLASS")
-    command = main.get_command(context, name)
-    assert command is not None
-    shown = command.get_help(click.Context(command, info_name=name, parent=context))
-    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
-    assert options
-    for option in options:
-        assert option.show_envvar, f"{option.opts}: its help does not name its variable"
-    assert shown.replace("\n", "").count("WINDLASS_") >= len(options)
+    top = click.Context(main, auto_envvar_prefix="WINDLASS")
+    noun = main.get_command(top, name)
+    assert noun is not None
+    for command, context in leaves(noun, click.Context(noun, info_name=name, parent=top)):
+        options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+        assert options
+        for option in options:
+            extra = option.get_help_extra(context)
+            flag = max(option.opts, key=len).removeprefix("--").replace("-", "_").upper()
+            path = "APP" if flag == "APP" else f"{context.command_path}_{flag}".replace(" ", "_").upper().lstrip("_")
+            assert extra.get("envvars") == (f"WINDLASS_{path}",), f"{context.command_path} {option.opts}"
 
 
 def test_a_variable_sets_an_option(invoke):

@@ -49,14 +49,36 @@ def test_it_applies_what_is_missing_once(migrate, store_url):
 def test_check_and_status_say_how_far_it_is(migrate):
     code, said = migrate("--check")
     assert code == 1
-    assert "the schema lacks 0001_initial; run `windlass migrate shop:app`" in said
-    assert "0001_initial: missing" in migrate("--status")[1]
+    assert "the schema lacks 0001_initial, " in said
+    assert said.endswith("; run `windlass migrate shop:app`\n")
+    assert "0001_initial: pending" in migrate("--status")[1]
     migrate()
     code, said = migrate("--check")
     assert code == 0
     assert "the schema is current" in said
     status = json.loads(migrate("--status", "--json")[1])
     assert {item["state"] for item in status["items"]} == {"applied"}
+    assert status["next_cursor"] is None
+
+
+def test_programs_are_told_what_is_pending(migrate):
+    code, said = migrate("--check", "--json")
+    assert code == 1
+    told = json.loads(said)
+    assert told["current"] is False
+    status = json.loads(migrate("--status", "--json")[1])
+    assert [item["name"] for item in status["items"] if item["state"] == "pending"] == told["pending"]
+    assert status["items"][0] == {"version": 1, "name": "0001_initial", "state": "pending"}
+    migrate()
+    code, said = migrate("--check", "--json")
+    assert code == 0
+    assert (json.loads(said)["current"], json.loads(said)["pending"]) == (True, [])
+
+
+def test_looking_applies_nothing(migrate):
+    for question in ("--status", "--check", "--sql"):
+        migrate(question)
+    assert "0001_initial: pending" in migrate("--status")[1]
 
 
 def test_the_script_leaves_the_store_as_a_migration_would(migrate, store_url):
@@ -89,3 +111,4 @@ def test_status_is_drawn_at_a_terminal(migrate, monkeypatch):
 def test_questions_exclude_each_other(invoke):
     assert invoke("migrate", "x:app", "--check", "--sql").exit_code == 2
     assert invoke("migrate", "x:app", "--from", "1").exit_code == 2
+    assert invoke("migrate", "x:app", "--json").exit_code == 2

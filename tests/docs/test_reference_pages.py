@@ -48,5 +48,5 @@ def test_every_extension_point_is_explained():
 
 
 def test_every_job_option_is_explained():
-    page = (DOCS / "learn" / "first-job.md").read_text(encoding="utf-8")
+    page = (DOCS / "learn" / "enqueueing.md").read_text(encoding="utf-8")
     assert {option.name for option in fields(JobOptions) if f"| `{option.name}` |" not in page} == set()

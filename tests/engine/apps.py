@@ -23,13 +23,13 @@ LONG = 15.0
 
 NEVER_POLLS = PollerSettings(burst_delay=600, min_delay=600, max_delay=600, deep_idle_delay=600)
 """With these, only a wakeup or a known due time makes a worker look for work."""
-ONLY_WAKEUPS = Settings(poller=NEVER_POLLS)
+ONLY_WAKEUPS = Settings(poller=NEVER_POLLS, node=NodeSettings(heartbeat_interval=60))
 IMPATIENT = Settings(node=NodeSettings(drain_timeout=0.1))
 """Drains give running bodies next to no time."""
 
 TABLES = (
     *("job", "hot", "done", "attempt", "key", "live_key", "job_tag", "dead_letter", "queue", "lane", "node", "alert"),
-    *("archive", "permit", "gate", "lease", "stat_delta"),
+    *("archive", "permit", "gate", "lease", "stat_delta", "progress", "job_log"),
 )
 
 

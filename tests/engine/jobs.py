@@ -6,10 +6,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -99,6 +101,36 @@ async def alog_line(text: str) -> None:
     """Log on the loop, and from a thread that the body itself uses."""
     log.info(text)
     await asyncio.to_thread(log.info, f"{text} in a thread")
+
+
+def check_until_cancelled(name: str) -> None:
+    """Enter, and look again and again whether to go on."""
+    context = JobContext.current()
+    GATES[name].entered.set()
+    pause = threading.Event()
+    for _ in range(int(LONG / 0.01)):
+        pause.wait(0.01)
+        if context.cancelled:
+            seen.append("saw it")
+            context.check()
+
+
+async def leave_a_mark_at_the_end(path: str) -> None:
+    """Sleep for longer than any test; leave a file when that ends."""
+    try:
+        await asyncio.sleep(600)
+    finally:
+        Path(path).write_text("ended")  # noqa: ASYNC240 - once, at the end
+
+
+colour: ContextVar[str] = ContextVar("colour", default="none")
+
+
+async def paint(name: str) -> str:
+    """Give the colour found, and leave another."""
+    found = colour.get()
+    colour.set(name)
+    return found
 
 
 def describe_myself() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engine import jobs
+from tests.engine import jobs, reporting_jobs
 from tests.engine.apps import ONLY_WAKEUPS
 from windlass import Windlass
 
@@ -32,8 +32,9 @@ def remote_worker(url: str) -> Iterator[int]:
 
 def main(url: str) -> int:
     app = Windlass(url, settings=ONLY_WAKEUPS)
-    for function in (jobs.add, jobs.aadd, jobs.fail, jobs.process_id):
+    for function in (jobs.add, jobs.aadd, jobs.fail, jobs.process_id, jobs.leave_a_mark_at_the_end):
         app.job(function)
+    app.job(reporting_jobs.climb)
     code = app.worker().run(when_ready=lambda node: print("ready", flush=True))
     app.close()
     return code

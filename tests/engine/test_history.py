@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from tests.engine import jobs
-from tests.engine.apps import LONG, Apps, Gate, settled, waiting_again
+from tests.engine.apps import LONG, Apps, Gate, settled
 from windlass import Backoff, JobNotFoundError, JobStatus, Windlass
 from windlass.domain.identity import new_job_id
+from windlass.testing import drain
 
 
 def test_every_attempt_leaves_a_row_of_history(app: Windlass):
@@ -38,8 +39,10 @@ def test_every_attempt_leaves_a_row_of_history(app: Windlass):
 def test_the_latest_error_is_visible_while_the_job_waits_for_its_retry(app: Windlass):
     """J2.5: PENDING again, one attempt counted, the error there to be seen."""
     fail = app.job(max_retries=2, backoff=Backoff.fixed(3600))(jobs.fail)
-    with app.worker():
-        job = waiting_again(app, fail.enqueue("the bank is closed").id, attempts=1)
+    handle = fail.enqueue("the bank is closed")
+    drain(app)
+    job = app.get(handle.id)
+    assert (job.status, job.attempts) == (JobStatus.PENDING, 1)
     assert (job.error, job.error_class) == ("ValueError: the bank is closed", "ValueError")
     assert (job.node, job.picked_at, job.reason, job.finished_at) == (None, None, None, None)
     assert job.max_retries == 2
@@ -81,8 +84,9 @@ def test_a_first_try_success_counts_one_attempt(app: Windlass):
 def test_a_job_that_failed_for_good_shows_every_attempt_and_the_last_error(app: Windlass):
     """J2.5: three starts, three rows, the last one failed."""
     fail = app.job(max_retries=2)(jobs.fail)
-    with app.worker():
-        job = settled(app, fail.enqueue("broken").id)
+    handle = fail.enqueue("broken")
+    drain(app)
+    job = app.get(handle.id)
     assert (job.status, job.attempts, job.error, job.reason) == (
         JobStatus.FAILED,
         3,

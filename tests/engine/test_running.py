@@ -9,6 +9,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, settled
 from windlass import ConfigurationError, InvalidOptionError, JobContext, JobStatus, Windlass
+from windlass.testing import Drained, advance, drain, isolated
 
 
 def test_log_lines_of_a_job_carry_its_id_node_and_attempt(app: Windlass, caplog: pytest.LogCaptureFixture):
@@ -99,8 +100,16 @@ def test_a_thread_job_that_logs_or_asks_for_its_context_has_it(app: Windlass):
 
 def test_an_executor_that_does_not_exist_is_refused(app: Windlass):
     """J4.2: with what there is instead."""
-    with pytest.raises(InvalidOptionError, match="'async' or 'thread'"):
+    with pytest.raises(InvalidOptionError, match="'async', 'thread' or 'process', got 'gpu'"):
         app.job(executor="gpu")(jobs.add)  # type: ignore[call-overload]
+
+
+def test_a_job_does_not_see_the_context_variables_of_the_one_before(app: Windlass):
+    """J4.1: every attempt has a context of its own, although one job's end starts the next."""
+    paint = app.job(jobs.paint)
+    handles = app.enqueue_many([paint.bind(name) for name in ("red", "green", "blue")])
+    with app.worker(concurrency=1):
+        assert [handle.result(timeout=LONG) for handle in handles] == ["none"] * 3
 
 
 def test_a_body_knows_what_it_was_enqueued_with(app: Windlass):
@@ -160,13 +169,15 @@ def test_a_snooze_runs_the_job_later_without_spending_an_attempt(app: Windlass):
 def test_a_coroutine_snoozes_alike_and_waits_as_long_as_it_said(app: Windlass):
     """J4.4: the job is due after the delay; while it waits it is PENDING."""
     snooze = app.job(jobs.asnooze_once)
-    with app.worker():
-        handle = snooze.enqueue(0.2)
-        assert handle.result(timeout=LONG) == 1
-    first, second = app.history(handle.id)
-    assert first.outcome == "snoozed"
-    assert second.started_at is not None
-    assert (second.started_at - first.ended_at).total_seconds() >= 0.2
+    with isolated(app, url=app.url):
+        handle = snooze.enqueue(600)
+        assert drain(app) == Drained(snoozed=1)
+        advance(599)
+        assert not drain(app)
+        assert handle.status() is JobStatus.PENDING
+        advance(1)
+        assert drain(app) == Drained(succeeded=1)
+        assert handle.result() == 1
 
 
 def test_a_snooze_of_wrong_length_is_the_jobs_failure(app: Windlass):

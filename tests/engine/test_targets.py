@@ -151,7 +151,7 @@ def refusals(app: Windlass) -> dict[str, tuple[type[Exception], Any]]:
         "a key of 256 characters": (InvalidOptionError, using(business_key="x" * 256)),
         "a key with a line break": (InvalidOptionError, using(idempotency_key="a\nb")),
         "an unknown policy": (InvalidOptionError, using(on_conflict="ignore")),
-        "an executor to come": (InvalidOptionError, using(executor="process")),
+        "an executor that does not exist": (InvalidOptionError, using(executor="gpu")),
         "a time without a zone": (InvalidOptionError, using(run_at=datetime(2030, 1, 1))),  # noqa: DTZ001
         "a delay and a time": (InvalidOptionError, using(run_at=datetime(2030, 1, 1, tzinfo=UTC), delay=1)),
         "params that are no JSON": (SerializationError, using(params={"x": object()})),

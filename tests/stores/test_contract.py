@@ -19,6 +19,10 @@ class TestCompleting(contract.CompletingContract):
     pass
 
 
+class TestFollowing(contract.FollowingContract):
+    pass
+
+
 class TestLanes(contract.LanesContract):
     pass
 
@@ -31,9 +35,17 @@ class TestReading(contract.ReadingContract):
     pass
 
 
+class TestReporting(contract.ReportingContract):
+    pass
+
+
 class TestRunning(contract.RunningContract):
     pass
 
 
 class TestMigrating(contract.MigratingContract):
+    pass
+
+
+class TestSteering(contract.SteeringContract):
     pass

@@ -34,6 +34,8 @@ OVERRIDES = {
         "insert_live_keys",
         "insert_tags",
         "load_payloads",
+        "lock_ended",
+        "lock_live",
         "lock_migrations",
         "orphaned_jobs",
         "outcomes",
@@ -45,7 +47,7 @@ SQL = re.compile(
     r"\b(SELECT\b.*\bFROM|INSERT INTO|UPDATE\s+\w+\s+SET|DELETE FROM|(CREATE|DROP|ALTER) (TABLE|INDEX))\b", re.DOTALL
 )
 PLACES = re.compile(r"\{(\w+)\}")
-LITERALS = {"now", "chunk"}
+LITERALS = {"now", "chunk", "window"}
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 
@@ -149,7 +151,7 @@ def test_sqlite_compiles_every_statement_its_plans_name(migrated_file: Path):
     known = queries.load("sqlite")
     session = Session(connection)
     for name in sorted(names_the_plans_use("sqlite")):
-        text = session._text(known[name], {"chunk": 1})
+        text = session._text(known[name], {"chunk": 1, "window": 1})
         parameters = dict.fromkeys(queries._PARAMETER.findall(text))
         connection.execute(f"EXPLAIN {text}", parameters).fetchall()
     connection.close()
@@ -161,6 +163,6 @@ def test_postgresql_compiles_every_statement_its_plans_name(migrated_postgres: s
     with psycopg.connect(migrated_postgres, autocommit=True) as connection:
         for name in sorted(names_the_plans_use("postgres")):
             query = statements.query(Step(name))
-            text = statements.text(query, {"chunk": 1})
+            text = statements.text(query, {"chunk": 1, "window": 1})
             if not text.startswith(("COPY", "CREATE")):
                 connection.execute(f"EXPLAIN {text}", dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))

@@ -11,12 +11,17 @@ import pytest
 from tests.stores.recording import recorded, statements
 from windlass import JobCompleted, Windlass
 from windlass.domain.clock import VirtualClock
+from windlass.domain.job import EndedJob
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import dead_letter, passed_over, released, retry_at, succeeded
+from windlass.failure.callbacks import Callbacks, Due
 from windlass.stores import cluster, jobs, queues, reading
 from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
+from windlass.submission.codec import JsonSerializer
+from windlass.submission.registry import Registry
+from windlass.submission.stored_options import StoredCallback
 from windlass.testing.contract.workbench import FAILURE, NODE, Workbench, new_job
 
 MANY = 1000
@@ -64,6 +69,19 @@ def test_completing_200_jobs_of_every_kind_is_a_handful(bench: Workbench):
     assert len(transitions) == FLUSH
     assert statements(steps_of(bench, jobs.apply, transitions)) <= A_HANDFUL
     assert bench.holder("order:0") is None
+
+
+def test_200_callbacks_follow_in_a_handful(bench: Workbench):
+    """J4.1, J5.5: what follows a flush is one insert, in queues old and new."""
+    parents = bench.put(FLUSH)
+    callback = StoredCallback(target="shop:report", args=([None], {}), marks={"0": "outcome"}, queue="new")
+    ended = [
+        EndedJob(parent, "shop:charge", "default", JobStatus.SUCCEEDED, 1, "[[],{}]", None, None, None)
+        for parent in parents
+    ]
+    follow = Callbacks(Registry(), JsonSerializer()).store
+    assert statements(steps_of(bench, follow, [Due(callback, job) for job in ended])) <= A_HANDFUL
+    assert len(bench.claim()) == 2 * FLUSH
 
 
 @pytest.mark.parametrize("keyed", [0, 10], ids=["plain", "a tenth with keys and tags"])

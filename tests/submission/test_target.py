@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
-from windlass.submission.target import ImportResolver, PrefixPolicy, describe, find_loaded, main_module_name
+from windlass.runtime.main_module import main_module_name
+from windlass.submission.target import ImportResolver, PrefixPolicy, describe, find_loaded
 
 HERE = __name__
 

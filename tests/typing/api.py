@@ -6,6 +6,7 @@ A line that must be an error carries an ignore with its code; mypy reports the i
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, assert_type, overload
 
+from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.job_function import AsyncJobFunction, Enqueueable, JobDecorator, JobFunction
@@ -105,6 +106,7 @@ def functions() -> None:
     assert_type(charge.bind(42, note="x"), Call[str])
     assert_type(charge.bind(42).using(delay=60).enqueue(), JobHandle[str])
     assert_type(charge.using(queue="billing").enqueue(42), JobHandle[str])
+    assert_type(charge.using(connection=object()).enqueue(42), JobHandle[str])
     assert_type(charge.handle("0190"), JobHandle[str])
     assert_type(charge.target, str)
     assert_type(charge.options, JobOptions)
@@ -158,3 +160,29 @@ def binding(payments: Payments) -> None:
     assert_type(app.bind(Payments.plain, 7), Call[float])
     assert_type(app.bind(Payments.plain, invoice=7).enqueue().result(), float)
     app.bind(plain, "7")  # type: ignore[call-overload]
+
+
+@app.job
+def report(result: JobResult) -> None:
+    assert_type(result.value, Any)
+    assert_type(result.error, str | None)
+
+
+@app.job(on_success=report, on_failure=charge.bind(RESULT, note="x"))
+async def with_callbacks(invoice: int) -> int:
+    return invoice
+
+
+def failed(ctx: JobResult, error: Exception) -> None:
+    assert_type(ctx.tags, tuple[str, ...])
+
+
+def callbacks() -> None:
+    assert_type(with_callbacks.using(on_success=None).enqueue(7), JobHandle[int])
+    charge.using(on_success=plain, on_failure=failed)
+    charge.using(on_success=mail.bind(RESULT), on_failure=app.bind(Payments.refund, RESULT))
+    charge.bind(7).using(on_success=report)
+    charge.using(on_success=7)  # type: ignore[arg-type]
+    charge.using(on_success="report")  # type: ignore[arg-type]
+    charge.using(on_failure=report.using(queue="ops"))  # type: ignore[arg-type]
+    charge.bind(note=RESULT)  # type: ignore[call-arg]

@@ -47,7 +47,8 @@ def application(command: Callable[..., Any]) -> Callable[..., Any]:
         typed = context.get_parameter_source("app_option") is ParameterSource.COMMANDLINE
         if typed and app_argument not in (None, app_option):
             raise click.UsageError(f"two applications given: {app_argument} and --app {app_option}; name one")
-        return command(*args, place=_checked(app_argument or app_option), **options)
+        example = f"{context.command_path} shop:app"
+        return command(*args, place=place_of(app_argument or app_option, example), **options)
 
     return with_place
 
@@ -66,10 +67,11 @@ def load_app(place: str) -> Windlass:
     return found
 
 
-def _checked(place: str | None) -> str:
+def place_of(place: str | None, example: str = "--app shop:app") -> str:
+    """Check the form of `module:attribute`; what is wrong with it is wrong usage."""
     if not place:
         raise click.UsageError(
-            "no application given: name it as module:attribute (windlass worker shop:app), "
+            f"no application given: name it as module:attribute ({example}), "
             f"with --app, or in WINDLASS_APP{_hint(_declared_here())}"
         )
     if not _FORM.fullmatch(place):

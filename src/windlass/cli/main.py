@@ -1,33 +1,37 @@
 """The `windlass` command itself: finds the subcommand, and turns our errors into a line and an exit code.
 
-Exit codes: 0 fine, 1 an error or a "no" (`migrate --check`), 2 wrong usage, 3 a worker that was forced to stop.
+Exit codes: 0 done, 1 an error, a refusal or a "no" (`migrate --check`), 2 wrong usage, 3 a worker forced to stop.
 """
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
 from windlass._version import __version__
-from windlass.errors import WindlassError
+from windlass.cli.groups import NounGroup
+from windlass.errors import InvalidOptionError, WindlassError
 
 COMMANDS: Final = {
     "bench": ("windlass.cli.bench.command", "Measure what a store can do, and check that nothing was lost."),
     "demo": ("windlass.cli.demo.command", "Watch it work: a small shop on SQLite, nothing else needed."),
+    "health": ("windlass.cli.health", "Say whether an application can work and, if not, why."),
+    "job": ("windlass.cli.job.command", "List, show, follow, cancel, pause, resume and retry jobs."),
     "migrate": ("windlass.cli.migrate", "Bring a store's schema up to date, or say how far it is."),
+    "node": ("windlass.cli.node", "List the worker processes of the cluster, or have one leave."),
+    "queue": ("windlass.cli.queue", "List queues, pause and resume them."),
     "worker": ("windlass.cli.worker", "Run the jobs of an application until told to stop."),
 }
 """Where each subcommand lives (as `command`), and what it does. Imported when called, so that help is quick."""
 
 
-class Commands(click.Group):
+class Commands(NounGroup):
     """Imports a subcommand when it is asked for; a `WindlassError` ends the program with its message."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, for help and for "did you mean"."""
+        """The names, in the order of the alphabet."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -36,17 +40,6 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may have been meant."""
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            close = difflib.get_close_matches(name, COMMANDS, n=1)
-            hint = f"; did you mean {close[0]}?" if close else f"; there are: {', '.join(self.list_commands(ctx))}"
-            raise click.UsageError(f"no such command: {name}{hint}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing any of them."""
@@ -57,6 +50,8 @@ class Commands(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
+        except InvalidOptionError as error:
+            raise click.UsageError(str(error)) from error
         except WindlassError as error:
             raise click.ClickException(str(error)) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,7 +9,8 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli.loading import application, load_app
-from windlass.cli.output import console, drawn, say
+from windlass.cli.output import console, drawn, say, say_json
+from windlass.cli.parameters import json_option
 from windlass.stores import migrate, queries
 from windlass.stores.migrate import Migration
 
@@ -25,7 +25,7 @@ _NOW: Final = {
     name="migrate", epilog="Exit codes: 0 done or up to date, 1 an error, or --check found something missing."
 )
 @application
-@click.option("--status", is_flag=True, show_envvar=True, help="List every migration and whether it is applied.")
+@click.option("--status", is_flag=True, show_envvar=True, help="List every migration: applied, or pending.")
 @click.option("--check", is_flag=True, show_envvar=True, help="Say whether the schema is current; exit code 1 if not.")
 @click.option("--sql", is_flag=True, show_envvar=True, help="Print what is missing as a script, and apply nothing.")
 @click.option(
@@ -37,23 +37,29 @@ _NOW: Final = {
     show_envvar=True,
     help="With --sql: what follows this version (0: everything), without asking the store.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, envvar="WINDLASS_MIGRATE_JSON", show_envvar=True, help="With --status: as JSON."
-)
+@json_option("migrate", "With --status or --check: for programs.")
 def command(place: str, status: bool, check: bool, sql: bool, assumed: int | None, as_json: bool) -> None:
-    """Bring the schema of APP's store up to date. SQLite does this by itself when it is first used."""
+    """Bring the schema of APP's store up to date. SQLite does this by itself when it is first used.
+
+    \b
+        windlass migrate shop:app
+        windlass migrate shop:app --check
+        windlass migrate shop:app --sql > for-the-dba.sql
+    """
     if status + check + sql > 1:
         raise click.UsageError("--status, --check and --sql are three different questions; ask one")
     if assumed is not None and not sql:
         raise click.UsageError("--from belongs to --sql")
+    if as_json and not (status or check):
+        raise click.UsageError("--json belongs to --status or --check")
     app = load_app(place)
     try:
         if sql:
             say(script(app, assumed))
-        elif status or as_json:
+        elif status:
             _status(app, as_json=as_json)
         elif check:
-            _check(app, place)
+            _check(app, place, as_json=as_json)
         else:
             _apply(app)
     finally:
@@ -67,29 +73,27 @@ def _apply(app: Windlass) -> None:
     say(f"{app.database.description}: {'up to date' if applied else 'nothing to do, the schema is current'}")
 
 
-def _check(app: Windlass, place: str) -> None:
-    missing = migrate.pending(app.database)
-    if not missing:
-        say(f"{app.database.description}: the schema is current")
-        return
-    names = ", ".join(migration.name for migration in missing)
-    say(f"{app.database.description}: the schema lacks {names}; run `windlass migrate {place}`")
-    raise SystemExit(1)
+def _check(app: Windlass, place: str, *, as_json: bool) -> None:
+    store, missing = app.database.description, [migration.name for migration in migrate.pending(app.database)]
+    if as_json:
+        say_json({"store": store, "current": not missing, "pending": missing})
+    elif missing:
+        say(f"{store}: the schema lacks {', '.join(missing)}; run `windlass migrate {place}`")
+    else:
+        say(f"{store}: the schema is current")
+    if missing:
+        raise SystemExit(1)
 
 
 def _status(app: Windlass, *, as_json: bool) -> None:
     missing = {migration.version for migration in migrate.pending(app.database)}
     rows = [
-        (migration.version, migration.name, "missing" if migration.version in missing else "applied")
+        (migration.version, migration.name, "pending" if migration.version in missing else "applied")
         for migration in migrate.migrations(app.database.dialect.name)
     ]
     if as_json:
-        keys = ("version", "name", "state")
-        say(
-            json.dumps(
-                {"store": app.database.description, "items": [dict(zip(keys, row, strict=True)) for row in rows]}
-            )
-        )
+        items = [dict(zip(("version", "name", "state"), row, strict=True)) for row in rows]
+        say_json({"store": app.database.description, "items": items, "next_cursor": None})
     elif drawn():
         _draw_status(app.database.description, rows)
     else:

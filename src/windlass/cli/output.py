@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
+
+from windlass.errors import SerializationError
+from windlass.submission.tagged import write_custom
+from windlass.submission.wording import short
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+NO_STYLES: Final[Mapping[str, str]] = MappingProxyType({})
+_STEERING: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
 
 
 def drawn() -> bool:
@@ -31,12 +40,47 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def facts(title: str, rows: Sequence[tuple[str, str]]) -> None:
-    """Write labelled values: in a box, or as `label: value` lines."""
+def tame(text: str) -> str:
+    """What jobs and users wrote, without the characters that would steer a terminal."""
+    return text.translate(_STEERING)
+
+
+def note(text: str) -> None:
+    """Write a remark for people, beside what the command puts out."""
+    click.secho(text, err=True, dim=True)
+
+
+def say_json(value: Any, *, indent: int = 2) -> None:
+    """Write a value for programs: times in ISO 8601 and UTC, what JSON has no form for as its `repr`."""
+    text = json_text(value)
+    say(msgspec.json.format(text, indent=indent) if indent else text)
+
+
+def say_items(items: Sequence[Any], next_cursor: str | None = None) -> None:
+    """Write a list for programs; `next_cursor` leads to more of it."""
+    say_json({"items": items, "next_cursor": next_cursor})
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON, on one line."""
+    return msgspec.json.encode(value, enc_hook=_written).decode()
+
+
+def _written(value: Any) -> Any:
+    try:
+        return write_custom(value)
+    except SerializationError:
+        return short(value)
+
+
+def facts(title: str, rows: Sequence[tuple[str, str]], styles: Mapping[str, str] = NO_STYLES) -> None:
+    """Write labelled values, some of them in a style: in a box, or as `label: value` lines."""
+    title, rows = tame(title), [(label, tame(value)) for label, value in rows]
     if not drawn():
         say(title)
         for label, value in rows:
-            say(f"  {label}: {value}")
+            continued = value.replace("\n", "\n    ")
+            say(f"  {label}: {continued}")
         return
     from rich.panel import Panel
     from rich.table import Table
@@ -46,5 +90,6 @@ def facts(title: str, rows: Sequence[tuple[str, str]]) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for label, value in rows:
-        grid.add_row(label, Text(value))
-    console().print(Panel(grid, title=f"[bold]{title}", title_align="left", border_style="cyan", expand=False))
+        grid.add_row(label, Text(value, styles.get(label, "")))
+    heading = Text(title, "bold")  # no markup: it may show what users wrote
+    console().print(Panel(grid, title=heading, title_align="left", border_style="cyan", expand=False))

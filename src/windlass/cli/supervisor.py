@@ -1,5 +1,7 @@
 """Keeps several worker processes alive: restarts those that die, passes signals on, ends when they have ended.
 
+One that was asked to leave (`windlass node drain`, a signal of its own) is not replaced.
+
 Each child is a `python -m windlass worker` in a process group of its own, so that Ctrl-C reaches the supervisor alone
 and is passed on once. A child reads a pipe whose other end only the supervisor holds: when the supervisor dies,
 however it dies, the pipe ends, and the child drains.
@@ -77,6 +79,10 @@ class Supervisor:
             if self._asked.is_set():
                 # One that was told to stop before it could listen had not begun, and left nothing undone.
                 return CLEAN if code in (CLEAN, -signal.SIGTERM) else FORCED
+            if code in (CLEAN, FORCED):
+                # It drained without a word from here: somebody asked its node to leave, and wants it to be gone.
+                logger.info("worker %d was asked to leave and %s; it is not started again", slot, _ending(code))
+                return code
             lived = monotonic() - started
             pause = FIRST_PAUSE if lived > STEADY_AFTER else pause
             logger.warning("worker %d %s after %.1f s; restarting it in %.1f s", slot, _ending(code), lived, pause)

@@ -5,31 +5,58 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
+from windlass.client.access import Access
 from windlass.client.results import Results
 from windlass.domain.durations import seconds
 from windlass.domain.job import Outcome, Placed
 from windlass.domain.states import TERMINAL, JobStatus
 from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, WouldBlockLoopError
 from windlass.stores import reading
-from windlass.stores.database import Database
-from windlass.stores.migrate import Readiness
 
 R = TypeVar("R")
 
 Timeout = float | timedelta | None
 
 
+class Steerer(Protocol):
+    """What moves jobs; the application implements it."""
+
+    def cancel(self, job_id: UUID | str) -> bool:
+        """See `app.cancel`."""
+
+    async def acancel(self, job_id: UUID | str) -> bool:
+        """See `app.acancel`."""
+
+    def pause(self, job_id: UUID | str) -> bool:
+        """See `app.pause`."""
+
+    async def apause(self, job_id: UUID | str) -> bool:
+        """See `app.apause`."""
+
+    def resume(self, job_id: UUID | str) -> bool:
+        """See `app.resume`."""
+
+    async def aresume(self, job_id: UUID | str) -> bool:
+        """See `app.aresume`."""
+
+    def retry(self, job_id: UUID | str) -> bool:
+        """See `app.retry`."""
+
+    async def aretry(self, job_id: UUID | str) -> bool:
+        """See `app.aretry`."""
+
+
 class Following(NamedTuple):
     """What the handles of one application share."""
 
-    database: Database
-    readiness: Readiness
+    access: Access
     results: Results
     decode: Callable[[Outcome, Any], Any]
     """A result by its return annotation, or, without one, by the target's."""
+    steering: Steerer
 
 
 class StoredHandle(Generic[R]):
@@ -81,6 +108,40 @@ class StoredHandle(Generic[R]):
         """Async twin of `join`."""
         return (await self._await(timeout)).status
 
+    # ------------------------------------------------------------------ steering
+
+    def cancel(self) -> bool:
+        """End the job; False if it has ended."""
+        return self._following.steering.cancel(self._key)
+
+    async def acancel(self) -> bool:
+        """Async twin of `cancel`."""
+        return await self._following.steering.acancel(self._key)
+
+    def pause(self) -> bool:
+        """Hold the job; False if it runs, or has ended other than FAILED."""
+        return self._following.steering.pause(self._key)
+
+    async def apause(self) -> bool:
+        """Async twin of `pause`."""
+        return await self._following.steering.apause(self._key)
+
+    def resume(self) -> bool:
+        """Let the paused job go on; False if it is not paused."""
+        return self._following.steering.resume(self._key)
+
+    async def aresume(self) -> bool:
+        """Async twin of `resume`."""
+        return await self._following.steering.aresume(self._key)
+
+    def retry(self) -> bool:
+        """Start the FAILED job over; False if it is not FAILED."""
+        return self._following.steering.retry(self._key)
+
+    async def aretry(self) -> bool:
+        """Async twin of `retry`."""
+        return await self._following.steering.aretry(self._key)
+
     # ------------------------------------------------------------------ waiting
 
     def _wait(self, timeout: Timeout, verb: str) -> Outcome:
@@ -109,12 +170,10 @@ class StoredHandle(Generic[R]):
             self._following.results.forget(self._key, future)
 
     def _read(self) -> Outcome:
-        self._following.readiness.ensure()
-        return _only(self._key, self._following.database.read(reading.outcomes, [self._key]))
+        return _only(self._key, self._following.access.read(reading.outcomes, [self._key]))
 
     async def _aread(self) -> Outcome:
-        await self._following.readiness.aensure()
-        return _only(self._key, await self._following.database.aread(reading.outcomes, [self._key]))
+        return _only(self._key, await self._following.access.aread(reading.outcomes, [self._key]))
 
     def _value(self, outcome: Outcome) -> R:
         if outcome.status is JobStatus.FAILED:

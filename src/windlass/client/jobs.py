@@ -1,34 +1,36 @@
-"""Submitting calls and reading jobs: sync and async faces of the same plans."""
+"""Submitting calls, and handles on what was submitted: sync and async faces of the same plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from windlass.client.access import Access
 from windlass.client.handle import Following, StoredHandle
-from windlass.client.results import Results
-from windlass.client.views import attempt_of, job_of
 from windlass.domain.identity import new_job_ids, parse_job_id
-from windlass.domain.job import Attempt, Job, NewJob, Outcome, Placed
+from windlass.domain.job import NewJob, Placed
 from windlass.domain.options import JobOptions
-from windlass.errors import InvalidOptionError, JobNotFoundError, SerializationError
+from windlass.errors import InvalidOptionError
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
-from windlass.stores import reading
-from windlass.stores.database import Database
-from windlass.stores.migrate import Readiness
 from windlass.stores.notifier import Notifier
 from windlass.submission.call import Call, JobHandle
-from windlass.submission.codec import plain_arguments
+from windlass.submission.callbacks import stored_callbacks
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
-from windlass.submission.submit import RowTemplate, Submitter
-from windlass.submission.target import Known
-
-Wake = Callable[[Sequence[tuple[str, int]]], None]
+from windlass.submission.submit import RowTemplate, Submitter, levels_of
+from windlass.submission.transactional import TransactionalSubmitter, given_connection, one_connection
 
 _MOST_CACHED = 512
+
+
+class Submitted(NamedTuple):
+    """What became of calls."""
+
+    handles: list[JobHandle[Any]]
+    work: list[tuple[str, int]]
+    """Queues and levels that have new work from now on: none while the caller's transaction is open."""
 
 
 class Jobs:
@@ -36,22 +38,20 @@ class Jobs:
 
     def __init__(
         self,
-        database: Database,
-        readiness: Readiness,
+        access: Access,
         registry: Registry,
         serializer: Serializer,
         settings: JobsSettings,
-        results: Results,
+        following: Following,
         work: Notifier | None,
     ) -> None:
-        self._database = database
-        self._readiness = readiness
+        self._readiness = access.readiness
         self._registry = registry
         self._serializer = serializer
         self._settings = settings
-        self._results = results
-        self._submitter = Submitter(database, work)
-        self._following = Following(database, readiness, results, self._decode)
+        self._submitter = Submitter(access.database, work)
+        self._transactional = TransactionalSubmitter(access.database, access.readiness)
+        self._following = following
         self._templates: dict[int, tuple[JobOptions, RowTemplate]] = {}
 
     # ------------------------------------------------------------------ submitting
@@ -60,15 +60,36 @@ class Jobs:
         """Check and encode calls; nothing is stored."""
         return [self._row(job_id, call) for job_id, call in zip(new_job_ids(len(calls)), calls, strict=True)]
 
-    def submit(self, rows: Sequence[NewJob]) -> list[Placed]:
-        """Store rows, all or none; other processes are told of them."""
-        self._readiness.ensure()
-        return self._submitter.submit(rows)
+    def own_row(self, call: Call[Any]) -> NewJob:
+        """`rows` of one call for a plan that runs on a connection of ours only."""
+        (row,) = self.rows([call])
+        if given_connection(call.options) is not None:
+            raise InvalidOptionError(
+                "connection is for enqueue and enqueue_many, got it in replace(); leave it out there"
+            )
+        return row
 
-    async def asubmit(self, rows: Sequence[NewJob]) -> list[Placed]:
+    def submit(self, calls: Sequence[Call[Any]]) -> Submitted:
+        """Store calls, all or none; other processes are told of them."""
+        rows = self.rows(calls)
+        if not rows:
+            return Submitted([], [])
+        connection = one_connection([call.options for call in calls])
+        if connection is not None:
+            return Submitted(self.handles(calls, self._transactional.submit(connection, rows)), [])
+        self._readiness.ensure()
+        return Submitted(self.handles(calls, self._submitter.submit(rows)), levels_of(rows))
+
+    async def asubmit(self, calls: Sequence[Call[Any]]) -> Submitted:
         """Async twin of `submit`."""
+        rows = self.rows(calls)
+        if not rows:
+            return Submitted([], [])
+        connection = one_connection([call.options for call in calls])
+        if connection is not None:
+            return Submitted(self.handles(calls, await self._transactional.asubmit(connection, rows)), [])
         await self._readiness.aensure()
-        return await self._submitter.asubmit(rows)
+        return Submitted(self.handles(calls, await self._submitter.asubmit(rows)), levels_of(rows))
 
     def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:
         """Handles in the order of the calls."""
@@ -85,9 +106,13 @@ class Jobs:
         """Made once per options object: thousands of calls of one job share it."""
         cached = self._templates.get(id(options))
         if cached is None or cached[0] is not options:
+            resolved, most_bytes = options.resolved(), self._settings.max_payload_bytes
+            callbacks = stored_callbacks(resolved, self._registry, most_bytes)
+            template = RowTemplate.of(resolved, most_bytes, callbacks)
+            if given_connection(options) is not None:
+                return template  # kept, it would keep the caller's connection
             if len(self._templates) >= _MOST_CACHED:
                 self._templates.clear()
-            template = RowTemplate.of(options.resolved(), self._settings.max_payload_bytes)
             cached = self._templates[id(options)] = (options, template)
         return cached[1]
 
@@ -96,63 +121,3 @@ class Jobs:
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
         """A handle on a job stored earlier; whether it exists is found out when it is asked."""
         return StoredHandle(Placed(parse_job_id(job_id)), self._following, None if spec is None else spec.returns)
-
-    def _decode(self, outcome: Outcome, returns: Any) -> Any:
-        annotation = self._returns(outcome.target) if returns is None else returns
-        return self._serializer.decode_result(outcome.result, annotation)
-
-    def _returns(self, target: str) -> Any:
-        resolution = self._registry.resolve(target)
-        return resolution.spec.returns if isinstance(resolution, Known) else Any
-
-    # ------------------------------------------------------------------ reading
-
-    def get(self, job_id: UUID | str) -> Job:
-        """One job as it is now."""
-        key = parse_job_id(job_id)
-        self._readiness.ensure()
-        return self._job(key, self._database.read(reading.get, key))
-
-    async def aget(self, job_id: UUID | str) -> Job:
-        """Async twin of `get`."""
-        key = parse_job_id(job_id)
-        await self._readiness.aensure()
-        return self._job(key, await self._database.aread(reading.get, key))
-
-    def history(self, job_id: UUID | str) -> list[Attempt]:
-        """Every attempt of a job, oldest first."""
-        key = parse_job_id(job_id)
-        self._readiness.ensure()
-        return self._attempts(key, self._database.read(reading.history, key))
-
-    async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
-        """Async twin of `history`."""
-        key = parse_job_id(job_id)
-        await self._readiness.aensure()
-        return self._attempts(key, await self._database.aread(reading.history, key))
-
-    def _job(self, job_id: str, stored: reading.StoredJob | None) -> Job:
-        if stored is None:
-            raise JobNotFoundError(UUID(job_id))
-        return job_of(stored, self._arguments, self._result)
-
-    def _arguments(self, target: str, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Typed where the target is known here, plain JSON elsewhere."""
-        resolution = self._registry.resolve(target)
-        if isinstance(resolution, Known):
-            try:
-                return self._serializer.decode_arguments(resolution.spec, text)
-            except SerializationError:
-                pass  # the signature has changed since: show what is stored
-        return plain_arguments(text)
-
-    def _result(self, target: str, text: str | None) -> Any:
-        try:
-            return self._serializer.decode_result(text, self._returns(target))
-        except SerializationError:
-            return self._serializer.decode_result(text, Any)
-
-    def _attempts(self, job_id: str, rows: list[Sequence[Any]] | None) -> list[Attempt]:
-        if rows is None:
-            raise JobNotFoundError(UUID(job_id))
-        return [attempt_of(row) for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,10 +11,14 @@ from uuid import UUID
 import msgspec
 
 from windlass.domain.clock import from_micros
+from windlass.domain.cluster import Node, Queue
 from windlass.domain.job import Attempt, Job
+from windlass.domain.report import LogLine, Progress, percent_of
 from windlass.domain.states import LIVE, JobStatus
 from windlass.domain.tags import tags_of
+from windlass.stores.queues import Depth
 from windlass.stores.reading import StoredJob
+from windlass.stores.reports import LineRow
 from windlass.submission.stored_options import from_text
 
 Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
@@ -25,7 +30,7 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
     (
         job_id, target, queue, status, priority, args_text, options, tags, params, correlation_id, idempotency_key,
         business_key, parent, batch, created, fence, attempts, crashes, node, due, picked, paused_from,
-        result_text, error, error_class, reason, superseded_by, started, finished,
+        result_text, error, error_class, reason, superseded_by, started, finished, *progress,
     ) = stored.row  # fmt: skip
     last_error, last_class, wait_us, last_started, last_ended = stored.last_attempt or (None,) * 5
     live = JobStatus(status) in LIVE
@@ -39,8 +44,8 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         args=args,
         kwargs=kwargs,
         result=result(target, result_text),
-        error=last_error if live else error,
-        error_class=last_class if live else error_class,
+        error=(last_error if attempts else None) if live else error,
+        error_class=(last_class if attempts else None) if live else error_class,
         reason=reason,
         attempts=attempts,
         max_retries=from_text(options).max_retries,
@@ -50,16 +55,15 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         idempotency_key=idempotency_key,
         business_key=business_key,
         node=node,
-        created_at=from_micros(created),
-        **_moments(due_at=due, picked_at=picked, started_at=last_started if live else started, finished_at=finished),
+        **_moments(created_at=created, due_at=due, picked_at=picked, finished_at=finished),
+        started_at=_moment(last_started if live else started),
         wait_ms=_milliseconds(wait_us),
         run_ms=_span(last_started, last_ended),
         correlation_id=correlation_id,
-        parent_id=_id(parent),
-        batch_id=_id(batch),
-        superseded_by=_id(superseded_by),
+        **_ids(parent_id=parent, batch_id=batch, superseded_by=superseded_by),
         paused_from=None if paused_from is None else JobStatus(paused_from),
         version=fence,
+        progress=_progress(*progress),
     )
 
 
@@ -81,6 +85,63 @@ def attempt_of(row: Sequence[Any]) -> Attempt:
     )
 
 
+def line_of(row: LineRow) -> LogLine:
+    """A row of `log_lines` as a `LogLine`."""
+    return LogLine(
+        attempt=row.attempt,
+        number=row.number,
+        at=from_micros(row.at),
+        level=logging.getLevelName(row.level),
+        logger=row.logger,
+        text=row.text,
+        fence=row.fence,
+    )
+
+
+def node_of(row: Sequence[Any]) -> Node:
+    """A row of `list_nodes` as a `Node`."""
+    node_id, host, pid, version, queues, started, heartbeat, alive, running = row
+    return Node(
+        id=node_id,
+        host=host,
+        pid=pid,
+        version=version,
+        queues=None if queues is None else tuple(queues.split(",")),
+        started_at=from_micros(started),
+        heartbeat_at=from_micros(heartbeat),
+        alive=bool(alive),
+        running=running,
+    )
+
+
+def queue_of(depth: Depth) -> Queue:
+    """A queue as users see it."""
+    return Queue(
+        name=depth.name,
+        paused=depth.paused,
+        waiting=depth.waiting,
+        running=depth.running,
+        oldest_due=_moment(depth.first_due),
+    )
+
+
+def _progress(done: float | None, total: float | None, message: str, at: int) -> Progress | None:
+    if done is None:
+        return None
+    return Progress(
+        done=_plain(done),
+        total=None if total is None else _plain(total),
+        message=message,
+        at=from_micros(at),
+        percent=percent_of(done, total),
+    )
+
+
+def _plain(number: float) -> float:
+    """3 rather than 3.0: what is counted is whole, though it is stored like everything else."""
+    return int(number) if number.is_integer() else number
+
+
 def _moment(value: int | None) -> datetime | None:
     return None if value is None else from_micros(value)
 
@@ -97,5 +158,5 @@ def _span(start: int | None, end: int | None) -> int | None:
     return None if start is None or end is None else max(end - start, 0) // 1000
 
 
-def _id(value: str | None) -> UUID | None:
-    return None if value is None else UUID(value)
+def _ids(**values: str | None) -> dict[str, Any]:
+    return {name: None if value is None else UUID(value) for name, value in values.items()}

@@ -96,6 +96,11 @@ def new_job_ids(count: int) -> list[str]:
     return [_text(number) for number in _sequence.draw_many(count)]
 
 
+def lowest_job_id(micros: int) -> str:
+    """The id below every one made at that time or later, by the clock of whoever makes them."""
+    return _text(max(micros // 1000, 0) << 80)
+
+
 def parse_job_id(value: UUID | str) -> str:
     """Read a job id given by a user; gives its canonical text.
 

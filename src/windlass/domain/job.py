@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from windlass.domain.report import Progress
 from windlass.domain.states import JobStatus
 
 
@@ -28,6 +29,8 @@ class NewJob(NamedTuple):
     idempotency_key: str | None = None
     business_key: str | None = None
     on_conflict: str = "raise"
+    parent_id: str | None = None
+    """The job that it follows from."""
 
 
 class Claim(NamedTuple):
@@ -54,6 +57,25 @@ class Payload(NamedTuple):
     correlation_id: str | None
     business_key: str | None
     created_at: int
+
+
+class EndedJob(NamedTuple):
+    """A job that has just ended, with what its callbacks are told of it."""
+
+    job_id: str
+    target: str
+    queue: str
+    status: JobStatus
+    attempts: int
+    args: str
+    tags: str | None
+    params: str | None
+    correlation_id: str | None
+    result: str | None = None
+    error: str | None = None
+    error_class: str | None = None
+    reason: str | None = None
+    run_ms: int | None = None
 
 
 class Placed(NamedTuple):
@@ -125,7 +147,8 @@ class Job:
     """The fence: grows with every claim."""
     resource: str | None = None
     circuit: str | None = None
-    progress: Any = None
+    progress: Progress | None = None
+    """What its running or last attempt said of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

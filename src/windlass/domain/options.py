@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Literal, Protocol, Self, TypedDict, TypeVar, Unpack, runtime_checkable
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.connections import check_connection
 from windlass.domain.durations import seconds
 from windlass.domain.keys import check_key, check_params, check_queue, check_tags
 from windlass.domain.priority import Priority, parse_priority
@@ -17,7 +18,7 @@ MAX_RETRIES: Final = 1_000
 DEFAULT_QUEUE: Final = "default"
 
 OnConflict = Literal["raise", "return_existing", "replace"]
-Executor = Literal["async", "thread"]
+Executor = Literal["async", "thread", "process"]
 
 _NO_BACKOFF: Final = Backoff.none()
 
@@ -37,6 +38,30 @@ UNSET: Final = Unset.UNSET
 """Not given, as opposed to None, which says "none"."""
 
 
+@runtime_checkable
+class BoundCall(Protocol):
+    """A target with arguments of its own, e.g. `clean_up.bind(RESULT, 7)`."""
+
+    @property
+    def target(self) -> str:
+        """The stored name of its function."""
+        ...
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """Its positional arguments."""
+        ...
+
+    @property
+    def kwargs(self) -> Mapping[str, Any]:
+        """Its arguments by name."""
+        ...
+
+
+Callback = Callable[..., object] | BoundCall
+"""What can follow a job: a job, a function that the target policy admits, or a call."""
+
+
 class JobOptionsDict(TypedDict, total=False):
     """The options as keywords, for `**options: Unpack[JobOptionsDict]`."""
 
@@ -54,6 +79,9 @@ class JobOptionsDict(TypedDict, total=False):
     business_key: str | None
     on_conflict: OnConflict
     executor: Executor | None
+    on_success: Callback | None
+    on_failure: Callback | None
+    connection: object | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +102,8 @@ class ResolvedOptions:
     business_key: str | None = None
     on_conflict: OnConflict = "raise"
     executor: Executor | None = None
+    on_success: Callback | None = None
+    on_failure: Callback | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +129,10 @@ class JobOptions:
     business_key: str | Unset | None = UNSET
     on_conflict: OnConflict | Unset = UNSET
     executor: Executor | Unset | None = UNSET
+    on_success: Callback | Unset | None = UNSET
+    on_failure: Callback | Unset | None = UNSET
+    connection: Any = field(default=UNSET, repr=False)
+    """The caller's own, for one submission: the one option that is never stored."""
 
     @classmethod
     def make(cls, **options: Unpack[JobOptionsDict]) -> Self:
@@ -127,6 +161,7 @@ class JobOptions:
     def resolved(self) -> ResolvedOptions:
         """Give plain values, defaults filled in."""
         given = {name: value for name in _NAMES if (value := getattr(self, name)) is not UNSET}
+        given.pop("connection", None)
         if given.get("delay", UNSET) is None:
             del given["delay"]
         return ResolvedOptions(**given)
@@ -190,10 +225,21 @@ def _check_on_conflict(value: object) -> OnConflict:
 
 
 def _check_executor(value: object) -> Executor:
-    if value in ("async", "thread"):
+    if value in ("async", "thread", "process"):
         return value
-    later = "; 'process' is not available yet" if value == "process" else ""
-    raise InvalidOptionError(f"executor must be 'async' or 'thread', got {value!r}{later}")
+    raise InvalidOptionError(f"executor must be 'async', 'thread' or 'process', got {value!r}")
+
+
+def _callback(name: str) -> Callable[[object], Callback]:
+    def check(value: object) -> Callback:
+        if isinstance(value, BoundCall) or callable(value):
+            return value
+        raise InvalidOptionError(
+            f"{name} must be a job, a function or a call such as clean_up.bind(RESULT, 7), got {value!r}"
+            + ("; bind its arguments: .bind(RESULT)" if hasattr(value, "bind") else "")
+        )
+
+    return check
 
 
 def _key(name: str) -> Callable[[object], str]:
@@ -219,4 +265,7 @@ _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "business_key": _or_none(_key("business_key")),
     "on_conflict": _check_on_conflict,
     "executor": _or_none(_check_executor),
+    "on_success": _or_none(_callback("on_success")),
+    "on_failure": _or_none(_callback("on_failure")),
+    "connection": _or_none(check_connection),
 }

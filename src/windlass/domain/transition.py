@@ -51,6 +51,8 @@ class Transition(NamedTuple):
     reason: str | None = None
     lane: str | None = None
     releases_business_key: bool = False
+    crashes: int = 0
+    """1 if the process that ran the body died, which is charged to the job's crash budget."""
 
     @property
     def terminal(self) -> bool:
@@ -115,6 +117,17 @@ def released(claim: Claim, times: Times, *, outcome: str = "released", delay_us:
     return Transition(
         claim.job_id, claim.fence, JobStatus.PENDING, outcome, claim.attempts + 1, claim.attempts, times, delay_us
     )
+
+
+def lost(claim: Claim, times: Times, failure: Failure) -> Transition:
+    """The process that ran the body died: given out again, without spending an attempt."""
+    return released(claim, times, outcome="lost")._replace(failure=failure, crashes=1)
+
+
+def given_up(claim: Claim, times: Times, failure: Failure, *, holds_key: bool) -> Transition:
+    """The process that ran the body died, as too many have before it."""
+    last = dead_letter(claim, times, failure, "worker_lost", holds_key=holds_key, counted=False)
+    return last._replace(outcome="lost", crashes=1)
 
 
 def passed_over(claim: Claim, times: Times, lane: str) -> Transition:

@@ -48,7 +48,7 @@ def heads_of(back: Sequence[Attempt]) -> list[Head]:
 
 def handed_on(back: Sequence[Attempt]) -> list[tuple[str, int]]:
     """Where jobs were handed back that could run now: other nodes should hear of them."""
-    released = [attempt.claim for attempt in back if attempt.verdict.outcome == "released"]
+    released = [attempt.claim for attempt in back if attempt.verdict.outcome in ("released", "lost")]
     return sorted({(claim.queue, claim.priority) for claim in released})
 
 
@@ -78,7 +78,7 @@ def _events(attempt: Attempt) -> list[Event]:
     if transition.status is JobStatus.SUCCEEDED:
         run_ms = 0 if times.started_at is None else (times.ended_at - times.started_at) // 1000
         return [JobCompleted(**base, attempt=transition.number, wait_ms=(times.wait_us or 0) // 1000, run_ms=run_ms)]
-    if transition.failure is None:
+    if transition.failure is None or (transition.crashes and not transition.terminal):
         return []
     return _failure_events(attempt, base)
 

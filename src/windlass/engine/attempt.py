@@ -15,7 +15,7 @@ from windlass.context import JobContext
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
-from windlass.errors import SerializationError
+from windlass.errors import SerializationError, WorkerLostError
 from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
 
 
@@ -62,10 +62,16 @@ class Handed(NamedTuple):
     """Given back without a verdict: never started, or cut off by a drain."""
 
 
+class Died(NamedTuple):
+    """The process that ran the body is dead."""
+
+    error: WorkerLostError
+
+
 RETURNED_NOTHING = Returned(None)
 HANDED = Handed()
 
-Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Handed
+Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Handed | Died
 
 
 @dataclass(slots=True, eq=False)
@@ -92,6 +98,7 @@ class Attempt:
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None
     stop: Stop | None = None
+    in_thread: bool = False
     damage: SerializationError | None = None
     """What is wrong with the stored row, so that its body must not be entered."""
     transition: Transition | None = None

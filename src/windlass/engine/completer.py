@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
@@ -34,8 +35,14 @@ BACKLOG = 5_000
 """Transitions that may wait to be written; beyond that no job is claimed."""
 
 
-Consequence = Callable[[Dialect, Sequence[Attempt]], Plan[None]]
-"""What else to write for the attempts whose transition was won, in its transaction."""
+class Consequence(NamedTuple):
+    """What else to write for attempts whose transition was won, in its transaction."""
+
+    concerns: Callable[[Attempt], bool]
+    """Asked of every attempt that is to be written, so it must be cheap."""
+    plan: Callable[[Dialect, Sequence[Attempt]], Plan[None]]
+    """Given the attempts that it concerns: each once, also when a commit whose answer was lost is tried again."""
+
 
 Told = Callable[[Sequence[Attempt]], None]
 """Called after the commit with the attempts whose transition was won, in order."""
@@ -51,6 +58,8 @@ class Completer(Service):
         self._most = 1 if one_by_one else MOST_IN_A_FLUSH
         self._waiting: deque[Attempt] = deque()
         self._consequences: list[Consequence] = []
+        self.before: Callable[[Sequence[Attempt]], Awaitable[None] | None] = lambda _: None
+        """Called with what is about to be written; gives what is to be awaited first."""
         self._unsure = False
         self._empty = asyncio.Event()
         self._empty.set()
@@ -58,7 +67,7 @@ class Completer(Service):
         """Writes refused by their fence since the start."""
 
     def add_consequence(self, consequence: Consequence) -> None:
-        """Register a plan that runs in the transaction of the transitions."""
+        """Register a plan for the transaction of the transitions; batches that it does not concern pay nothing."""
         self._consequences.append(consequence)
 
     @property
@@ -88,13 +97,17 @@ class Completer(Service):
             self._empty.set()
             return None
         batch = list(islice(self._waiting, self._most))
+        first = self.before(batch)
+        if first is not None:
+            await first
         await self._write(batch)
         return GATHER if 1 < len(batch) < WORTH_A_COMMIT and len(self._waiting) < WORTH_A_COMMIT else 0
 
     async def _write(self, batch: list[Attempt]) -> None:
         """Write a batch; the database refusing its values splits it until the bad row is alone."""
+        consequences = [what for what in self._consequences if any(map(what.concerns, batch))]
         try:
-            won = await self._database.arun(_apply, batch, self._consequences, retried=self._unsure)
+            won = await self._database.arun(_apply, batch, consequences, retried=self._unsure)
         except StoreUnavailableError:
             self._unsure = True  # the commit may have happened: the next try looks before it writes
             raise
@@ -145,7 +158,12 @@ def _apply(
     dialect: Dialect, batch: Sequence[Attempt], consequences: Sequence[Consequence], *, retried: bool
 ) -> Plan[list[bool]]:
     transitions = [transition for attempt in batch if (transition := attempt.transition) is not None]
+    # What an earlier try has committed has its consequences already: they were in the same transaction.
+    done = (yield from dialect.applied(transitions)) if retried and consequences else [False] * len(batch)
     won = yield from jobs.apply(dialect, transitions, retried=retried, alone=not consequences)
+    fresh = [attempt for attempt, fine, before in zip(batch, won, done, strict=True) if fine and not before]
     for consequence in consequences:
-        yield from consequence(dialect, [attempt for attempt, fine in zip(batch, won, strict=True) if fine])
+        concerned = [attempt for attempt in fresh if consequence.concerns(attempt)]
+        if concerned:
+            yield from consequence.plan(dialect, concerned)
     return won

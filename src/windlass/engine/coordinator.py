@@ -7,6 +7,7 @@ second at its present pace. Claims that wait longer than that after all are hand
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,7 @@ class Coordinator(Service):
         self._completer = completer
         self._concurrency = concurrency
         self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
         self._running: set[Attempt] = set()
         self._timeouts = Timeouts(self._loop, self._running, self._abandon)
         self._waiting: deque[Attempt] = deque()
@@ -96,6 +98,17 @@ class Coordinator(Service):
         claims = [attempt.claim for attempt in (*self._running, *self._waiting)]
         return {(claim.job_id, claim.fence) for claim in claims} | self._completer.unwritten
 
+    def attempts(self) -> set[Attempt]:
+        """Everything claimed here whose outcome is not known yet."""
+        return {*self._running, *self._waiting}
+
+    def cancel(self, attempt: Attempt) -> None:
+        """Stop an attempt whose claim is gone: what waits is forgotten, what runs is told."""
+        if attempt in self._running:
+            stop(attempt, Stop.CANCEL)
+        elif attempt in self._waiting:
+            self._waiting.remove(attempt)
+
     def _ahead(self, seconds: float) -> int:
         return int(self._pace.per_second(monotonic()) * seconds)
 
@@ -126,7 +139,8 @@ class Coordinator(Service):
         if payload.options is not None:
             attempt.read_options(payload.options)
         self._running.add(attempt)
-        attempt.task = self._loop.create_task(self._attend(attempt, payload))
+        # In a context of its own: a slot is mostly filled by the task of the job before, whose variables are not ours.
+        attempt.task = self._loop.create_task(self._attend(attempt, payload), context=self._context.copy())
         timeout = self._invoker.timeout_of(attempt)
         if timeout is not None:
             self._timeouts.arm(attempt, timeout)

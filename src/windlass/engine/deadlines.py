@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import Callable
 
@@ -28,6 +29,7 @@ class Timeouts:
         self._loop = loop
         self._running = running
         self._abandon = abandon
+        self._context = contextvars.copy_context()  # timers are armed from within jobs, and tell of others
         self._deadlines: Deadlines[Attempt] = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
         self._round = loop.call_later(ROUND, self._look_through)
@@ -55,7 +57,7 @@ class Timeouts:
         if self._timer is not None:
             self._timer.cancel()
         next_at = self._deadlines.next_at()
-        self._timer = None if next_at is None else self._loop.call_at(next_at, self._fire)
+        self._timer = None if next_at is None else self._loop.call_at(next_at, self._fire, context=self._context)
 
     def _fire(self) -> None:
         self._timer = None
@@ -102,9 +104,12 @@ class Timeouts:
 
 
 def stop(attempt: Attempt, why: Stop) -> None:
-    """Ask an attempt to end: coroutines are cancelled, threads interrupted, and `ctx.check()` raises."""
+    """Ask an attempt to end: coroutines are cancelled, threads interrupted, and `ctx.check()` raises.
+
+    A thread whose job was canceled is only told: it has done nothing wrong, and an interrupt may hit it anywhere.
+    """
     attempt.stop = why
     if attempt.context is not None:
         attempt.context.cancel()
-    if attempt.task is not None:
+    if attempt.task is not None and not (why is Stop.CANCEL and attempt.in_thread):
         attempt.task.cancel()

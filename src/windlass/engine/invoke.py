@@ -1,4 +1,4 @@
-"""Calls the target: decodes its arguments, finds its object, and runs it as a coroutine or on a thread."""
+"""Calls the target: decodes its arguments, finds its object, and runs it as a coroutine, on a thread, or elsewhere."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from windlass.engine.attempt import (
     HANDED,
     RETURNED_NOTHING,
     Attempt,
+    Died,
     Ending,
     Raised,
     Refused,
@@ -20,9 +21,9 @@ from windlass.engine.attempt import (
     Snoozed,
     Stop,
 )
-from windlass.errors import JobTimeoutError, SerializationError
+from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
 from windlass.runtime.threads import BodyExit
-from windlass.spi import ExecutorProvider, InstanceResolver, Invocation, Serializer
+from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
 from windlass.submission.target import Known
 
 logger = logging.getLogger("windlass.job")
@@ -45,6 +46,7 @@ class Invoker:
         self._instances = instances
         self._executors = executors
         self._limits = limits
+        self._elsewhere: JobExecutor | None = None
 
     async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Enter the body."""
@@ -52,9 +54,14 @@ class Invoker:
             args, kwargs = self._serializer.decode_arguments(known.spec, payload.args)
         except SerializationError as error:
             return Refused(error, "poison_payload")
+        chosen = attempt.options.executor
+        if chosen == "process":
+            return await self._invoke_elsewhere(attempt, payload, known, args, kwargs)
         try:
             function = known.ready(self._instances)
-            executor = self._executors.executor(_kind(attempt, known))
+            kind = _kind(chosen, known)
+            attempt.in_thread = kind == "thread"
+            executor = self._executors.executor(kind)
             value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
@@ -62,11 +69,38 @@ class Invoker:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
 
+    async def _invoke_elsewhere(
+        self, attempt: Attempt, payload: Payload, known: Known, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Ending:
+        """Enter the body in another process, which finds its own function and object, and may encode the result."""
+        try:
+            self._elsewhere = executor = self._executors.executor("process")
+            node = attempt.context.node if attempt.context is not None else ""
+            job = (attempt.claim, payload, node)
+            value = await executor.run(Invocation(known.target, known.function, args, kwargs, attempt.timeout, *job))
+        except WorkerLostError as error:
+            return Died(error) if attempt.stop is None else self._raised(attempt, asyncio.CancelledError())
+        except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
+            return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
+        if not isinstance(value, EncodedResult):
+            return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
+        self._warn(attempt, value.warning)
+        return Returned(value.text)
+
+    async def close(self) -> None:
+        """Close the executors; that of processes only if it was used: not every provider has one."""
+        for executor in (self._executors.executor("async"), self._executors.executor("thread"), self._elsewhere):
+            if executor is not None:
+                await executor.close()
+
     def _returned(self, attempt: Attempt, known: Known, value: Any) -> Returned:
         result, warning = self._serializer.encode_result(value, known.spec.returns, self._limits.max_result_bytes)
+        self._warn(attempt, warning)
+        return Returned(result)
+
+    def _warn(self, attempt: Attempt, warning: str | None) -> None:
         if warning:
             logger.warning("job %s (%s): %s", attempt.claim.job_id, attempt.claim.target, warning)
-        return Returned(result)
 
     def _raised(self, attempt: Attempt, error: BaseException) -> Ending:
         """An error from the body, or from being stopped.
@@ -93,8 +127,8 @@ class Invoker:
         return self._limits.default_timeout if isinstance(given, Unset) else given
 
 
-def _kind(attempt: Attempt, known: Known) -> str:
+def _kind(chosen: str | None, known: Known) -> str:
     """The executor the job asks for, else by kind of function. Sync functions never run on the loop."""
     if not known.spec.is_coroutine:
         return "thread"
-    return attempt.options.executor or "async"
+    return chosen or "async"

@@ -127,6 +127,15 @@ class Poller(Service):
         self._widening = 1
         return self._pause()
 
+    async def anything_due(self) -> bool:
+        """Whether a job waits that could be claimed now."""
+        await self._refresh()
+        return bool(self._due())
+
+    async def claim_next(self) -> bool:
+        """Claim the one job that is next now, whatever the pace; False when there is none. For who polls by hand."""
+        return await self.anything_due() and await self._claim(self._due(), 1) > 0
+
     async def _claim(self, due: list[Head], wanted: int) -> int:
         request = ClaimRequest(
             node=self.node,

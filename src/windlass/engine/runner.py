@@ -11,10 +11,10 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
-from windlass.context import JobContext, current_context
+from windlass.context import JobContext, Reporter, current_context
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.job import Payload
-from windlass.domain.transition import Failure
+from windlass.domain.transition import Failure, Transition
 from windlass.engine.attempt import HANDED, Attempt, Ending, NotKnownHere, Refused, Stop
 from windlass.engine.completer import Completer
 from windlass.engine.invoke import Invoker
@@ -40,11 +40,13 @@ class Runner:
         self._completer = completer
         self._policies = policies
         self._bus = bus
+        self.reporter: Reporter | None = None
+        """Takes what bodies say of themselves."""
         self._unknown_said: set[str] = set()
 
     async def run(self, attempt: Attempt, payload: Payload) -> None:
         """The steps, top to bottom."""
-        attempt.context = context = JobContext(attempt.claim, payload, self.node)
+        attempt.context = context = JobContext(attempt.claim, payload, self.node, self.reporter, attempt.received)
         current_context.set(context)
         found = self._before_the_body(attempt)
         if isinstance(found, Known):
@@ -55,8 +57,8 @@ class Runner:
         self.settle(attempt, found)
 
     def settle(self, attempt: Attempt, ending: Ending) -> None:
-        """Pass the verdict, once."""
-        if attempt.transition is not None:
+        """Pass the verdict, once. Of a canceled attempt nobody wants to hear any more."""
+        if attempt.transition is not None or attempt.stop is Stop.CANCEL:
             return
         try:
             transition = verdict(attempt, ending, self._policies)
@@ -64,7 +66,7 @@ class Runner:
             transition = failed_for_good(attempt, error, self._policies)
         attempt.transition = transition
         if transition.failure is not None:
-            _log_failure(attempt, transition.failure, transition.outcome)
+            _log_failure(attempt, transition.failure, transition)
         elif isinstance(ending, NotKnownHere):
             self._log_unknown(attempt.claim.target, self._policies.redact(ending.why))
         self._completer.finish(attempt)
@@ -107,16 +109,20 @@ def _started(attempt: Attempt, started: float, node: str) -> JobStarted:
     )
 
 
-def _log_failure(attempt: Attempt, failure: Failure, outcome: str) -> None:
+def _log_failure(attempt: Attempt, failure: Failure, transition: Transition) -> None:
     claim = attempt.claim
-    level = logging.WARNING if outcome == "retried" else logging.ERROR
+    if transition.terminal:
+        level, ending = logging.ERROR, "failed for good"
+    else:
+        level = logging.WARNING
+        ending = "was lost and is given out again" if transition.crashes else "failed and will be retried"
     logger.log(
         level,
         "job %s (%s) attempt %d %s: %s%s",
         claim.job_id,
         claim.target,
         attempt.number,
-        "failed and will be retried" if outcome == "retried" else "failed for good",
+        ending,
         failure.error,
         f" ({failure.note})" if failure.note else "",
     )

@@ -10,12 +10,15 @@ from windlass.domain.transition import (
     Times,
     Transition,
     dead_letter,
+    given_up,
+    lost,
     passed_over,
     released,
     retry_at,
     succeeded,
 )
-from windlass.engine.attempt import Attempt, Ending, Handed, NotKnownHere, Raised, Refused, Returned, Snoozed
+from windlass.engine.attempt import Attempt, Died, Ending, Handed, NotKnownHere, Raised, Refused, Returned, Snoozed
+from windlass.errors import WorkerLostError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.spi import RetryPolicy
 from windlass.stores.queues import TARGET_LANE
@@ -31,6 +34,8 @@ class Policies(NamedTuple):
     """The error as it may be stored: sanitised."""
     redact: Callable[[str], str]
     """A text as it may be logged."""
+    crash_budget: int = 3
+    """How often a job is given out again after its process died."""
 
 
 def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
@@ -50,6 +55,8 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
             return released(claim, times, outcome="snoozed", delay_us=int(delay * MICROSECONDS))
         case Handed():
             return released(claim, times)
+        case Died(error):
+            return _died(attempt, times, error, policies)
 
 
 def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Policies) -> Transition:
@@ -61,6 +68,15 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
         return dead_letter(claim, times, failure, decision.reason, holds_key=attempt.holds_key)
     delay_us = int(decision.delay.total_seconds() * MICROSECONDS)
     return retry_at(claim, times, failure, delay_us)
+
+
+def _died(attempt: Attempt, times: Times, error: WorkerLostError, policies: Policies) -> Transition:
+    """Like a lost node: not the body's failure, until it happens too often."""
+    claim = attempt.claim
+    if claim.crash_count < policies.crash_budget:
+        return lost(claim, times, policies.describe(error)._replace(traceback=None))
+    last = WorkerLostError(f"the job's worker was lost {claim.crash_count + 1} times; the last time {error}")
+    return given_up(claim, times, policies.describe(last)._replace(traceback=None), holds_key=attempt.holds_key)
 
 
 def failed_for_good(attempt: Attempt, error: BaseException, policies: Policies) -> Transition:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from windlass.engine.cancellations import Cancellations
 from windlass.engine.poller import Poller
 from windlass.spi import Coordinator
-from windlass.stores.database import WORK, Database, Wakeups
+from windlass.stores.database import CANCELED, WORK, Database, Wakeups
 
 
 class WakeupBridge:
@@ -20,7 +22,9 @@ class WakeupBridge:
         loop: asyncio.AbstractEventLoop,
         coordinator: Coordinator | None,
         own_words: str,
+        cancellations: Cancellations,
     ) -> None:
+        self._cancellations = cancellations
         self._database = database
         self._poller = poller
         self._loop = loop
@@ -38,7 +42,13 @@ class WakeupBridge:
         """New work of this process; from any thread."""
         self._on_loop(lambda: self._poller.told_all(work))
 
+    def canceled(self, ids: Sequence[str]) -> None:
+        """Jobs canceled in this process; from any thread."""
+        self._on_loop(partial(self._cancellations.told, frozenset(ids)))
+
     def _heard(self, channel: str, payload: str) -> None:
+        if channel in (CANCELED, ""):
+            self._on_loop(partial(self._cancellations.told, frozenset(payload.split(",") if payload else ())))
         if channel not in (WORK, ""):
             return
         sender, _, words = payload.partition(" ")

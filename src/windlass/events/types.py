@@ -102,6 +102,16 @@ class JobCanceled(JobEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobPaused(JobEvent):
+    """The job is PAUSED until somebody resumes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResumed(JobEvent):
+    """The paused job is back in the state it was paused from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobTimedOut(JobEvent):
     """An attempt ran longer than its timeout; its `JobFailed` follows."""
 

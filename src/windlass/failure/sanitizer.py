@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Iterator
 
 from windlass.failure.redaction import redact
+from windlass.runtime.process_errors import TRACEBACK
 
 _MAX_CAUSES = 5
 _MAX_MEMBERS = 3
@@ -47,7 +48,8 @@ class DefaultErrorSanitizer:
     def traceback_tail(self, error: BaseException, limit: int = 4000) -> str:
         """Give the end of the traceback, redacted, in whole lines, at most `limit` characters."""
         try:
-            text = "".join(traceback.format_exception(error, limit=-_MAX_FRAMES))
+            # An error from a job's process brings its traceback along as a text.
+            text = getattr(error, TRACEBACK, None) or "".join(traceback.format_exception(error, limit=-_MAX_FRAMES))
         except Exception:  # noqa: BLE001 - an error that cannot be printed must not break the failure path
             return self.sanitize(error)[-limit:]
         text = self.sanitize_text(text[-_LONGEST_INPUT:]).rstrip("\n")

@@ -39,6 +39,7 @@ class Heartbeat(ThreadService):
         settings: NodeSettings,
         load: Callable[[], Load],
         when_lost: Callable[[], cluster.NodeRow],
+        when_asked_to_drain: Callable[[], None],
         errors: ErrorHandling,
     ) -> None:
         super().__init__("heartbeat", replace(errors, max_delay=min(errors.max_delay, LONGEST_RETRY)))
@@ -47,6 +48,7 @@ class Heartbeat(ThreadService):
         self._settings = settings
         self._load = load
         self._when_lost = when_lost
+        self._when_asked_to_drain = when_asked_to_drain
         self._latency = 0.0
         self._covered = (float("-inf"), 0)
         self._steady_since = monotonic()
@@ -74,6 +76,8 @@ class Heartbeat(ThreadService):
             self._renewed(lease_us)
         else:
             self._start_over()
+        if self._database.read(cluster.asked_to_drain, self.node.id):
+            self._when_asked_to_drain()
         return interval
 
     def steady_for(self) -> float:

@@ -23,6 +23,7 @@ from windlass.settings import NodeSettings
 from windlass.spi import Clock
 from windlass.stores import cluster, queues, reading
 from windlass.stores.database import Database
+from windlass.stores.dialect import GivenUp
 
 logger = logging.getLogger("windlass.recovery")
 
@@ -47,6 +48,7 @@ class Recovery(Service):
         clock: Clock,
         found_work: Callable[[], None],
         steady_for: Callable[[], float],
+        given_up: GivenUp,
         errors: ErrorHandling,
     ) -> None:
         super().__init__("recovery", errors)
@@ -56,6 +58,7 @@ class Recovery(Service):
         self._clock = clock
         self._found_work = found_work
         self._steady_for = steady_for
+        self._given_up = given_up
         lease = lease_for(settings.heartbeat_interval, settings.missed_heartbeats)
         self._patience = min(lease, PATIENCE)
         self._passes = 0
@@ -73,12 +76,12 @@ class Recovery(Service):
         return self._settings.recovery_interval * spread
 
     async def _recover(self) -> cluster.Recovery:
-        found = await self._database.arun(cluster.recover, self._settings.crash_budget)
+        found = await self._database.arun(cluster.recover, self._settings.crash_budget, self._given_up)
         for node, count in found.recovered.items():
             logger.warning("node %s was lost; %d of its jobs are waiting again", node, count)
         for job, node in found.given_up:
             logger.error("job %s failed for good: its worker was lost too often, the last time on node %s", job, node)
-        if found.recovered:
+        if found.recovered or found.given_up:  # also those that are given up may have callbacks
             self._found_work()
         self._publish([self._lost(node, count) for node, count in found.recovered.items()])
         await self._tell_failed(job for job, _ in found.given_up)
@@ -89,7 +92,10 @@ class Recovery(Service):
 
     async def _fail_unknown(self) -> None:
         waited = self._settings.unknown_target_after
-        failed = await self._database.arun(queues.fail_unknown, int(waited * MICROSECONDS), _error_for(waited))
+        waited_us = int(waited * MICROSECONDS)
+        failed = await self._database.arun(queues.fail_unknown, waited_us, _error_for(waited), self._given_up)
+        if failed:
+            self._found_work()
         for job in failed:
             logger.error(
                 "job %s failed for good: no node has known its target %s for %g s", job.job_id, job.target, waited

@@ -1,4 +1,4 @@
-"""Where bodies run by default: coroutines on the worker's loop, everything else on threads."""
+"""Where bodies run by default: coroutines on the worker's loop, everything else on threads, processes on demand."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from functools import partial
 
+from windlass.runtime.process_pool import ProcessExecutor, ProcessOptions
 from windlass.runtime.threads import ThreadBodies
 from windlass.spi import Invocation, JobExecutor
 
@@ -42,8 +43,12 @@ class ThreadExecutor:
 class LocalExecutors:
     """The default `ExecutorProvider`, for one loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._by_kind: dict[str, JobExecutor] = {"async": LoopExecutor(), "thread": ThreadExecutor(loop)}
+    def __init__(self, loop: asyncio.AbstractEventLoop, processes: ProcessOptions) -> None:
+        self._by_kind: dict[str, JobExecutor] = {
+            "async": LoopExecutor(),
+            "thread": ThreadExecutor(loop),
+            "process": ProcessExecutor(loop, processes),
+        }
 
     def executor(self, kind: str) -> JobExecutor:
         """The executor of a kind."""

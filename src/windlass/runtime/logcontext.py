@@ -8,7 +8,7 @@ import logging
 import threading
 from typing import Any, NamedTuple, Protocol
 
-from windlass.context import current_context
+from windlass.context import JobContext, current_context
 
 
 class LogFields(NamedTuple):
@@ -25,7 +25,22 @@ OUTSIDE = LogFields()
 def current() -> LogFields:
     """Give the fields of the job this code runs in."""
     context = current_context.get()
-    return OUTSIDE if context is None else LogFields(str(context.job_id), context.node, context.attempt)
+    return OUTSIDE if context is None else fields_of(context)
+
+
+def fields_of(context: JobContext) -> LogFields:
+    """Give the fields of a job."""
+    return LogFields(str(context.job_id), context.node, context.attempt)
+
+
+def emit(record: logging.LogRecord) -> None:
+    """Let a record made elsewhere (in the process of a job) be kept and handled like one made in this context."""
+    context = current_context.get()
+    if context is not None:
+        context.keep(record)
+    real = logging.getLogger(record.name)
+    if real.isEnabledFor(record.levelno):
+        real.handle(record)
 
 
 class _RecordFields(dict[str, Any]):
@@ -53,11 +68,13 @@ class _WithJobFields:
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
         record = self.previous(*args, **kwargs)
         if self.active:
-            attributes, fields = record.__dict__, current()
-            if fields is OUTSIDE:
+            attributes, context = record.__dict__, current_context.get()
+            if context is None:
                 attributes = {**OUTSIDE._asdict(), **attributes}
             else:
-                attributes.update(fields._asdict())
+                attributes.update(fields_of(context)._asdict())
+                if record.name:  # `logging.makeLogRecord` makes an empty one first
+                    context.keep(record)
             record.__dict__ = _RecordFields(attributes)
         return record
 

@@ -21,13 +21,17 @@ from windlass.domain.polling import AdaptivePolling
 from windlass.errors import ConfigurationError
 from windlass.settings.option import (
     Commit,
+    KeepLogs,
     OptionalSeconds,
+    OptionalWhole,
     Seconds,
     Section,
     Switch,
     Whole,
     commit_mode,
     duration,
+    kept_logs,
+    optional_bytes,
     optional_duration,
     switch,
     whole,
@@ -84,6 +88,10 @@ class NodeSettings(Section):
     """How many jobs a worker runs at a time, unless it is told otherwise."""
     unknown_target_after: Seconds = duration(86_400, zero="at once")
     """How long a job may wait for a node that knows its target, before it fails as `target_not_found`."""
+    process_jobs: Whole = whole(1000, minimum=1)
+    """How many jobs with `executor="process"` a process runs before it is replaced."""
+    process_memory_bytes: OptionalWhole = optional_bytes(None, minimum=67_108_864)
+    """How much memory such a process may take, beyond which its job gets a `MemoryError`; None for no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +116,10 @@ class JobsSettings(Section):
     """Whether e-mail addresses are removed from stored errors."""
     max_error_length: Whole = whole(2000, minimum=100)
     """How many characters of an error are kept."""
+    keep_logs: KeepLogs = kept_logs("job")
+    """Log lines kept with a job: `job`: those of `ctx.log`; `all`: every logger's, as levels let through; `none`."""
+    max_log_lines: Whole = whole(1000, minimum=1)
+    """How many log lines of one attempt are kept."""
 
 
 SECTIONS: Final[dict[str, type[Section]]] = {

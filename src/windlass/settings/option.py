@@ -76,9 +76,12 @@ class Section:
 Seconds: TypeAlias = Option[float | timedelta, float]
 OptionalSeconds: TypeAlias = Option[float | timedelta | None, float | None]
 Whole: TypeAlias = Option[int, int]
+OptionalWhole: TypeAlias = Option[int | None, int | None]
 Switch: TypeAlias = Option[bool, bool]
 CommitMode: TypeAlias = Literal["group", "each"]
 Commit: TypeAlias = Option[CommitMode, CommitMode]
+KeptLogs: TypeAlias = Literal["job", "all", "none"]
+KeepLogs: TypeAlias = Option[KeptLogs, KeptLogs]
 
 
 def duration(default: float, *, zero: str = "") -> Seconds:
@@ -106,6 +109,19 @@ def whole(default: int, *, minimum: int) -> Whole:
     return Option(default, f"a whole number from {minimum} to {maximum}", int, accept)
 
 
+def optional_bytes(default: int | None, *, minimum: int) -> OptionalWhole:
+    """Make a number of bytes of at least `minimum` that may be absent."""
+    maximum = 2**63 - 1  # what the kernel takes
+
+    def accept(value: Any) -> int | None:
+        if isinstance(value, bool) or not (value is None or (isinstance(value, int) and minimum <= value <= maximum)):
+            raise ValueError
+        return value
+
+    allowed = f'a number of bytes from {minimum} on, or None ("none" in files and variables)'
+    return Option(default, allowed, int | None, accept)
+
+
 def switch(default: bool) -> Switch:
     """Make a value that is on or off."""
 
@@ -127,6 +143,20 @@ def commit_mode(default: CommitMode) -> Commit:
         raise ValueError
 
     return Option(default, '"group" or "each"', str, accept)
+
+
+def kept_logs(default: KeptLogs) -> KeepLogs:
+    """Make a choice of loggers. In files and variables "none" is read as None, like everywhere."""
+
+    def accept(value: Any) -> KeptLogs:
+        match value:
+            case "job" | "all":
+                return value  # type: ignore[no-any-return]  # mypy does not narrow Any
+            case "none" | None:
+                return "none"
+        raise ValueError
+
+    return Option(default, '"job", "all" or "none"', str | None, accept)
 
 
 def _from_zero(value: Any) -> float:

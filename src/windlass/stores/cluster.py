@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from windlass.stores.dialect import Dialect
+from windlass.stores.dialect import Dialect, GivenUp, nothing_else
 from windlass.stores.plan import Plan, Step
 
 
@@ -40,11 +40,34 @@ def beat(dialect: Dialect, node_id: str, lease_us: int, running: int) -> Plan[bo
     return count == 1
 
 
-def live_nodes(dialect: Dialect) -> Plan[int]:
-    """How many nodes hold a lease now."""
+def live_nodes(dialect: Dialect, max_age_us: int | None = None) -> Plan[int]:
+    """How many nodes hold a lease now and, if an age is given, had a heartbeat since."""
     del dialect
-    row = yield Step("count_nodes", alone=True)
+    if max_age_us is None:
+        row = yield Step("count_nodes", alone=True)
+    else:
+        row = yield Step("count_fresh_nodes", {"age_us": max_age_us}, alone=True)
     return int(row[0])
+
+
+def nodes(dialect: Dialect) -> Plan[list[Sequence[Any]]]:
+    """Every node that has not signed off, oldest first."""
+    del dialect
+    rows: list[Sequence[Any]] = yield Step("list_nodes", alone=True)
+    return rows
+
+
+def ask_to_drain(dialect: Dialect, node_id: str) -> Plan[bool]:
+    """Have a node drain and leave; False when no such node is alive."""
+    del dialect
+    count: int = yield Step("ask_to_drain", {"id": node_id}, alone=True)
+    return count == 1
+
+
+def asked_to_drain(dialect: Dialect, node_id: str) -> Plan[bool]:
+    """Whether somebody wants the node to leave."""
+    del dialect
+    return (yield Step("asked_to_drain", {"id": node_id}, alone=True)) is not None
 
 
 def unregister(dialect: Dialect, node_id: str) -> Plan[None]:
@@ -60,7 +83,7 @@ def mark_lost(dialect: Dialect) -> Plan[int]:
     return count
 
 
-def recover(dialect: Dialect, crash_budget: int) -> Plan[Recovery]:
+def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -> Plan[Recovery]:
     """Bring back up to a batch of jobs per lost node: PENDING again, or FAILED once their crash budget is spent."""
     recovered: dict[str, int] = {}
     given_up: list[tuple[str, str]] = []
@@ -73,6 +96,8 @@ def recover(dialect: Dialect, crash_budget: int) -> Plan[Recovery]:
                 recovered[node] = recovered.get(node, 0) + (yield from _bring_back(job, fence, node))
             elif (yield from _give_up(job, fence, node, crashes)):
                 given_up.append((job, node))
+    if given_up:
+        yield from also(dialect, [job for job, _ in given_up])
     yield Step("forget_lost_nodes")
     return Recovery(recovered, given_up, more)
 

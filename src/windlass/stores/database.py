@@ -18,7 +18,9 @@ WORK: Final = "windlass_work"
 """Channel on which nodes are told of new work."""
 DONE: Final = "windlass_done"
 """Channel on which handles are told that jobs ended."""
-CHANNELS: Final[Iterable[str]] = (WORK, DONE)
+CANCELED: Final = "windlass_canceled"
+"""Channel on which nodes are told that jobs they run were canceled."""
+CHANNELS: Final[Iterable[str]] = (WORK, DONE, CANCELED)
 
 MOST_RESTARTS: Final = 20
 """How often a plan is restarted after a deadlock or a lost race before the error is let through."""

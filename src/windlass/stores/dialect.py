@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -47,7 +47,7 @@ class Claimed(NamedTuple):
 
 
 SMALL_PAYLOAD = 600
-"""Bytes of arguments up to which they come with the claim; larger ones are read when a slot takes the job."""
+"""Bytes of arguments, params and options up to which they come with the claim; more is read when a slot takes it."""
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """The escape of NUL, and not an escaped backslash before `u0000`."""
@@ -70,7 +70,7 @@ class Dialect:
         `alone`: nothing else happens in this transaction.
         """
         del alone, tell
-        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13]) for job in jobs])
+        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13], job.parent_id) for job in jobs])
         yield Step("insert_jobs", {"rows": rows})
         yield Step("insert_hot", {"rows": rows})
 
@@ -149,12 +149,27 @@ class Dialect:
         yield Step(statement, rows=[{**t._asdict(), "id": t.job_id} for t in transitions])
         return _won(rows, held)
 
+    def notify(self, channel: str, words: str) -> Plan[None]:
+        """Tell other processes at the commit, where the database does that."""
+        del channel, words
+        yield from ()
+
     # ------------------------------------------------------------------ reading
 
     def outcomes(self, ids: Sequence[str]) -> Plan[list[Outcome]]:
         """How far these jobs are; unknown ids are left out."""
         rows = yield Step("outcomes", {"ids": self.ids(ids)}, alone=True)
         return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows]
+
+
+GivenUp = Callable[[Dialect, Sequence[str]], Plan[None]]
+"""What else to write, in the same transaction, for jobs that failed for good outside of any attempt."""
+
+
+def nothing_else(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+    """A `GivenUp` that writes nothing."""
+    del dialect, ids
+    yield from ()
 
 
 def _row(transition: Transition) -> tuple[Any, ...]:

@@ -28,7 +28,7 @@ def submit(
         yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
         return [[Placed(job.id) for job in unit] for unit in units]
     admission = yield from _decide(dialect, units, jobs)
-    yield from _store(dialect, admission, tell)
+    yield from store(dialect, admission, tell)
     return admission.answers
 
 
@@ -40,8 +40,11 @@ def _decide(dialect: Dialect, units: Sequence[Sequence[NewJob]], jobs: Sequence[
     return admit(units, known, holders)
 
 
-def _store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None]:
-    """Keys before rows: a key that another transaction took meanwhile restarts the plan, which then sees its holder."""
+def store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None]:
+    """Write what was admitted.
+
+    Keys before rows: a key that another transaction took meanwhile restarts the plan, which then sees its holder.
+    """
     rows = admission.rows
     idempotency = sorted((job.idempotency_key, job.id) for job in rows if job.idempotency_key)
     if idempotency:
@@ -62,6 +65,13 @@ def _store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[Non
     tags = [(tag, job.id) for job in rows for tag in job.tags]
     if tags:
         yield from dialect.insert_keys("insert_tags", tags)
+
+
+def follow(dialect: Dialect, rows: Sequence[NewJob], new_queues: Sequence[str]) -> Plan[None]:
+    """Store jobs that follow from what else is written in this transaction. They have no keys, so nothing conflicts."""
+    if new_queues:
+        yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
+    yield from store(dialect, Admission(list(rows), {}, []), None)
 
 
 def _supersede(dialect: Dialect, replaced: dict[str, str]) -> Plan[None]:
@@ -111,7 +121,8 @@ def apply(
     waiting = [i for i in reopened if not transitions[i].keeps_due]
     back = [i for i in reopened if transitions[i].keeps_due]
     keys = [i for i in ending if transitions[i].releases_business_key]
-    alone = alone and not (waiting or back or keys or retried)
+    crashed = [i for i in todo if transitions[i].crashes]
+    alone = alone and not (waiting or back or keys or crashed or retried)
     for group, write in (
         (ending, lambda part: dialect.finish(part, alone=alone)),
         (waiting, dialect.requeue),
@@ -124,7 +135,19 @@ def apply(
     moved = [transitions[i].job_id for i in back if won[i] and transitions[i].lane]
     if moved:
         yield Step("enter_lanes", {"ids": dialect.ids(moved)})
+    if crashed:
+        yield from _charge_crashes(dialect, [transitions[i] for i in crashed if won[i]])
     freed = [transitions[i].job_id for i in keys if won[i]]
     if freed:
         yield Step("delete_live_keys", {"ids": dialect.ids(freed)})
     return won
+
+
+def _charge_crashes(dialect: Dialect, won: Sequence[Transition]) -> Plan[None]:
+    """Seldom, and so apart from the statements that every outcome goes through."""
+    back = [transition.job_id for transition in won if not transition.terminal]
+    over = [transition.job_id for transition in won if transition.terminal]
+    if back:
+        yield Step("charge_crash", {"ids": dialect.ids(back)})
+    if over:
+        yield Step("charge_last_crash", {"ids": dialect.ids(over)})

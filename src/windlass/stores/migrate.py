@@ -7,7 +7,7 @@ import hashlib
 import threading
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windlass.errors import ConfigurationError, MigrationRequiredError
 from windlass.runtime.forks import after_fork
@@ -90,6 +90,19 @@ class Readiness:
         """Do the same without blocking the loop."""
         if not self._ready:
             await asyncio.to_thread(self.ensure)
+
+
+def make_current(dialect: Dialect) -> Plan[None]:
+    """Bring the schema up to date in the transaction at hand, with which it stands or falls."""
+    for migration in migrations(dialect.name):
+        yield from _apply(dialect, migration)
+
+
+def installation(dialect: Dialect) -> Plan[tuple[Any, ...]]:
+    """What tells this database, with our tables in it, from others: SQLite's file, a server's database."""
+    del dialect
+    row = yield Step("installation", alone=True)
+    return tuple(row)
 
 
 def _applied(dialect: Dialect) -> Plan[dict[int, str]]:

@@ -25,6 +25,12 @@ MOST_BYTES = 7_000
 EVERYTHING = "*"
 
 
+def payload_of(sender: str, told: Iterable[str]) -> str:
+    """Who says it, and the words, as long as they fit."""
+    words = ",".join(sorted(told))
+    return f"{sender} {words if len(words) < MOST_BYTES else EVERYTHING}"
+
+
 class Notifier:
     """Collects what to tell on one channel.
 
@@ -98,9 +104,9 @@ class Notifier:
         self._lock.notify()
 
     def _payload(self) -> str:
-        words = ",".join(sorted(self._told))
+        payload = payload_of(self.sender, self._told)
         self._told.clear()
-        return f"{self.sender} {words if len(words) < MOST_BYTES else EVERYTHING}"
+        return payload
 
     def _trail(self) -> None:
         while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from windlass.stores.dialect import Dialect, Head
+from windlass.stores.dialect import Dialect, GivenUp, Head, nothing_else
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
 TARGET_LANE = "target:"
@@ -45,7 +45,31 @@ def heads(dialect: Dialect, serves: Callable[[str], bool], knows: Callable[[str]
     return Heads(now, found, frozenset(name for name in names if serves(name)))
 
 
-def fail_unknown(dialect: Dialect, waited_us: int, error_for: Callable[[str], str]) -> Plan[list[Forsaken]]:
+class Depth(NamedTuple):
+    """A queue and what is in it."""
+
+    name: str
+    paused: bool
+    waiting: int
+    running: int
+    first_due: int | None
+
+
+def depths(dialect: Dialect) -> Plan[list[Depth]]:
+    """Every queue, by name. What waits is counted up to a bound: no look may cost as much as a queue is deep."""
+    del dialect
+    running = dict((yield Step("running_by_queue")))
+    found = []
+    for name, paused in (yield Step("list_queues")):
+        (waiting,) = yield Step("queue_depth", {"queue": name})
+        (first_due,) = yield Step("queue_head", {"queue": name})
+        found.append(Depth(name, bool(paused), waiting, running.get(name, 0), first_due))
+    return found
+
+
+def fail_unknown(
+    dialect: Dialect, waited_us: int, error_for: Callable[[str], str], also: GivenUp = nothing_else
+) -> Plan[list[Forsaken]]:
     """Fail what has waited too long in a target lane, in bounded batches; lanes that ran empty are forgotten."""
     failed: list[Forsaken] = []
     for queue, lane in (yield Step("target_lanes")):
@@ -65,4 +89,6 @@ def fail_unknown(dialect: Dialect, waited_us: int, error_for: Callable[[str], st
             # Locked first, so that the check is a statement of its own: it then sees whoever moved in meanwhile.
             yield Step("lock_lane", {"queue": queue, "lane": lane})
             yield Step("delete_empty_lane", {"queue": queue, "lane": lane})
+    if failed:
+        yield from also(dialect, [job.job_id for job in failed])
     return failed

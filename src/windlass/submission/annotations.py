@@ -12,6 +12,9 @@ from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
+from windlass.domain.job_result import JobResult
+from windlass.errors import JobFailedError, WindlassError
+
 _CONTAINERS: Final = frozenset(
     {list, tuple, set, frozenset, dict, abc.Collection, abc.Iterable, abc.Mapping, abc.MutableMapping}
     | {abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet}
@@ -21,7 +24,9 @@ _MAPPINGS: Final = frozenset({dict, abc.Mapping, abc.MutableMapping})
 _UNIONS: Final = frozenset({typing.Union, types.UnionType})
 
 _TEXT_LIKE: Final = frozenset({bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal, Path})
-_BUILTIN: Final = frozenset({Any, NoneType, str, int, float, bool}) | _TEXT_LIKE
+_TAGGED: Final = frozenset({Any, JobResult, JobFailedError, WindlassError, Exception, BaseException})
+"""What is stored with its type: of exceptions only `JobFailedError`, whichever base a parameter names."""
+_BUILTIN: Final = frozenset({NoneType, str, int, float, bool}) | _TEXT_LIKE | _TAGGED
 _JSON_KEYS: Final = frozenset({str, int, float, bytes, datetime, date, time, timedelta, UUID, Decimal})
 _EXACT: Final[tuple[type, ...]] = (str, int, bool, NoneType)
 
@@ -48,8 +53,8 @@ def is_builtin(annotation: Any) -> bool:
 
 
 def says_any(annotation: Any) -> bool:
-    """Say whether some part of the annotation leaves the type open."""
-    return any(leaf is Any for leaf in leaves(annotation))
+    """Say whether some part of the annotation leaves the type open, or names one that is stored with its type."""
+    return any(_hashable(leaf) and leaf in _TAGGED for leaf in leaves(annotation))
 
 
 def has_keys_json_cannot_tell(annotation: Any) -> bool:

@@ -53,6 +53,38 @@ class JobHandle(Protocol[R_co]):
         """Async twin of `join`."""
         ...
 
+    def cancel(self) -> bool:
+        """End the job; False if it has ended."""
+        ...
+
+    async def acancel(self) -> bool:
+        """Async twin of `cancel`."""
+        ...
+
+    def pause(self) -> bool:
+        """Hold the job; False if it runs, or has ended other than FAILED."""
+        ...
+
+    async def apause(self) -> bool:
+        """Async twin of `pause`."""
+        ...
+
+    def resume(self) -> bool:
+        """Let the paused job go on; False if it is not paused."""
+        ...
+
+    async def aresume(self) -> bool:
+        """Async twin of `resume`."""
+        ...
+
+    def retry(self) -> bool:
+        """Start the FAILED job over; False if it is not FAILED."""
+        ...
+
+    async def aretry(self) -> bool:
+        """Async twin of `retry`."""
+        ...
+
 
 class Submitter(Protocol):
     """What takes calls and stores them; the application implements it."""

@@ -14,17 +14,19 @@ args, kwargs = decode_arguments(spec, text)
 ```
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from math import isfinite
 from typing import Any, Final, cast
 
 import msgspec
 
+from windlass.domain.job_result import JobResult
 from windlass.errors import PayloadTooLargeError, SerializationError
 from windlass.spi import CallShape
 from windlass.submission.signature import CallSpec, Parameter
-from windlass.submission.tagged import DROPPED, PLAIN, TAG, TAG_IN_JSON, tag, tagged, untag
+from windlass.submission.tagged import DROPPED, JOB_RESULT, PLAIN, TAG, TAG_IN_JSON, tag, tagged, untag
 from windlass.submission.values import ENCODER, TypedValue, read_json, value_codec
 from windlass.submission.wording import short
 
@@ -34,12 +36,20 @@ MAX_RESULT_BYTES: Final = 64 * 1024
 _read_envelope: Final = msgspec.json.Decoder(tuple[list[msgspec.Raw], dict[str, msgspec.Raw]]).decode
 _STARTS_WITH_TAG: Final = b"{" + TAG_IN_JSON
 _TAG_IN_TEXT: Final = TAG_IN_JSON.decode()
+_JOB_RESULT_IN_TEXT: Final = f'{_TAG_IN_TEXT}:"{JOB_RESULT}"'
 
 
 class JsonSerializer:
-    """The default `Serializer`: this module's functions as an object."""
+    """The default `Serializer`: this module's functions as an object.
 
-    __slots__ = ()
+    `spec_of` gives the call spec of a target that is known here: a `JobResult` among the arguments then has the types
+    that its target's annotations name, and plain JSON otherwise.
+    """
+
+    __slots__ = ("_spec_of",)
+
+    def __init__(self, spec_of: Callable[[str], CallSpec | None] = lambda _: None) -> None:
+        self._spec_of = spec_of
 
     def encode_arguments(self, shape: CallShape, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> str:
         """See `encode_arguments`."""
@@ -47,7 +57,14 @@ class JsonSerializer:
 
     def decode_arguments(self, shape: CallShape, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """See `decode_arguments`."""
-        return decode_arguments(cast("CallSpec", shape), text)
+        args, kwargs = decode_arguments(cast("CallSpec", shape), text)
+        if _JOB_RESULT_IN_TEXT not in text:
+            return args, kwargs
+        return tuple(map(self._typed, args)), {name: self._typed(value) for name, value in kwargs.items()}
+
+    def _typed(self, value: Any) -> Any:
+        spec = self._spec_of(value.target) if isinstance(value, JobResult) else None
+        return value if spec is None else typed_result(value, spec)
 
     def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
         """See `encode_result`."""
@@ -68,8 +85,8 @@ def encode_arguments(
     """
     data = _encode_exact(spec, args, kwargs)
     if data is None:
-        positional = [_encode_one(spec, *item) for item in _by_position(spec, args)]
-        keyword = {name: _encode_one(spec, name, _by_name(spec, name), value) for name, value in kwargs.items()}
+        positional = [encode_one(spec, *item) for item in by_position(spec, args)]
+        keyword = {name: encode_one(spec, name, by_name(spec, name), value) for name, value in kwargs.items()}
         data = ENCODER.encode((positional, keyword))
     if len(data) > limit:
         raise PayloadTooLargeError(
@@ -97,7 +114,8 @@ def _encode_exact(spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
         return None
 
 
-def _encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any) -> msgspec.Raw:
+def encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any) -> msgspec.Raw:
+    """Give one argument's JSON; the error names it."""
     try:
         return msgspec.Raw(parameter.value.encode(value))
     except SerializationError as error:
@@ -130,8 +148,8 @@ def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[s
             return values, {name: spec.keyword[name].read(raw) for name, raw in kwargs.items()} if kwargs else {}
         except Exception:  # noqa: BLE001, S110 - whatever it was, the way below meets it again and names the parameter
             pass
-    positional = [_decode_one(spec, *item) for item in _by_position(spec, args)]
-    return tuple(positional), {name: _decode_one(spec, name, _by_name(spec, name), raw) for name, raw in kwargs.items()}
+    positional = [_decode_one(spec, *item) for item in by_position(spec, args)]
+    return tuple(positional), {name: _decode_one(spec, name, by_name(spec, name), raw) for name, raw in kwargs.items()}
 
 
 def _decode_one(spec: CallSpec, name: str, parameter: Parameter, raw: msgspec.Raw) -> Any:
@@ -150,7 +168,8 @@ def plain_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return tuple(args), kwargs
 
 
-def _by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[tuple[str, Parameter, Any]]:
+def by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[tuple[str, Parameter, Any]]:
+    """Give positional arguments with their parameters."""
     parameters = chain(spec.positional, repeat(spec.var_positional))
     for parameter, value in zip(parameters, args, strict=False):
         if parameter is None:
@@ -158,7 +177,8 @@ def _by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[tuple[str, Par
         yield parameter.name, parameter, value
 
 
-def _by_name(spec: CallSpec, name: str) -> Parameter:
+def by_name(spec: CallSpec, name: str) -> Parameter:
+    """Give the parameter that takes an argument of this name."""
     parameter = spec.keyword.get(name) or spec.var_keyword
     if parameter is None:
         raise TypeError(f"{spec.name}(): got an unexpected keyword argument {name!r}")
@@ -214,3 +234,20 @@ def decode_result(text: str | None, annotation: Any = Any) -> Any:
         return codec.decode(raw)
     except (SerializationError, msgspec.DecodeError, RecursionError) as error:
         raise SerializationError(f"stored result {short(text)} does not fit its annotation: {error}") from error
+
+
+def typed_result(result: JobResult, spec: CallSpec) -> JobResult:
+    """Give a job's result, just read, with the types of its target's annotations; what does not fit them stays."""
+    try:
+        stored = ENCODER.encode(tag([list(result.args), dict(result.kwargs)])).decode()
+        args, kwargs = decode_arguments(spec, stored)
+        result = replace(result, args=args, kwargs=kwargs)
+    except SerializationError:
+        pass
+    try:
+        if result.value is not None:
+            stored = ENCODER.encode(tag(result.value)).decode()
+            result = replace(result, value=decode_result(stored, spec.returns))
+    except SerializationError:
+        pass
+    return result

@@ -84,6 +84,11 @@ class Instances:
                 return self.resolve(stand_in)
         return _construct(cls)
 
+    @property
+    def provides(self) -> bool:
+        """Whether anything was provided."""
+        return bool(self._provided or self._factories)
+
     def clear(self) -> None:
         """Let go of the objects made here; what was provided stays."""
         with self._lock:

@@ -54,6 +54,11 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         """Give a handle on a job of this function that was enqueued earlier."""
         return self._submitter.follow(job_id, self._registry.admit(self.target).spec)
 
+    @property
+    def submitter(self) -> Submitter:
+        """What stores its calls: the application it was declared on."""
+        return self._submitter
+
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: JobOptions) -> Call[R]:
         known = self._registry.admit(self.target)
         known.spec.bind_check(args, kwargs)

@@ -9,7 +9,7 @@ from windlass.domain.clock import monotonic
 from windlass.errors import ConfigurationError, SerializationError, TargetNotAllowedError, TargetNotFoundError
 from windlass.spi import InstanceResolver, InvocationResolver, TargetPolicy
 from windlass.submission.instances import Instances
-from windlass.submission.signature import call_spec
+from windlass.submission.signature import CallSpec, call_spec
 from windlass.submission.target import (
     Denied,
     Found,
@@ -51,6 +51,8 @@ class Registry:
         self.policy: TargetPolicy = PrefixPolicy(allow, self) if policy is None else policy
         self.resolver: InvocationResolver = ImportResolver() if resolver is None else resolver
         self.instances: InstanceResolver = Instances() if instances is None else instances
+        self.app: object | None = None
+        """The application it belongs to: where that is a global, other processes find their own one."""
         self._unknown_for = unknown_for
         self._functions: dict[str, TargetFunction] = {}
         self._known: dict[str, Known] = {}
@@ -167,6 +169,14 @@ class Registry:
                 "give it a name of its own at the top level of a module"
             )
         return known
+
+    def spec_of(self, target: str) -> CallSpec | None:
+        """Give how a target is called; None where that is not known here. Raises nothing of its own."""
+        try:
+            resolution = self.resolve(target)
+        except SerializationError:
+            return None
+        return resolution.spec if isinstance(resolution, Known) else None
 
     def clear(self) -> None:
         """Forget what was looked up and made; what was registered and provided stays."""

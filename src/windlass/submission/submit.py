@@ -18,7 +18,7 @@ from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.notifier import Notifier
-from windlass.submission.stored_options import to_text
+from windlass.submission.stored_options import NO_CALLBACKS, Callbacks, to_text
 
 MOST_UNITS = 200
 MICROSECONDS = 1_000_000
@@ -36,12 +36,12 @@ class RowTemplate(NamedTuple):
     """The fields of `NewJob` from `due_at` on."""
 
     @classmethod
-    def of(cls, options: ResolvedOptions, most_bytes: int) -> RowTemplate:
+    def of(cls, options: ResolvedOptions, most_bytes: int, callbacks: Callbacks = NO_CALLBACKS) -> RowTemplate:
         """Prepare options for many rows; their params count as payload."""
         rest = (
             None if options.run_at is None else micros(options.run_at),
             int(options.delay * MICROSECONDS),
-            to_text(options),
+            to_text(options, callbacks),
             options.tags,
             _params_text(options, most_bytes),
             options.correlation_id,

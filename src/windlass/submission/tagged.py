@@ -12,18 +12,23 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from math import isfinite
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
-from windlass.errors import SerializationError
+import msgspec
+
+from windlass.domain.job_result import JobResult
+from windlass.errors import JobFailedError, SerializationError
 from windlass.submission.wording import NOT_FINITE, remedy, short
 
 TAG: Final = "$windlass"
 TAG_IN_JSON: Final = b'"$windlass"'
 PLAIN: Final = "plain"
 DROPPED: Final = "result_dropped"
+JOB_RESULT: Final = "job_result"
+JOB_FAILED: Final = "job_failed"
 
 NATIVE: Final[frozenset[type]] = frozenset({str, int, bool, NoneType})
 """Types that any JSON carries as they are; float is missing because NaN and the infinities are not JSON."""
@@ -70,6 +75,24 @@ def untag(value: Any) -> Any:
     )
 
 
+def plain(value: Any) -> Any:
+    """Give `value` itself if `tag` takes it, else without its classes: a dataclass as a dict, an enum as its value."""
+    try:
+        tag(value)
+    except SerializationError:
+        return msgspec.to_builtins(value, enc_hook=write_custom)
+    return value
+
+
+def write_custom(value: Any) -> Any:
+    """What the JSON encoder asks about classes it does not know."""
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(type(value), "model_dump"):  # pydantic, known by its method so that it need not be installed
+        return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    raise SerializationError(f"{short(value)} is not JSON; {remedy(value)}")
+
+
 def tagged(kind: str, value: Any) -> dict[str, Any]:
     """Give the tagged form of an already written value."""
     return {TAG: kind, "value": value}
@@ -103,6 +126,31 @@ def _write_timedelta(value: timedelta) -> dict[str, Any]:
     return tagged("timedelta", [value.days, value.seconds, value.microseconds])
 
 
+def _write_job_result(result: JobResult) -> dict[str, Any]:
+    """Classes are left out: whoever reads it finds them in the annotations of the job's target."""
+    fields = {name: getattr(result, name) for name in JobResult.__slots__}
+    fields["args"] = [plain(item) for item in result.args]
+    fields["kwargs"] = {name: plain(item) for name, item in result.kwargs.items()}
+    fields["value"] = plain(result.value)
+    fields |= {"job_id": str(result.job_id), "tags": list(result.tags), "params": dict(result.params)}
+    return tagged(JOB_RESULT, tag(fields))
+
+
+def _read_job_result(stored: dict[str, Any]) -> JobResult:
+    fields = untag(stored["value"])
+    fields |= {name: tuple(fields[name]) for name in ("args", "tags")}
+    return JobResult(**{**fields, "job_id": UUID(fields["job_id"])})
+
+
+def _write_job_failed(error: JobFailedError) -> dict[str, Any]:
+    return tagged(JOB_FAILED, [str(error.job_id), error.reason, error.error, error.error_class])
+
+
+def _read_job_failed(stored: dict[str, Any]) -> JobFailedError:
+    job_id, reason, error, error_class = stored["value"]
+    return JobFailedError(UUID(job_id), reason, error, error_class)
+
+
 _WRITERS: Final[dict[type, Callable[[Any], Any]]] = {
     str: str.__str__,
     int: int.__int__,
@@ -121,6 +169,9 @@ _WRITERS: Final[dict[type, Callable[[Any], Any]]] = {
     UUID: _text_writer("uuid", str),
     Decimal: _text_writer("decimal", str),
     Path: _text_writer("path", str),
+    DroppedResult: lambda value: {TAG: DROPPED, "reason": value.reason, "bytes": value.bytes},
+    JobResult: _write_job_result,
+    JobFailedError: _write_job_failed,
 }
 
 _READERS: Final[dict[Any, Callable[[dict[str, Any]], Any]]] = {
@@ -139,6 +190,8 @@ _READERS: Final[dict[Any, Callable[[dict[str, Any]], Any]]] = {
     "path": lambda stored: Path(stored["value"]),
     PLAIN: lambda stored: untag(stored["value"]),
     DROPPED: lambda stored: DroppedResult(stored["reason"], stored["bytes"]),
+    JOB_RESULT: _read_job_result,
+    JOB_FAILED: _read_job_failed,
 }
 
 # Harmless subclasses only: their objects equal those of the base. datetime stands before date, whose subclass it is.

@@ -11,16 +11,15 @@ import re
 import sys
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any, Final, NamedTuple, NoReturn, cast
 
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
+from windlass.runtime.main_module import MAIN_NAMES, main_module_name
 from windlass.spi import InstanceResolver
 from windlass.submission.signature import CallSpec
 from windlass.submission.wording import short
 
-_MAIN_NAMES: Final = ("__main__", "__mp_main__")
 _MODULE: Final = re.compile(r"[^\s:.*]+(\.[^\s:.*]+)*")
 _MISSING: Final = object()
 
@@ -127,17 +126,7 @@ def _name(function: object) -> str:
 
 
 def _stored_module(module: str) -> str:
-    return main_module_name() if module in _MAIN_NAMES else module
-
-
-def main_module_name() -> str:
-    """Give the name by which other processes import the program's main file; `__main__` in an interactive session."""
-    main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    file = getattr(main, "__file__", None)
-    return Path(file).stem if file and not file.startswith("<") else "__main__"  # "<stdin>" is no file
+    return main_module_name() if module in MAIN_NAMES else module
 
 
 def find_loaded(target: str) -> Found | None:

@@ -18,21 +18,15 @@ import msgspec
 from windlass.errors import SerializationError
 from windlass.submission import annotations
 from windlass.submission.fidelity import find_loss, not_finite
-from windlass.submission.tagged import NATIVE, TAG_IN_JSON, tag, untag
-from windlass.submission.wording import NOT_FINITE, remedy, short, type_name
+from windlass.submission.tagged import NATIVE, TAG_IN_JSON, tag, untag, write_custom
+from windlass.submission.wording import NOT_FINITE, type_name
 
 _PYTHON_TYPES: Final = (bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal)
 
 
-def _write_custom(value: Any) -> Any:
-    if isinstance(value, PurePath):
-        return str(value)
-    if hasattr(type(value), "model_dump"):  # pydantic, known by its method so that it need not be installed
-        return value.model_dump(mode="json", by_alias=True, round_trip=True)
-    raise SerializationError(f"{short(value)} is not JSON; {remedy(value)}")
-
-
 def _read_custom(cls: Any, stored: Any) -> Any:
+    if isinstance(cls, type) and isinstance(stored, cls):  # it carried its type
+        return stored
     if isinstance(cls, type) and issubclass(cls, PurePath):
         return cls(stored)
     if hasattr(cls, "model_validate_json"):
@@ -40,7 +34,7 @@ def _read_custom(cls: Any, stored: Any) -> Any:
     raise TypeError(f"`{type_name(cls)}` cannot be read from JSON; make it a dataclass, or annotate what is passed")
 
 
-ENCODER: Final = msgspec.json.Encoder(enc_hook=_write_custom)
+ENCODER: Final = msgspec.json.Encoder(enc_hook=write_custom)
 read_json: Final = msgspec.json.Decoder().decode
 
 
@@ -241,7 +235,7 @@ def _convert(value: Any, annotation: Any) -> Any:
 
 def _refuse_not_finite(value: Any) -> None:
     """JSON writes them as null, which may well be what an annotation allows."""
-    found = not_finite(msgspec.to_builtins(value, enc_hook=_write_custom))
+    found = not_finite(msgspec.to_builtins(value, enc_hook=write_custom))
     if found is not None:
         raise SerializationError(NOT_FINITE.format(found))
 

@@ -9,6 +9,8 @@ from enum import Enum
 from reprlib import Repr
 from typing import Any
 
+from windlass.domain.job_result import Placeholder
+
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = 4
@@ -32,6 +34,8 @@ def type_name(annotation: Any) -> str:
 def remedy(value: object) -> str:
     """Say what to write instead of a value that cannot be stored as it is."""
     kind = type(value).__name__
+    if isinstance(value, Placeholder):
+        return f"{value} stands for one whole argument of a call that follows a job: on_success=clean_up.bind({value})"
     if isinstance(value, Enum) or _is_typed_record(value):
         return f"annotate it with {kind}, so that it can be read back"
     if isinstance(value, type | types.ModuleType):

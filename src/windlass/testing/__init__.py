@@ -1,1 +1,32 @@
-"""What tests of and with Windlass need: servers to run against, clocks to move, stores to check."""
+"""What tests of and with Windlass need: a store and a clock of the test's own, and running jobs without a worker.
+
+```python
+def test_an_order_is_charged(app):         # the fixture of the pytest plugin
+    place_order(42)
+    assert_enqueued(charge, 42)
+    assert drain(app).succeeded == 1
+```
+
+`windlass.testing.contract` is the suite that every store passes; `windlass.testing.embedded_postgres` starts a server.
+"""
+
+from windlass.domain.clock import VirtualClock
+from windlass.testing.draining import Drained, EndlessDrainError, adrain, drain
+from windlass.testing.expectations import assert_enqueued, assert_not_enqueued, enqueued
+from windlass.testing.inlining import inline
+from windlass.testing.stage import NobodyRunsJobsError, advance, isolated
+
+__all__ = [
+    "Drained",
+    "EndlessDrainError",
+    "NobodyRunsJobsError",
+    "VirtualClock",
+    "adrain",
+    "advance",
+    "assert_enqueued",
+    "assert_not_enqueued",
+    "drain",
+    "enqueued",
+    "inline",
+    "isolated",
+]

@@ -15,6 +15,7 @@ from windlass.cli.demo.promises import Promises, summary
 from windlass.cli.demo.scenes import first_program, priorities, retries
 from windlass.cli.demo.shop import open_shop
 from windlass.cli.demo.stage import Stage, stage
+from windlass.cli.demo.steering import steering
 from windlass.cli.output import facts
 from windlass.domain.clock import monotonic
 
@@ -22,7 +23,7 @@ from windlass.domain.clock import monotonic
 @click.command(name="demo", epilog="Exit codes: 0 if everything happened as told, else 1.")
 @click.option("--keep", is_flag=True, show_envvar=True, help="Keep the folder with the program and its database.")
 def command(keep: bool) -> None:
-    """Watch it work: a first program, retries, priorities, and a worker that is killed. Takes about ten seconds."""
+    """Watch it work: a first program, retries, priorities, a killed worker, progress, a cancel. Takes 15 seconds."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())  # failures are part of the story, and told in it
     folder = Path(tempfile.mkdtemp(prefix="windlass-demo-"))
     place = f"{folder} ({'kept' if keep else 'removed at the end'})"
@@ -42,8 +43,8 @@ def play(scene: Stage, folder: Path) -> list[str]:
     first_program(scene, promises, folder)
     shop = open_shop(f"sqlite:///{folder / 'shop.db'}")
     try:
-        scenes = [play_scene(scene, promises, shop) for play_scene in (retries, priorities, crash)]
-        scene.scene(5, "What the store says", "Read back from the database, job by job and attempt by attempt.")
+        scenes = [play_scene(scene, promises, shop) for play_scene in (retries, priorities, crash, steering)]
+        scene.scene(6, "What the store says", "Read back from the database, job by job and attempt by attempt.")
         summary(scene, promises, shop.app, scenes)
     finally:
         shop.app.close()

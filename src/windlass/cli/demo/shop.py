@@ -6,7 +6,7 @@ import asyncio
 import os
 from typing import Any, Final, NamedTuple
 
-from windlass import Backoff, JobContext, NodeSettings, Settings, Windlass
+from windlass import Backoff, JobContext, JobResult, NodeSettings, Settings, Windlass
 
 URL_VARIABLE: Final = "WINDLASS_DEMO_URL"
 PLACE: Final = "windlass.cli.demo.shop:app"
@@ -15,6 +15,9 @@ FAILURES: Final = 3
 FIRST_DELAY: Final = 0.25
 PACKING: Final = 0.8
 """Seconds it takes to pack a parcel."""
+PAGES: Final = 40
+PRINTING: Final = 0.03
+"""Seconds a page takes."""
 NODE: Final = NodeSettings(heartbeat_interval=0.5, missed_heartbeats=3, recovery_interval=0.5)
 """A tenth of the default heartbeat, so that a lost worker is noticed while one watches."""
 
@@ -42,6 +45,20 @@ async def pack(parcel: int) -> str:
     return f"parcel {parcel}"
 
 
+async def print_run(pages: int) -> int:
+    """Print pages, and say how far it is."""
+    context = JobContext.current()
+    for page in range(1, pages + 1):
+        await asyncio.sleep(PRINTING)
+        context.progress(page, pages, f"page {page}")
+    return pages
+
+
+def thank(result: JobResult) -> str:
+    """Thank whoever waits for a print run."""
+    return f"{result.value} pages are ready"
+
+
 class Shop(NamedTuple):
     """An application and its jobs."""
 
@@ -49,13 +66,15 @@ class Shop(NamedTuple):
     collect: Any
     deliver: Any
     pack: Any
+    print_run: Any
+    thank: Any
 
 
 def open_shop(url: str) -> Shop:
     """The shop on a store."""
     app = Windlass(url, settings=Settings(node=NODE))
     retried = app.job(max_retries=FAILURES, backoff=Backoff.exponential(FIRST_DELAY))
-    return Shop(app, retried(collect), app.job(deliver), app.job(pack))
+    return Shop(app, retried(collect), app.job(deliver), app.job(pack), app.job(print_run), app.job(thank))
 
 
 app = open_shop(os.environ.get(URL_VARIABLE, "sqlite://")).app

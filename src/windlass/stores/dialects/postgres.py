@@ -25,6 +25,7 @@ class PostgresDialect(Dialect):
     """The set-based plans."""
 
     name: ClassVar[str] = "postgres"
+    copy_from: ClassVar[int] = COPY_FROM
 
     def ids(self, values: Sequence[str]) -> str:
         """An array."""
@@ -38,7 +39,7 @@ class PostgresDialect(Dialect):
             row = {**jobs[0]._asdict(), "tags": tags_text(jobs[0].tags), "tell": tell}
             yield Step("insert_job", row, alone=alone)
             return
-        if len(jobs) < COPY_FROM:
+        if len(jobs) < self.copy_from:
             yield Step("insert_jobs", {**_job_arrays(jobs), "tell": tell}, alone=alone)
             return
         now = (yield Step("store_now"))[0]
@@ -136,6 +137,10 @@ class PostgresDialect(Dialect):
         found = {(job, fence) for job, fence in (yield Step("applied", params))}
         return [(t.job_id, t.fence) in found for t in transitions]
 
+    def notify(self, channel: str, words: str) -> Plan[None]:
+        """In the transaction, so that nobody hears of what does not happen."""
+        yield Step("notify", {"channel": channel, "words": words})
+
 
 _by_due = itemgetter(7, 0)
 """Due time and id of a claimed row."""
@@ -164,7 +169,7 @@ class _Columns:
     def __init__(self, transitions: Sequence[Transition]) -> None:
         (
             self.ids, self.fences, self.statuses, self.outcomes, self.numbers, self.attempts, times, _,
-            self.results, self.failures, self.reasons, _, _,
+            self.results, self.failures, self.reasons, _, _, _,
         ) = zip(*transitions, strict=True)  # fmt: skip
         self.started, self.ended, self.waits = zip(*times, strict=True)
 
@@ -203,6 +208,7 @@ def _job_arrays(jobs: Sequence[NewJob]) -> dict[str, str]:
         "correlations": texts([job.correlation_id for job in jobs]),
         "keys": texts([job.idempotency_key for job in jobs]),
         "business_keys": texts([job.business_key for job in jobs]),
+        "parents": texts([job.parent_id for job in jobs]),
         "dues": numbers([job.due_at for job in jobs]),
         "delays": numbers([job.delay_us for job in jobs]),
     }
@@ -214,8 +220,8 @@ def _in_chunks(jobs: Sequence[NewJob], line: Callable[[NewJob], str]) -> Iterato
 
 
 def _job_line(job: NewJob, now: int) -> str:
-    job_id, queue, target, priority, args, _, _, options, tags, params, *names, _ = job
-    texts = copy_texts([args, options, tags_text(tags), params, *names])
+    job_id, queue, target, priority, args, _, _, options, tags, params, *names, _, parent_id = job
+    texts = copy_texts([args, options, tags_text(tags), params, *names, parent_id])
     return f"{job_id}\t{queue}\t{target}\t{priority}\t{texts}\t{now}\n"
 
 

@@ -43,7 +43,7 @@ class PostgresDatabase:
         self.known_queues: set[str] = set()
         self._conninfo = session.conninfo(url, pooled=pooled)
         self._pooled = pooled
-        self._virtual_now = virtual_now
+        self.virtual_now = virtual_now
         self._statements = session.Statements(":now::bigint" if virtual_now else session.NOW)
         self._start()
         after_fork(self._start)
@@ -55,7 +55,7 @@ class PostgresDatabase:
         self._listeners: list[Listener] = []
 
     def _extra(self) -> Mapping[str, Any]:
-        return {"now": self._virtual_now()} if self._virtual_now else {}
+        return {"now": self.virtual_now()} if self.virtual_now else {}
 
     # ------------------------------------------------------------------ plans
 

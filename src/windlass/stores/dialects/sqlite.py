@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
-from windlass.stores.database import DONE, WORK, P, PlanFunction, Wakeups
+from windlass.stores.database import CANCELED, DONE, WORK, P, PlanFunction, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.sqlite_files import WriteLock, connect
 from windlass.stores.dialects.sqlite_forks import FORK_GATE, leave_to_the_parent
@@ -50,7 +50,7 @@ class SqliteDatabase:
         )
         self.wakeup_mode = "in process" if path == ":memory:" else "in process, and by watching the file"
         self.known_queues: set[str] = set()
-        self._now = now
+        self.now = now
         self._synchronous = synchronous
         self._start()
         after_fork(self._start_in_child)
@@ -62,7 +62,7 @@ class SqliteDatabase:
 
     def _start(self) -> None:
         """Fresh threads and no connections: also right after a fork, where the parent's must never be touched."""
-        self._writer = Writer(self.path, self._synchronous, self._now)
+        self._writer = Writer(self.path, self._synchronous, self.now)
         self._idle_readers: list[Session] = []
         self._readers = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -117,7 +117,7 @@ class SqliteDatabase:
         lock = WriteLock(self.path)
         try:
             with lock.held(), FORK_GATE:
-                return Session(connect(self.path, self._synchronous, self._now))
+                return Session(connect(self.path, self._synchronous, self.now))
         finally:
             lock.close()
 
@@ -189,6 +189,7 @@ class Watch:
                 seen = version
                 self._callback(WORK, "*")
                 self._callback(DONE, "")
+                self._callback(CANCELED, "")
 
     def close(self) -> None:
         """Stop watching."""

@@ -21,7 +21,7 @@ class Session:
     def execute(self, step: Step) -> Any:
         """Run one step and give its result, by the statement's kind."""
         if step.name == SCRIPT:
-            return [self.connection.execute(part).rowcount for part in _statements(step.params["text"])]
+            return [self.connection.execute(part).rowcount for part in statements_of(step.params["text"])]
         query = self._queries[step.name]
         text = self._text(query, step.literals)
         if step.rows is None:
@@ -52,7 +52,7 @@ class Session:
         return text
 
 
-def _statements(script: str) -> list[str]:
+def statements_of(script: str) -> list[str]:
     """The statements of a migration file, one by one: `executescript` would commit behind our back."""
     parts: list[str] = []
     pending = ""

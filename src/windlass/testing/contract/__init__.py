@@ -39,11 +39,14 @@ _PARTS = (
     "claiming",
     "cluster",
     "completing",
+    "following",
     "keys",
     "lanes",
     "migrating",
     "reading",
+    "reporting",
     "running",
+    "steering",
     "submission",
     "workbench",
 )
@@ -52,11 +55,14 @@ pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402 - see above
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
 from windlass.testing.contract.completing import CompletingContract  # noqa: E402
+from windlass.testing.contract.following import FollowingContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
 from windlass.testing.contract.lanes import LanesContract  # noqa: E402
 from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
 from windlass.testing.contract.reading import ReadingContract  # noqa: E402
+from windlass.testing.contract.reporting import ReportingContract  # noqa: E402
 from windlass.testing.contract.running import RunningContract  # noqa: E402
+from windlass.testing.contract.steering import SteeringContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
@@ -64,11 +70,14 @@ __all__ = [
     "ClaimingContract",
     "ClusterContract",
     "CompletingContract",
+    "FollowingContract",
     "KeysContract",
     "LanesContract",
     "MigratingContract",
     "ReadingContract",
+    "ReportingContract",
     "RunningContract",
+    "SteeringContract",
     "SubmissionContract",
     "Workbench",
 ]

@@ -14,6 +14,8 @@ from windlass.domain.transition import (
     Times,
     Transition,
     dead_letter,
+    given_up,
+    lost,
     passed_over,
     released,
     retry_at,
@@ -31,6 +33,7 @@ ENDINGS: dict[str, Ending] = {
     "released": released,
     "snoozed": lambda claim, times: released(claim, times, outcome="snoozed", delay_us=SECOND),
     "passed_over": lambda claim, times: passed_over(claim, times, "target:shop:charge"),
+    "lost": lambda claim, times: lost(claim, times, FAILURE),
 }
 STATUS_AFTER = {"succeeded": JobStatus.SUCCEEDED, "failed": JobStatus.FAILED}
 COUNTED = {"succeeded", "retried", "failed"}
@@ -155,6 +158,36 @@ class CompletingContract(StoreContract):
         rows = [(1, "retried"), (2, "released"), (2, "snoozed"), (2, "lost"), (2, "retried"), (3, "succeeded")]
         assert bench.outcomes(job_id) == rows
         assert bench.job(job_id).crash_count == 1
+
+    def test_a_died_process_is_charged_to_the_crash_budget(self, bench: Workbench) -> None:
+        """J7.4: crash_count grows with each, also with the last; no attempt is spent; at the end the key is free."""
+        (job_id,) = bench.put(business_key="order:7")
+        bench.put(2)
+        for crashes in (1, 2):
+            claims = {claim.job_id: claim for claim in bench.claim()}
+            endings = [lost(claims.pop(job_id), bench.times(), FAILURE)]
+            endings += [released(claim, bench.times()) for claim in claims.values()]
+            assert bench.apply(*endings) == [True] * 3
+            assert bench.job(job_id).crash_count == crashes
+        claims = {claim.job_id: claim for claim in bench.claim()}
+        endings = [given_up(claims.pop(job_id), bench.times(), FAILURE, holds_key=True)]
+        endings += [succeeded(claim, bench.times(), None, holds_key=False) for claim in claims.values()]
+        assert bench.apply(*endings) == [True] * 3
+        job, history = bench.seen(job_id)
+        assert (job.status, job.reason, job.crash_count) == (JobStatus.FAILED, "worker_lost", 3)
+        assert (job.attempts, job.error) == (0, FAILURE.error)
+        assert [(row.number, row.outcome) for row in history] == [(1, "lost")] * 3
+        assert bench.holder("order:7") is None
+        assert {bench.job(other).crash_count for other in claims} == {0}
+
+    def test_the_last_crash_is_charged_once_although_its_commit_was_lost(self, bench: Workbench) -> None:
+        """J7.4, J7.8: a try whose answer was cut off is looked up before it is written again."""
+        claim = bench.claimed_job(business_key="order:7")
+        last = given_up(claim, bench.times(), FAILURE, holds_key=True)
+        assert bench.apply(last) == [True]
+        assert bench.apply(last, retried=True) == [True]
+        assert bench.apply(last) == [False]
+        assert bench.job(claim.job_id).crash_count == 1
 
     def test_the_latest_error_is_visible_until_success_clears_it(self, bench: Workbench) -> None:
         """J2.5: a job that waits for its retry shows its error; success clears it, history keeps it."""

@@ -1,4 +1,4 @@
--- Nodes, their leases, and what a lost one leaves behind. Only `lease_until` is ever compared, always with the store's clock.
+-- Nodes, their leases, and what a lost one leaves behind. `lease_until` alone says whether a node lives, by the store's clock.
 
 -- name: insert_node :count
 INSERT INTO windlass_node (id, host, pid, version, queues, started_at, heartbeat_at, lease_until, running, state)
@@ -11,8 +11,22 @@ WHERE id = :id AND state = 'alive'
 -- name: count_nodes :row
 SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now}
 
+-- name: count_fresh_nodes :row
+SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND heartbeat_at > {now} - :age_us
+
 -- name: node_alive :row
 SELECT 1 FROM windlass_node WHERE id = :id AND state = 'alive'
+
+-- name: list_nodes :rows
+SELECT id, host, pid, version, queues, started_at, heartbeat_at,
+    CASE WHEN state = 'alive' AND lease_until >= {now} THEN 1 ELSE 0 END, running
+FROM windlass_node ORDER BY started_at, id
+
+-- name: ask_to_drain :count
+UPDATE windlass_node SET drain_asked = 1 WHERE id = :id AND state = 'alive' AND lease_until >= {now}
+
+-- name: asked_to_drain :row
+SELECT 1 FROM windlass_node WHERE id = :id AND drain_asked = 1
 
 -- name: delete_node :count
 DELETE FROM windlass_node WHERE id = :id

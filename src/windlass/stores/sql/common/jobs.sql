@@ -3,8 +3,8 @@
 
 -- name: insert_jobs :count
 INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-    business_key, created_at)
-SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, {now}
+    business_key, parent_id, created_at)
+SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, {now}
 FROM {new_jobs}
 
 -- name: insert_hot :count
@@ -73,7 +73,7 @@ FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id
 
 -- name: load_small_payloads :rows
 SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
-FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND length(j.args) + coalesce(length(j.params), 0) <= :small
+FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND length(j.args) + coalesce(length(j.params), 0) + coalesce(length(j.options), 0) <= :small
 
 -- name: held :rows
 SELECT h.id, h.fence FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
@@ -104,9 +104,16 @@ WHERE id = :id AND fence = :fence
 UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, picked_at = NULL, lane = coalesce(:lane, lane)
 WHERE id = :id AND fence = :fence
 
+-- name: charge_crash :count
+UPDATE windlass_hot SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids})
+
+-- name: charge_last_crash :count
+UPDATE windlass_done SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids})
+
+-- Only the owner of an attempt knows when it started: a `lost` without a start was written by whoever recovered the job.
 -- name: applied :rows
 SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a
-WHERE a.job_id = t.id AND a.fence = t.fence AND a.outcome <> 'lost'
+WHERE a.job_id = t.id AND a.fence = t.fence AND (a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL)
 
 -- name: enter_lanes :count
 INSERT INTO windlass_lane (queue, lane, kind, created_at)

@@ -25,6 +25,31 @@ FROM windlass_lane n JOIN windlass_queue q ON q.name = n.queue CROSS JOIN level 
 UNION ALL
 SELECT NULL, NULL, {now}, NULL
 
+-- name: list_queues :rows
+SELECT name, paused FROM windlass_queue ORDER BY name
+
+-- name: queue_depth :row
+SELECT count(*) FROM (
+    SELECT 1 FROM windlass_hot
+    WHERE queue = :queue AND status = 'PENDING' AND lane IS NULL AND due IS NOT NULL LIMIT 10000
+) waiting
+
+-- name: queue_head :row
+SELECT min(due) FROM (
+    SELECT (
+        SELECT h.due FROM windlass_hot h
+        WHERE h.queue = :queue AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NULL AND h.due IS NOT NULL
+        ORDER BY h.due, h.id LIMIT 1
+    ) AS due
+    FROM (
+        SELECT 0 AS level UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+        UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+    ) l
+) heads
+
+-- name: running_by_queue :rows
+SELECT queue, count(*) FROM windlass_hot WHERE status = 'RUNNING' AND node > '' GROUP BY queue
+
 -- name: target_lanes :rows
 SELECT queue, lane FROM windlass_lane WHERE kind = 'target' ORDER BY queue, lane
 

@@ -30,7 +30,7 @@ WITH head AS MATERIALIZED (
 SELECT c.id::text, c.fence, c.queue, c.target, c.attempts, c.crash_count, c.priority, c.due, c.picked_at, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
 FROM claimed c LEFT JOIN LATERAL (
     SELECT args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
-    WHERE id = c.id AND octet_length(args) + coalesce(octet_length(params), 0) <= :small OFFSET 0
+    WHERE id = c.id AND octet_length(args) + coalesce(octet_length(params), 0) + coalesce(octet_length(options), 0) <= :small OFFSET 0
 ) j ON true
 
 -- name: claim_lane :rows

@@ -13,9 +13,9 @@ SELECT CASE WHEN :tell::text IS NOT NULL THEN pg_notify('windlass_work', :tell::
 -- name: insert_job :count
 WITH stored AS (
     INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-        business_key, created_at)
+        business_key, parent_id, created_at)
     VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key,
-        :business_key, {now})
+        :business_key, :parent_id, {now})
 ), waiting AS (
     INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
     VALUES (:id, :queue, :target, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0)
@@ -26,12 +26,13 @@ WITH stored AS (
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :queues::text[], :targets::text[], :priorities::smallint[], :args::text[],
         :options::text[], :tags::text[], :params::text[], :correlations::text[], :keys::text[], :business_keys::text[],
-        :dues::bigint[], :delays::bigint[])
-        AS i(id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, due, delay)
+        :parents::uuid[], :dues::bigint[], :delays::bigint[])
+        AS i(id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id,
+            due, delay)
 ), stored AS (
     INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-        business_key, created_at)
-    SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, {now}
+        business_key, parent_id, created_at)
+    SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, {now}
     FROM input
 ), waiting AS (
     INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
@@ -41,7 +42,7 @@ WITH input AS MATERIALIZED (
 
 -- name: copy_jobs :count
 COPY windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key,
-    created_at) FROM STDIN
+    parent_id, created_at) FROM STDIN
 
 -- name: copy_hot :count
 COPY windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count) FROM STDIN
@@ -129,7 +130,7 @@ SELECT id, fence FROM held
 -- name: applied :rows
 SELECT a.job_id, a.fence FROM windlass_attempt a
 JOIN unnest(:ids::uuid[], :fences::bigint[]) AS i(id, fence) ON a.job_id = i.id AND a.fence = i.fence
-WHERE a.outcome <> 'lost'
+WHERE a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL
 
 -- name: outcomes :rows
 SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason

@@ -12,7 +12,8 @@
     json_extract(value, '$[3]') AS priority, json_extract(value, '$[4]') AS args, json_extract(value, '$[5]') AS due,
     json_extract(value, '$[6]') AS delay, json_extract(value, '$[7]') AS options, json_extract(value, '$[8]') AS tags,
     json_extract(value, '$[9]') AS params, json_extract(value, '$[10]') AS correlation_id,
-    json_extract(value, '$[11]') AS idempotency_key, json_extract(value, '$[12]') AS business_key
+    json_extract(value, '$[11]') AS idempotency_key, json_extract(value, '$[12]') AS business_key,
+    json_extract(value, '$[13]') AS parent_id
     FROM json_each(:rows))
 
 -- name: transitions :fragment

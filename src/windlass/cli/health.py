@@ -1,0 +1,54 @@
+"""`windlass health`: a probe."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from windlass.cli.loading import application, load_app
+from windlass.cli.output import drawn, say, say_json
+from windlass.cli.parameters import json_option
+from windlass.client.health import Health
+
+
+@click.command(
+    name="health",
+    epilog="Exit codes: 0 healthy, 1 not, with the reason on standard error.",
+)
+@application
+@click.option(
+    "--max-age",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    show_envvar=True,
+    help="Count only workers whose last heartbeat is younger; default: those that hold their lease.",
+)
+@json_option("health")
+def command(place: str, max_age: float | None, as_json: bool) -> None:
+    """Say whether APP can work: its store answers, the schema is current, and a worker is alive.
+
+    It changes nothing, and suits probes of container platforms and load balancers.
+
+    \b
+        windlass health shop:app --max-age 30
+    """
+    app = load_app(place)
+    try:
+        found = app.health(max_age=max_age)
+    finally:
+        app.close()
+    if as_json:
+        fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+        say_json({"healthy": bool(found), **fields})
+    elif found:
+        _tell(found)
+    if not found:
+        click.secho(f"unhealthy: {found.store}: {found.reason}", err=True, fg="red")
+        raise SystemExit(1)
+
+
+def _tell(found: Health) -> None:
+    workers = "1 worker" if found.workers == 1 else f"{found.workers} workers"
+    word = click.style("healthy", fg="green") if drawn() else "healthy"
+    say(f"{word}: {found.store}, schema current, {workers} alive")

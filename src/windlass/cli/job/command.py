@@ -1,0 +1,25 @@
+"""`windlass job`."""
+
+from __future__ import annotations
+
+import click
+
+from windlass.cli.groups import NounGroup
+from windlass.cli.job import listing, show, steering, tail
+
+
+@click.group(name="job", cls=NounGroup)
+def command() -> None:
+    """List, show, follow, cancel, pause, resume and retry jobs."""
+
+
+for verb in (
+    listing.command,
+    show.command,
+    tail.command,
+    steering.cancel,
+    steering.pause,
+    steering.resume,
+    steering.retry,
+):
+    command.add_command(verb)

@@ -1,0 +1,95 @@
+"""`windlass job list`: a page of jobs."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime
+from typing import Final
+
+import click
+from click.core import ParameterSource
+
+from windlass.app import Windlass
+from windlass.cli import phrases
+from windlass.cli.output import note, say_items
+from windlass.cli.parameters import filter_options, json_option, limit_option, on_application
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
+from windlass.client.filters import JobFilters
+from windlass.domain.job import Job
+from windlass.domain.states import JobStatus
+
+COLUMNS: Final = (
+    Column("id", lead=True),
+    Column("status", lead=True),
+    Column("target", lead=True),
+    Column("queue"),
+    Column("priority"),
+    Column("attempts", right=True),
+    Column("enqueued", right=True),
+    Column("error", rest=True),
+)
+
+
+@click.command(name="list", epilog="Away from a terminal: a line per job, its columns separated by tabs, times in UTC.")
+@on_application
+@click.option(
+    "--status",
+    "-s",
+    type=click.Choice([status.value for status in JobStatus], case_sensitive=False),
+    show_envvar=True,
+    help="In this state.",
+)
+@filter_options
+@limit_option(50, "Jobs in a page.")
+@click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
+@json_option("job list")
+def command(
+    app: Windlass, status: str | None, filters: JobFilters, limit: int, cursor: str | None, as_json: bool
+) -> None:
+    """List jobs that fit every filter given, newest first.
+
+    Where few of very many jobs fit, a page may hold fewer than --limit, even none, and still have a next one.
+
+    \b
+        windlass job list --status failed --since 2h
+        windlass job list --queue billing --tag import --json
+    """
+    page = app.find(status=status, cursor=cursor, limit=limit, **filters)
+    if as_json:
+        say_items(page.items, page.next_cursor)
+        return
+    now = app.parts.clock.now()
+    if page.items:
+        table(COLUMNS, [row(job, now) for job in page])
+    elif page.next_cursor is None:
+        note("no jobs fit" if cursor is None else "no more jobs fit")
+    else:
+        note("none fits among those that were looked at")
+    if page.next_cursor is not None:
+        note(f"go on: {_again(page.next_cursor)}")
+
+
+def row(job: Job, now: datetime) -> list[Cell]:
+    """A job as a line of the table."""
+    return [
+        Cell(str(job.id)),
+        Cell(job.status.value, STATUS_STYLES[job.status]),
+        Cell(job.target),
+        Cell(job.queue),
+        Cell(phrases.priority(job.priority)),
+        Cell(phrases.attempts(job)),
+        Cell(phrases.distance(job.created_at, now), plain=phrases.utc(job.created_at)),
+        Cell(phrases.first_line(job.error), "red" if job.status is JobStatus.FAILED else "yellow"),
+    ]
+
+
+def _again(cursor: str) -> str:
+    """What was typed, with another cursor; an age is the time it meant, so that it stays the same."""
+    context = click.get_current_context()
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name != "cursor" and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            words += [parameter.opts[0], phrases.utc(value) if isinstance(value, datetime) else str(value)]
+    return shlex.join([*words, "--cursor", cursor])

@@ -1,0 +1,138 @@
+"""`windlass job show`: everything about one job."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+import click
+
+from windlass.app import Windlass
+from windlass.cli import phrases
+from windlass.cli.output import console, drawn, facts, json_text, say, say_json, tame
+from windlass.cli.parameters import job_id, json_option, on_application
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
+from windlass.domain.job import Attempt, Job
+from windlass.domain.report import Progress
+from windlass.submission.wording import short
+
+HISTORY: Final = (
+    Column("attempt", right=True, lead=True),
+    Column("outcome", lead=True),
+    Column("started", lead=True),
+    Column("waited", right=True),
+    Column("ran", right=True),
+    Column("node"),
+    Column("error", rest=True),
+)
+OUTCOME_STYLES: Final = {"succeeded": "green", "failed": "bold red", "retried": "yellow", "lost": "magenta"}
+STYLES: Final = {"error": "red", "progress": "blue"}
+
+
+@click.command(name="show")
+@on_application
+@click.argument("job", metavar="ID", callback=job_id)
+@json_option("job show")
+def command(app: Windlass, job: str, as_json: bool) -> None:
+    """Show all about a job, and every attempt at it.
+
+    \b
+        windlass job show 0198c0de-0000-7000-8000-000000000001
+    """
+    found, history = app.get(job), app.history(job)
+    if as_json:
+        fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+        say_json({**fields, "history": history})
+        return
+    now = app.parts.clock.now()
+    facts(call(found), list(_described(found, now)), {**STYLES, "status": STATUS_STYLES[found.status]})
+    if history:
+        _heading("history")
+        table(HISTORY, [_row(attempt, now) for attempt in history])
+        _last_traceback(history)
+
+
+def call(job: Job) -> str:
+    """What the job calls, as one would write it."""
+    arguments = [short(value) for value in job.args]
+    arguments += [f"{name}={short(value)}" for name, value in job.kwargs.items()]
+    return f"{job.target}({', '.join(arguments)})"
+
+
+def _described(job: Job, now: datetime) -> Iterator[tuple[str, str]]:
+    """All there is to say; what a job does not have is left out."""
+    for label, value in _values(job):
+        if isinstance(value, datetime):
+            yield label, f"{phrases.local(value)} ({phrases.distance(value, now)})" if drawn() else phrases.utc(value)
+        elif value:
+            yield label, value
+
+
+def _values(job: Job) -> Iterator[tuple[str, str | datetime | None]]:
+    yield "id", str(job.id)
+    yield "status", f"{job.status}{f' ({job.reason})' if job.reason else ''}"
+    yield "paused from", job.paused_from
+    yield "progress", _progress(job.progress)
+    yield "error", job.error
+    yield "arguments", json_text(job.args) if job.args else None
+    yield "keywords", json_text(job.kwargs) if job.kwargs else None
+    yield "result", None if job.result is None else json_text(job.result)
+    yield "queue", job.queue
+    yield "priority", phrases.priority(job.priority)
+    yield "attempts", f"{job.attempts} of {job.max_retries + 1}"
+    yield "crashes", str(job.crash_count) if job.crash_count else None
+    yield "enqueued", job.created_at
+    yield "due", job.due_at
+    yield "picked", job.picked_at
+    yield "started", job.started_at
+    yield "finished", job.finished_at
+    yield "waited", None if job.wait_ms is None else phrases.span(job.wait_ms)
+    yield "ran", None if job.run_ms is None else phrases.span(job.run_ms)
+    yield "node", job.node
+    yield "tags", ", ".join(job.tags)
+    yield "params", json_text(job.params) if job.params else None
+    yield "business key", job.business_key
+    yield "idempotency key", job.idempotency_key
+    yield "correlation id", job.correlation_id
+    yield "resource", job.resource
+    yield "circuit", job.circuit
+    for label, other in (("parent", job.parent_id), ("batch", job.batch_id), ("superseded by", job.superseded_by)):
+        yield label, None if other is None else str(other)
+    yield "version", str(job.version)
+
+
+def _progress(said: Progress | None) -> str | None:
+    if said is None:
+        return None
+    words = phrases.progress(said)
+    return words if said.percent is None or not drawn() else f"{phrases.bar(said.percent)}  {words}"
+
+
+def _row(attempt: Attempt, now: datetime) -> list[Cell]:
+    started = attempt.started_at or attempt.picked_at or attempt.ended_at
+    return [
+        Cell(str(attempt.number)),
+        Cell(attempt.outcome, OUTCOME_STYLES.get(attempt.outcome, "")),
+        Cell(phrases.distance(started, now), plain=phrases.utc(started)),
+        Cell("" if attempt.wait_ms is None else phrases.span(attempt.wait_ms)),
+        Cell("" if attempt.run_ms is None else phrases.span(attempt.run_ms)),
+        Cell(attempt.node or ""),
+        Cell(phrases.first_line(attempt.error), "red"),
+    ]
+
+
+def _last_traceback(history: Sequence[Attempt]) -> None:
+    """Of the attempt that failed last."""
+    told = [attempt for attempt in history if attempt.traceback]
+    if told:
+        _heading(f"traceback of attempt {told[-1].number}")
+        say(tame((told[-1].traceback or "").rstrip()))
+
+
+def _heading(text: str) -> None:
+    if drawn():
+        console().print(f"\n[bold]{text}")
+    else:
+        say(f"{text}:")

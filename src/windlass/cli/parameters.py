@@ -1,0 +1,129 @@
+"""Options and arguments that several commands take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from windlass.cli.loading import load_app, place_of
+from windlass.client.filters import MOST_IN_A_PAGE, JobFilters
+from windlass.domain.clock import SystemClock
+from windlass.domain.identity import parse_job_id
+from windlass.errors import InvalidOptionError
+
+Command = Callable[..., Any]
+
+_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)", re.IGNORECASE)
+_UNITS: Final = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def on_application(command: Command) -> Command:
+    """Give a command the application of `--app`/`-a` or `WINDLASS_APP` as `app`; it is closed afterwards."""
+
+    @click.option(
+        "--app",
+        "-a",
+        "place",
+        metavar="MODULE:ATTRIBUTE",
+        envvar="WINDLASS_APP",
+        show_envvar=True,
+        help="The application, e.g. shop:app.",
+    )
+    @wraps(command)
+    def with_app(*args: Any, place: str | None, **options: Any) -> Any:
+        app = load_app(place_of(place))
+        try:
+            return command(*args, app=app, **options)
+        finally:
+            app.close()
+
+    return with_app
+
+
+def json_option(command_path: str, text: str = "For programs.") -> Callable[[Command], Command]:
+    """`--json`, as `as_json`: `@json_option("job list")`."""
+    variable = f"WINDLASS_{command_path}_json".replace(" ", "_").upper()
+    return click.option("--json", "as_json", is_flag=True, envvar=variable, show_envvar=True, help=text)
+
+
+def yes_option(command: Command) -> Command:
+    """`--yes`."""
+    return click.option("--yes", "-y", is_flag=True, show_envvar=True, help="Do not ask.")(command)
+
+
+def limit_option(default: int, text: str) -> Callable[[Command], Command]:
+    """`--limit`."""
+    return click.option(
+        "--limit",
+        "-n",
+        type=click.IntRange(1, MOST_IN_A_PAGE),
+        default=default,
+        show_default=True,
+        show_envvar=True,
+        help=text,
+    )
+
+
+def filter_options(command: Command) -> Command:
+    """The filters of `app.find`, as `filters`."""
+
+    @click.option("--queue", "-q", metavar="NAME", show_envvar=True, help="Of this queue.")
+    @click.option("--tag", "-t", show_envvar=True, help="With this tag.")
+    @click.option("--target", metavar="MODULE:NAME", show_envvar=True, help="That call this, e.g. shop:charge.")
+    @click.option("--key", show_envvar=True, help="With this business key.")
+    @click.option(
+        "--since",
+        callback=_moment,
+        metavar="AGE|TIME",
+        show_envvar=True,
+        help="Enqueued since then: 30s, 15m, 2h, 3d, or 2030-01-31T12:00.",
+    )
+    @wraps(command)
+    def with_filters(
+        *args: Any,
+        queue: str | None,
+        tag: str | None,
+        target: str | None,
+        key: str | None,
+        since: datetime | None,
+        **options: Any,
+    ) -> Any:
+        filters = JobFilters(queue=queue, tag=tag, target=target, business_key=key, created_after=since)
+        return command(*args, filters=filters, **options)
+
+    return with_filters
+
+
+def job_id(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Callback of an argument: an id, in full."""
+    del context
+    try:
+        return parse_job_id(value)
+    except InvalidOptionError as error:
+        raise click.BadParameter(str(error), param=parameter) from None
+
+
+def job_ids(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[str]:
+    """Callback of an argument: ids, each once, in the order given."""
+    return list(dict.fromkeys(job_id(context, parameter, value) for value in values))
+
+
+def _moment(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
+    """So long ago, or a date and time; without a zone the local one is meant."""
+    del context
+    if value is None:
+        return None
+    ago = _AGO.fullmatch(value.strip())
+    try:
+        if ago:
+            return SystemClock().now() - timedelta(**{_UNITS[ago[2].lower()]: float(ago[1])})
+        return datetime.fromisoformat(value.strip()).astimezone()
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"expected an age like 30s, 15m, 2h, 3d or a time like 2030-01-31T12:00, got {value!r}", param=parameter
+        ) from None

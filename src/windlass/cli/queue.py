@@ -1,0 +1,100 @@
+"""`windlass queue`: what waits in which queue, and pausing whole queues."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import datetime
+from typing import Final
+
+import click
+
+from windlass.app import Windlass
+from windlass.cli import phrases
+from windlass.cli.groups import NounGroup
+from windlass.cli.output import note, say, say_items
+from windlass.cli.parameters import json_option, on_application
+from windlass.cli.tables import Cell, Column, table
+from windlass.domain.cluster import Queue
+from windlass.domain.keys import check_queue
+
+COLUMNS: Final = (
+    Column("queue", lead=True),
+    Column("state", lead=True),
+    Column("waiting", right=True, lead=True),
+    Column("running", right=True, lead=True),
+    Column("oldest due", right=True),
+)
+
+
+@click.group(name="queue", cls=NounGroup)
+def command() -> None:
+    """List queues, pause and resume them."""
+
+
+@command.command(name="list")
+@on_application
+@json_option("queue list")
+def list_queues(app: Windlass, as_json: bool) -> None:
+    """List every queue that was ever used, with what waits in it and what runs.
+
+    What waits is counted up to 10,000.
+
+    \b
+        windlass queue list
+    """
+    queues = app.queues()
+    if as_json:
+        say_items(queues)
+    elif queues:
+        now = app.parts.clock.now()
+        table(COLUMNS, [_row(queue, now) for queue in queues])
+    else:
+        note("no queue was ever used")
+
+
+@command.command(name="pause")
+@on_application
+@click.argument("name")
+def pause(app: Windlass, name: str) -> None:
+    """Have no node claim from a queue, until it is resumed. What runs goes on.
+
+    \b
+        windlass queue pause billing
+    """
+    _remark_on(app, name)
+    changed = app.pause_queue(name)
+    say(f"queue {name} is paused" if changed else f"queue {name} was paused already")
+
+
+@command.command(name="resume")
+@on_application
+@click.argument("name")
+def resume(app: Windlass, name: str) -> None:
+    """Let nodes claim from a queue again.
+
+    \b
+        windlass queue resume billing
+    """
+    _remark_on(app, name)
+    changed = app.resume_queue(name)
+    say(f"queue {name} is resumed" if changed else f"queue {name} was not paused")
+
+
+def _row(queue: Queue, now: datetime) -> list[Cell]:
+    due = queue.oldest_due
+    return [
+        Cell(queue.name),
+        Cell("paused", "yellow") if queue.paused else Cell("open", "green"),
+        Cell(phrases.counted(queue.waiting)),
+        Cell(f"{queue.running:,}", "bold blue" if queue.running else ""),
+        Cell("") if due is None else Cell(phrases.distance(due, now), plain=phrases.utc(due)),
+    ]
+
+
+def _remark_on(app: Windlass, name: str) -> None:
+    """A queue may be paused before its first job, so a name that nobody used is no error; but it may be mistyped."""
+    check_queue(name)
+    known = [queue.name for queue in app.queues()]
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        note(f"no job was ever in queue {name}{f'; did you mean {close[0]}?' if close else ''}")

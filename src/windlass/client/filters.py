@@ -1,0 +1,108 @@
+"""What `find` and `retry_many` are asked for, checked, and the pages they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypedDict, TypeVar
+
+from windlass.domain.identity import parse_job_id
+from windlass.domain.keys import check_key, check_queue, check_tags
+from windlass.domain.states import JobStatus
+from windlass.errors import InvalidOptionError
+from windlass.stores.finding import Filters
+
+T = TypeVar("T")
+
+MOST_IN_A_PAGE = 1_000
+
+
+class JobFilters(TypedDict, total=False):
+    """The filters of `retry_many` as keywords; None asks for anything."""
+
+    queue: str | None
+    tag: str | None
+    target: str | None
+    business_key: str | None
+    created_after: datetime | None
+    created_before: datetime | None
+
+
+class FindFilters(JobFilters, total=False):
+    """The filters of `find` as keywords."""
+
+    status: JobStatus | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some of what was asked for; `next_cursor` leads to more, None says there is none.
+
+    Example: `page = app.find(status="FAILED"); more = app.find(status="FAILED", cursor=page.next_cursor)`
+    """
+
+    items: list[T]
+    next_cursor: str | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def checked_filters(
+    status: JobStatus | str | None = None,
+    queue: str | None = None,
+    tag: str | None = None,
+    target: str | None = None,
+    business_key: str | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+) -> Filters:
+    """Filters as they may be asked; the error names what is wrong."""
+    return Filters(
+        None if status is None else _status(status),
+        None if queue is None else check_queue(queue),
+        None if tag is None else check_tags([tag])[0],
+        target,
+        None if business_key is None else check_key(business_key, "business_key"),
+        _moment(created_after, "created_after"),
+        _moment(created_before, "created_before"),
+    )
+
+
+def checked_limit(limit: object) -> int:
+    """A page's size."""
+    if isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= MOST_IN_A_PAGE:
+        return limit
+    raise InvalidOptionError(f"limit must be a whole number from 1 to {MOST_IN_A_PAGE:,}, got {limit!r}")
+
+
+def parse_cursor(cursor: str | None) -> str | None:
+    """Where a page begins."""
+    if cursor is None:
+        return None
+    try:
+        return parse_job_id(cursor)
+    except InvalidOptionError:
+        raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {cursor!r}") from None
+
+
+def _status(status: JobStatus | str) -> JobStatus:
+    try:
+        return JobStatus(status.upper())
+    except (ValueError, AttributeError):
+        names = ", ".join(JobStatus)
+        raise InvalidOptionError(f"status must be one of {names}, got {status!r}") from None
+
+
+def _moment(value: object, name: str) -> datetime | None:
+    if value is None:
+        return None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value
+    raise InvalidOptionError(
+        f"{name} must be an aware datetime, e.g. datetime.now(UTC) - timedelta(days=1), got {value!r}"
+    )

@@ -1,0 +1,51 @@
+"""Whether an application can work: its store answers, the schema is current, a worker is alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from windlass.domain.durations import seconds
+from windlass.errors import WindlassError
+from windlass.stores import cluster, migrate
+from windlass.stores.database import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What `app.health()` found out; true in a condition when all is well: `if not app.health(): alarm()`."""
+
+    store: str
+    """Dialect and place of the store, without credentials."""
+    store_answers: bool
+    schema_current: bool
+    workers: int
+    """Nodes that hold their lease and, if it was asked for, were heard of lately."""
+    reason: str = ""
+    """What is wrong, and what to do about it; empty when nothing is."""
+
+    def __bool__(self) -> bool:
+        return not self.reason
+
+
+def examine(database: Database, max_age: float | timedelta | None = None) -> Health:
+    """Look at a store without changing it, not even to make its schema."""
+    age = None if max_age is None else seconds(max_age, "max_age")
+    place = database.description
+    try:
+        missing = migrate.pending(database)
+    except WindlassError as error:
+        return Health(store=place, store_answers=False, schema_current=False, workers=0, reason=str(error))
+    if missing:
+        names = ", ".join(migration.name for migration in missing)
+        reason = f"the schema lacks {names}; run `windlass migrate module:app`"
+        return Health(store=place, store_answers=True, schema_current=False, workers=0, reason=reason)
+    workers = database.read(cluster.live_nodes, None if age is None else int(age * 1_000_000))
+    reason = "" if workers else _lonely(age)
+    return Health(store=place, store_answers=True, schema_current=True, workers=workers, reason=reason)
+
+
+def _lonely(age: float | None) -> str:
+    if age is None:
+        return "no worker is alive; start one with `windlass worker module:app`"
+    return f"no worker was heard of in the last {age:g} s; look at `windlass node list`, or start one"

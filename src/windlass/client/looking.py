@@ -1,0 +1,104 @@
+"""What an application can be asked: jobs, their history, nodes, queues, and whether all is well."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Unpack
+from uuid import UUID
+
+from windlass.client.access import Access
+from windlass.client.filters import FindFilters, Page, checked_filters, checked_limit, parse_cursor
+from windlass.client.health import Health, examine
+from windlass.client.reader import Reader
+from windlass.client.views import attempt_of, node_of, queue_of
+from windlass.domain.cluster import Node, Queue
+from windlass.domain.identity import parse_job_id
+from windlass.domain.job import Attempt, Job
+from windlass.errors import JobNotFoundError
+from windlass.stores import cluster, finding, queues, reading
+
+
+class Looking:
+    """The reading half of an application."""
+
+    _access: Access
+    _reader: Reader
+
+    def get(self, job_id: UUID | str) -> Job:
+        """One job as it is now; `JobNotFoundError` if there is none."""
+        key = parse_job_id(job_id)
+        return self._job(key, self._access.read(reading.get, key))
+
+    async def aget(self, job_id: UUID | str) -> Job:
+        """Async twin of `get`."""
+        key = parse_job_id(job_id)
+        return self._job(key, await self._access.aread(reading.get, key))
+
+    def history(self, job_id: UUID | str) -> list[Attempt]:
+        """Every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
+        key = parse_job_id(job_id)
+        return _attempts(key, self._access.read(reading.history, key))
+
+    async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
+        """Async twin of `history`."""
+        key = parse_job_id(job_id)
+        return _attempts(key, await self._access.aread(reading.history, key))
+
+    def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
+        """Jobs that fit every filter given, newest first: `for job in app.find(status="FAILED", queue="billing")`.
+
+        Filters: `status, queue, tag, target, business_key, created_after, created_before`. A page has up to `limit`
+        jobs and reads a bounded number of rows: where few of many jobs fit, it may hold fewer, even none, and still
+        have a `next_cursor`. There is nothing more when that is None.
+        """
+        asked = (checked_filters(**filters), parse_cursor(cursor), checked_limit(limit))
+        return self._page(*self._access.read(finding.find, *asked))
+
+    async def afind(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
+        """Async twin of `find`."""
+        asked = (checked_filters(**filters), parse_cursor(cursor), checked_limit(limit))
+        return self._page(*await self._access.aread(finding.find, *asked))
+
+    def nodes(self) -> list[Node]:
+        """Every node that has not signed off, oldest first; `alive` tells whether it holds its lease."""
+        return [node_of(row) for row in self._access.read(cluster.nodes)]
+
+    async def anodes(self) -> list[Node]:
+        """Async twin of `nodes`."""
+        return [node_of(row) for row in await self._access.aread(cluster.nodes)]
+
+    def queues(self) -> list[Queue]:
+        """Every queue that was ever used, by name, with what waits in it (counted up to 10,000) and what runs."""
+        return [queue_of(row) for row in self._access.read(queues.depths)]
+
+    async def aqueues(self) -> list[Queue]:
+        """Async twin of `queues`."""
+        return [queue_of(row) for row in await self._access.aread(queues.depths)]
+
+    def health(self, max_age: float | timedelta | None = None) -> Health:
+        """Whether the store answers, its schema is current, and a worker is alive: `app.health(max_age=30)`.
+
+        With `max_age` a worker counts only if its last heartbeat is younger than so many seconds, by the store's clock.
+        A store that does not answer is told, not raised.
+        """
+        return examine(self._access.database, max_age)
+
+    async def ahealth(self, max_age: float | timedelta | None = None) -> Health:
+        """Async twin of `health`."""
+        return await asyncio.to_thread(self.health, max_age)
+
+    def _job(self, job_id: str, stored: reading.StoredJob | None) -> Job:
+        if stored is None:
+            raise JobNotFoundError(UUID(job_id))
+        return self._reader.job(stored)
+
+    def _page(self, stored: Sequence[reading.StoredJob], next_before: str | None) -> Page[Job]:
+        return Page([self._reader.job(job) for job in stored], next_before)
+
+
+def _attempts(job_id: str, rows: list[Sequence[Any]] | None) -> list[Attempt]:
+    if rows is None:
+        raise JobNotFoundError(UUID(job_id))
+    return [attempt_of(row) for row in rows]

@@ -1,0 +1,54 @@
+"""Stored texts as typed values: by the target's annotations where it is known here, as plain JSON elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from windlass.client.views import job_of
+from windlass.domain.job import Job, Outcome
+from windlass.errors import SerializationError
+from windlass.spi import Serializer
+from windlass.stores.reading import StoredJob
+from windlass.submission.codec import plain_arguments
+from windlass.submission.registry import Registry
+from windlass.submission.target import Known
+
+
+class Reader(NamedTuple):
+    """Reads what jobs were given and what they returned."""
+
+    registry: Registry
+    serializer: Serializer
+
+    def job(self, stored: StoredJob) -> Job:
+        """A stored job as users see it."""
+        return job_of(stored, self._arguments, self._result)
+
+    def result(self, outcome: Outcome, returns: Any) -> Any:
+        """What a job returned, by its return annotation, or, without one, by the target's."""
+        annotation = self._returns(outcome.target) if returns is None else returns
+        return self.serializer.decode_result(outcome.result, annotation)
+
+    def _arguments(self, target: str, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        resolution = self.registry.resolve(target)
+        if isinstance(resolution, Known):
+            try:
+                return self.serializer.decode_arguments(resolution.spec, text)
+            except SerializationError:
+                pass  # the signature has changed since: show what is stored
+        try:
+            return plain_arguments(text)
+        except (msgspec.DecodeError, ValueError, TypeError):
+            return (text,), {}  # somebody damaged it: one row must not hide a whole page
+
+    def _result(self, target: str, text: str | None) -> Any:
+        try:
+            return self.serializer.decode_result(text, self._returns(target))
+        except SerializationError:
+            return self.serializer.decode_result(text, Any)
+
+    def _returns(self, target: str) -> Any:
+        resolution = self.registry.resolve(target)
+        return resolution.spec.returns if isinstance(resolution, Known) else Any

@@ -1,0 +1,147 @@
+"""What an application can do to jobs that are stored: cancel, pause, resume, retry, replace; to queues, and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, Unpack
+from uuid import UUID
+
+from windlass.client.access import Access
+from windlass.client.aftermath import Aftermath
+from windlass.client.filters import JobFilters, checked_filters, checked_limit
+from windlass.client.jobs import Jobs
+from windlass.domain.identity import parse_job_id
+from windlass.domain.keys import check_queue, check_tags
+from windlass.domain.states import JobStatus
+from windlass.stores import cluster, steering
+from windlass.submission.call import Call, JobHandle
+
+R = TypeVar("R")
+
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+
+
+class Steering:
+    """The steering half of an application. A verb that finds nothing it may move changes nothing and says so."""
+
+    _access: Access
+    _aftermath: Aftermath
+    _jobs: Jobs
+
+    def cancel(self, job_id: UUID | str) -> bool:
+        """End a job that has not ended; False if it has, or is unknown. A running one is told, wherever it runs."""
+        return self._aftermath.canceled(self._access.run(steering.cancel, [parse_job_id(job_id)])) > 0
+
+    async def acancel(self, job_id: UUID | str) -> bool:
+        """Async twin of `cancel`."""
+        return self._aftermath.canceled(await self._access.arun(steering.cancel, [parse_job_id(job_id)])) > 0
+
+    def pause(self, job_id: UUID | str) -> bool:
+        """Hold a job that waits, or a dead letter, until `resume`; True also if it is paused. Not a running one."""
+        return self._aftermath.paused(self._access.run(steering.pause, [parse_job_id(job_id)])) > 0
+
+    async def apause(self, job_id: UUID | str) -> bool:
+        """Async twin of `pause`."""
+        return self._aftermath.paused(await self._access.arun(steering.pause, [parse_job_id(job_id)])) > 0
+
+    def resume(self, job_id: UUID | str) -> bool:
+        """Put a paused job back to the state it was paused from; False if it is not paused."""
+        return self._aftermath.resumed(self._access.run(steering.resume, [parse_job_id(job_id)])) > 0
+
+    async def aresume(self, job_id: UUID | str) -> bool:
+        """Async twin of `resume`."""
+        return self._aftermath.resumed(await self._access.arun(steering.resume, [parse_job_id(job_id)])) > 0
+
+    def retry(self, job_id: UUID | str) -> bool:
+        """Start a dead letter over, with all its retries, due now; False if the job is not FAILED.
+
+        `DuplicateBusinessKeyError` if somebody else holds its business key by now.
+        """
+        return self._aftermath.retried(self._access.run(steering.retry, [parse_job_id(job_id)])) > 0
+
+    async def aretry(self, job_id: UUID | str) -> bool:
+        """Async twin of `retry`."""
+        return self._aftermath.retried(await self._access.arun(steering.retry, [parse_job_id(job_id)])) > 0
+
+    def retry_many(self, limit: int = 100, **filters: Unpack[JobFilters]) -> int:
+        """Start dead letters over, newest first, up to `limit` (1 to 1,000) of those that fit the filters of `find`.
+
+        All of them or, if a business key is held by another job, none.
+        """
+        asked = checked_filters(JobStatus.FAILED, **filters)
+        return self._aftermath.retried(self._access.run(steering.retry_found, asked, checked_limit(limit)))
+
+    async def aretry_many(self, limit: int = 100, **filters: Unpack[JobFilters]) -> int:
+        """Async twin of `retry_many`."""
+        asked = checked_filters(JobStatus.FAILED, **filters)
+        return self._aftermath.retried(await self._access.arun(steering.retry_found, asked, checked_limit(limit)))
+
+    def cancel_by_tag(self, tag: str) -> int:
+        """Cancel every job of a tag that has not ended, in batches; answers how many."""
+        (name,) = check_tags([tag])
+        count, after = 0, FIRST_ID
+        while ids := self._access.read(steering.tagged, name, after):
+            count += self._aftermath.canceled(self._access.run(steering.cancel, ids))
+            after = ids[-1]
+        return count
+
+    async def acancel_by_tag(self, tag: str) -> int:
+        """Async twin of `cancel_by_tag`."""
+        (name,) = check_tags([tag])
+        count, after = 0, FIRST_ID
+        while ids := await self._access.aread(steering.tagged, name, after):
+            count += self._aftermath.canceled(await self._access.arun(steering.cancel, ids))
+            after = ids[-1]
+        return count
+
+    def replace(self, job_id: UUID | str, call: Call[R]) -> JobHandle[R]:
+        """Store a call in place of a job that has not started, which is CANCELED and names its successor.
+
+        `JobNotFoundError` if there is no such job, `JobStateError` if it runs or has ended.
+        """
+        row = self._jobs.own_row(call)
+        replaced = self._access.run(steering.replace, parse_job_id(job_id), row)
+        return self._jobs.handles([call], self._replaced(replaced))[0]
+
+    async def areplace(self, job_id: UUID | str, call: Call[R]) -> JobHandle[R]:
+        """Async twin of `replace`."""
+        row = self._jobs.own_row(call)
+        replaced = await self._access.arun(steering.replace, parse_job_id(job_id), row)
+        return self._jobs.handles([call], self._replaced(replaced))[0]
+
+    def pause_queue(self, name: str) -> bool:
+        """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already."""
+        return self._access.run(steering.pause_queue, check_queue(name))
+
+    async def apause_queue(self, name: str) -> bool:
+        """Async twin of `pause_queue`."""
+        return await self._access.arun(steering.pause_queue, check_queue(name))
+
+    def resume_queue(self, name: str) -> bool:
+        """Let nodes claim from a queue again, at once; False if it was not paused."""
+        resumed = self._access.run(steering.resume_queue, check_queue(name))
+        self._aftermath.wake(_all_levels(name))
+        return resumed
+
+    async def aresume_queue(self, name: str) -> bool:
+        """Async twin of `resume_queue`."""
+        resumed = await self._access.arun(steering.resume_queue, check_queue(name))
+        self._aftermath.wake(_all_levels(name))
+        return resumed
+
+    def drain_node(self, node_id: str) -> bool:
+        """Have a node leave at its next heartbeat, after what it runs; False if no such node is alive."""
+        return self._access.run(cluster.ask_to_drain, str(node_id))
+
+    async def adrain_node(self, node_id: str) -> bool:
+        """Async twin of `drain_node`."""
+        return await self._access.arun(cluster.ask_to_drain, str(node_id))
+
+    def _replaced(self, replaced: steering.Replaced) -> list[Any]:
+        self._aftermath.canceled(replaced.old)
+        self._aftermath.retried(replaced.old or [])
+        return [replaced.new]
+
+
+def _all_levels(queue: str) -> Sequence[tuple[str, int]]:
+    return [(queue, level) for level in range(10)]

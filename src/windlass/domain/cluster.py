@@ -1,0 +1,37 @@
+"""Nodes and queues as users see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A worker process, from `app.nodes()`."""
+
+    id: str
+    host: str
+    pid: int
+    version: str
+    queues: tuple[str, ...] | None
+    """The queues it serves; None: all of them."""
+    started_at: datetime
+    heartbeat_at: datetime
+    alive: bool
+    """Whether it holds its lease."""
+    running: int
+    """Jobs it ran at its last heartbeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A queue, from `app.queues()`."""
+
+    name: str
+    paused: bool
+    waiting: int
+    """Jobs that wait in it, due or not; 10,000 stands for as many or more."""
+    running: int
+    oldest_due: datetime | None
+    """When the first of those that wait was, or will be, due."""

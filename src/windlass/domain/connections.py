@@ -1,0 +1,65 @@
+"""The connections of their own that callers may enqueue on, told by the names of their classes.
+
+Nothing of those libraries is imported: whoever has such an object has imported what it needs.
+"""
+
+from enum import Enum
+from typing import Any, Final
+
+from windlass.errors import InvalidOptionError
+
+SUPPORTED: Final = (
+    "a sqlite3.Connection, a psycopg.Connection or AsyncConnection, a SQLAlchemy Connection, Session, AsyncConnection "
+    "or AsyncSession, or django.db.connection"
+)
+
+
+class ConnectionKind(Enum):
+    """How a connection is spoken to."""
+
+    SQLITE3 = "sqlite3"
+    PSYCOPG = "psycopg"
+    PSYCOPG_ASYNC = "psycopg, async"
+    SQLALCHEMY = "SQLAlchemy"
+    SQLALCHEMY_ASYNC = "SQLAlchemy, async"
+    DJANGO = "Django"
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it has to be awaited."""
+        return self in (ConnectionKind.PSYCOPG_ASYNC, ConnectionKind.SQLALCHEMY_ASYNC)
+
+
+_KINDS: Final = {
+    ("sqlite3", "Connection"): ConnectionKind.SQLITE3,
+    ("psycopg", "Connection"): ConnectionKind.PSYCOPG,
+    ("psycopg", "AsyncConnection"): ConnectionKind.PSYCOPG_ASYNC,
+    ("sqlalchemy", "Connection"): ConnectionKind.SQLALCHEMY,
+    ("sqlalchemy", "Session"): ConnectionKind.SQLALCHEMY,
+    ("sqlalchemy", "scoped_session"): ConnectionKind.SQLALCHEMY,
+    ("sqlalchemy", "AsyncConnection"): ConnectionKind.SQLALCHEMY_ASYNC,
+    ("sqlalchemy", "AsyncSession"): ConnectionKind.SQLALCHEMY_ASYNC,
+    ("sqlalchemy", "async_scoped_session"): ConnectionKind.SQLALCHEMY_ASYNC,
+    ("django", "BaseDatabaseWrapper"): ConnectionKind.DJANGO,
+    ("django", "ConnectionProxy"): ConnectionKind.DJANGO,
+}
+
+
+def kind_of(connection: object) -> ConnectionKind | None:
+    """Tell the kind by the class or one it inherits from; None if it is none we know."""
+    for cls in type(connection).__mro__:
+        kind = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if kind is not None:
+            return kind
+    return None
+
+
+def check_connection(value: object) -> Any:
+    """Check what was given as option `connection`."""
+    if kind_of(value) is None:
+        cls = type(value)
+        raise InvalidOptionError(
+            f"connection must be {SUPPORTED}, got an object of {cls.__module__}.{cls.__qualname__}; "
+            "pass the connection or session whose transaction the job shall belong to"
+        )
+    return value

@@ -1,0 +1,72 @@
+"""Running jobs whose claim is gone: canceled by somebody, or taken over. They are told to stop.
+
+A cancel is told to the nodes as it is committed; a node that hears of something without knowing what, or nothing for a
+while, compares what it runs with what it holds in the store.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+
+from windlass.engine.attempt import Attempt
+from windlass.engine.coordinator import Coordinator
+from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.service import Service
+from windlass.stores import jobs
+from windlass.stores.database import Database
+
+logger = logging.getLogger("windlass.cancel")
+
+AT_MOST_EVERY = 0.25
+"""Seconds between two looks, however often something was heard."""
+
+
+class Cancellations(Service):
+    """Ends attempts that are canceled."""
+
+    def __init__(
+        self,
+        database: Database,
+        coordinator: Coordinator,
+        node: Callable[[], str],
+        every: float,
+        errors: ErrorHandling,
+    ) -> None:
+        super().__init__("cancellations", errors)
+        self._database = database
+        self._coordinator = coordinator
+        self._node = node
+        self._every = every
+        self._unsure = False
+
+    def told(self, ids: Collection[str]) -> None:
+        """These jobs were canceled; none named: some were, somewhere. On the loop only."""
+        if ids:
+            self._end([attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids])
+        else:
+            self._unsure = True
+            self.wake()
+
+    async def tick(self) -> float | None:
+        """Compare, and look again after a while; sooner if something is heard, but not for each word."""
+        self._unsure = False
+        await self._compare()
+        return AT_MOST_EVERY if self._unsure else self._every
+
+    async def _compare(self) -> None:
+        before = self._coordinator.attempts()
+        if not before:
+            return
+        held = {(claim.job_id, claim.fence) for claim in await self._database.aread(jobs.claims_of, self._node())}
+        still = self._coordinator.attempts()
+        self._end([attempt for attempt in before if _key(attempt) not in held and attempt in still])
+
+    def _end(self, attempts: Collection[Attempt]) -> None:
+        for attempt in attempts:
+            logger.info("job %s (%s) was canceled while it ran here", attempt.claim.job_id, attempt.claim.target)
+            self._coordinator.cancel(attempt)
+
+
+def _key(attempt: Attempt) -> tuple[str, int]:
+    return attempt.claim.job_id, attempt.claim.fence

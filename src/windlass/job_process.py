@@ -1,0 +1,190 @@
+"""The program of a process that runs jobs for a worker: it imports what the worker names, and calls it.
+
+It is no worker itself: it claims nothing, and writes no outcome. The worker's `ProcessExecutor` starts it
+(`windlass.runtime.process_life`), sends it one job after the other, and kills it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import importlib
+import os
+import sys
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from windlass.app import Windlass
+from windlass.context import JobContext, Snooze, current_context
+from windlass.errors import ConfigurationError, TargetNotFoundError
+from windlass.runtime import logcontext, process_life, process_logs
+from windlass.runtime.process_channel import Channel, Reporter
+from windlass.runtime.process_errors import raised
+from windlass.runtime.process_messages import Answer, Ready, Returned, Run, Snoozed, Start
+from windlass.spi import InstanceResolver, Serializer
+from windlass.submission.codec import JsonSerializer
+from windlass.submission.job_function import Enqueueable
+from windlass.submission.registry import Registry
+from windlass.submission.target import ImportResolver, Known, find_loaded
+
+
+def main(channel: int, lifeline: int) -> None:
+    """Run jobs until the channel is closed."""
+    process_life.begin(lifeline)
+    talk = Channel(channel)
+    start = talk.receive()
+    if isinstance(start, Start):
+        Jobs(talk, start).serve()
+
+
+class Jobs:
+    """One job after the other, on the main thread, so that a body can do there whatever a program can."""
+
+    def __init__(self, channel: Channel, start: Start) -> None:
+        sys.argv = list(start.argv)
+        self._lift_memory_limit = process_life.limit_memory(start.memory_bytes)
+        self._channel = channel
+        self._reporter = Reporter(channel)
+        self._result_bytes = start.result_bytes
+        logcontext.install()
+        process_logs.forward_records(channel.send, self._reporter.fields)
+        process_logs.take_levels(start.levels)
+        self._program = Program(start)
+
+    def serve(self) -> None:
+        """Answer each job."""
+        self._channel.send(Ready())
+        while isinstance(job := self._channel.receive(), Run):
+            answer = contextvars.copy_context().run(self._run, job)
+            if self._channel.closed:
+                os._exit(0)  # a copy that the body forked, and that came back here with it
+            self._reporter.flush()
+            self._channel.send(answer)
+
+    def _run(self, job: Run) -> Answer:
+        context = JobContext(job.claim, job.payload, job.node, self._reporter)
+        current_context.set(context)
+        self._reporter.context, self._reporter.keeps_log = context, job.keeps_log
+        try:
+            return self._answer(job)
+        except Snooze as snooze:
+            return Snoozed(snooze.delay)
+        except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
+            if isinstance(error, MemoryError):
+                self._lift_memory_limit()  # there must be room to say so; the worker then replaces this process
+            return raised(_without_our_frames(error))
+        finally:
+            self._reporter.context = None
+            _flush_output()
+
+    def _answer(self, job: Run) -> Answer:
+        process_logs.take_levels(job.levels)
+        found = self._program.find(job.claim.target)
+        process_logs.take_levels(job.levels)  # a module may have set up logging while it was imported
+        spec = found.known.spec
+        args, kwargs = found.serializer.decode_arguments(spec, job.payload.args)
+        function = found.known.ready(found.instances)
+        value = asyncio.run(function(*args, **kwargs)) if spec.is_coroutine else function(*args, **kwargs)
+        if value is None:
+            return Returned(None, None)
+        return Returned(*found.serializer.encode_result(value, spec.returns, self._result_bytes))
+
+
+class Found(NamedTuple):
+    """A target, and what its arguments, result and object depend on."""
+
+    known: Known
+    serializer: Serializer
+    instances: InstanceResolver
+
+
+class Program:
+    """The program whose jobs are run: its application, where it has one that can be found, and its targets."""
+
+    def __init__(self, start: Start) -> None:
+        self._needs_app = start.needs_app
+        self._provides = start.provides
+        self._found: dict[str, Found | TargetNotFoundError] = {}
+        self._home, _, name = (start.home or "").partition(":")
+        self._app: Windlass | None = None
+        self._import_error: TargetNotFoundError | None = None
+        if self._home:
+            try:
+                self._app = _app_named(self._home, name)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - said to the first job that needs it
+                text = f"importing {self._home!r} failed here: {type(error).__name__}: {error}"
+                self._import_error = TargetNotFoundError(text)
+
+    def find(self, target: str) -> Found:
+        """What a stored name means here. The worker has asked the target policy already."""
+        found = self._found.get(target)
+        if found is None:
+            try:
+                found = self._look_up(target)
+            except TargetNotFoundError as error:
+                found = error  # a failed import is not tried again: it may have done half of its work
+            self._found[target] = found
+        if isinstance(found, TargetNotFoundError):
+            raise found
+        return found
+
+    def _look_up(self, target: str) -> Found:
+        app = self._app
+        if self._import_error is not None and target.startswith(f"{self._home}:"):
+            raise self._import_error
+        if app is None or target not in app.registry:
+            resolver = ImportResolver() if app is None else app.registry.resolver
+            resolver.resolve(target)  # imports its module, or says why it cannot
+        app = app or _app_behind(target)
+        if app is None and self._needs_app:
+            raise self._import_error or _homeless(target, "its serializer or its invocation resolver")
+        given = Registry() if app is None else app.registry
+        registry = given if target in given else Registry(policy=_Admitted(), resolver=given.resolver)
+        known = registry.resolve(target)
+        if not isinstance(known, Known):
+            raise TargetNotFoundError(known.error)
+        if app is None and self._provides and known.owner is not None:
+            raise self._import_error or _homeless(target, "the objects it provides")
+        return Found(known, JsonSerializer() if app is None else app.parts.serializer, given.instances)
+
+
+class _Admitted:
+    """The policy for what the worker's policy has admitted."""
+
+    def allows(self, target: str) -> bool:
+        return True
+
+
+def _app_named(module: str, name: str) -> Windlass | None:
+    value: Any = getattr(importlib.import_module(module), name, None)
+    return value if isinstance(value, Windlass) else None
+
+
+def _app_behind(target: str) -> Windlass | None:
+    """The application that a job was declared with."""
+    found = find_loaded(target)
+    inner = getattr(found.value, "__func__", found.value) if found is not None else None
+    submitter = inner._submitter if isinstance(inner, Enqueueable) else None
+    return submitter if isinstance(submitter, Windlass) else None
+
+
+def _homeless(target: str, what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{target} cannot run in a process of its own: it needs {what}, and the application that has them is not found "
+        "there; make the application a global of a module"
+    )
+
+
+def _without_our_frames(error: BaseException) -> BaseException:
+    """The traceback begins where the body does."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
+def _flush_output() -> None:
+    """What a body prints must not wait for the next job, nor be lost if this process is killed."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()

@@ -1,0 +1,27 @@
+-- What running jobs say of themselves. None of this touches the job's own rows.
+
+-- A late word is refused twice: by the hot row, which is gone or has another fence, and, in the moment between looking and writing, by
+-- the fence of what stands there already.
+-- name: save_progress :count
+INSERT INTO windlass_progress (job_id, fence, done, total, message, at)
+SELECT h.id, h.fence, r.done, r.total, r.message, r.at FROM {progress_rows} r CROSS JOIN windlass_hot h
+WHERE h.id = r.id AND h.fence = r.fence
+ON CONFLICT (job_id) DO UPDATE
+SET fence = excluded.fence, done = excluded.done, total = excluded.total, message = excluded.message, at = excluded.at
+WHERE windlass_progress.fence <= excluded.fence
+
+-- name: save_lines :count
+INSERT INTO windlass_job_log (job_id, fence, number, attempt, at, level, logger, line)
+SELECT j.id, r.fence, r.number, r.attempt, r.at, r.level, r.logger, r.line FROM {line_rows} r CROSS JOIN windlass_job j
+WHERE j.id = r.id
+ON CONFLICT (job_id, fence, number) DO NOTHING
+
+-- name: log_lines :rows
+SELECT fence, number, attempt, at, level, logger, line FROM windlass_job_log
+WHERE job_id = :id AND (fence, number) > (:fence, :number) ORDER BY fence, number LIMIT :most
+
+-- name: forget_progress :count
+DELETE FROM windlass_progress WHERE job_id IN (SELECT id FROM {ids})
+
+-- name: forget_lines :count
+DELETE FROM windlass_job_log WHERE job_id IN (SELECT id FROM {ids})

@@ -1,0 +1,56 @@
+-- What people do to jobs. Rows are locked before anything is decided, in the order of their ids; SQLite has one writer anyway.
+
+-- name: lock_live :rows
+SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, h.node
+FROM {ids} i CROSS JOIN windlass_hot h JOIN windlass_job j ON j.id = h.id
+WHERE h.id = i.id ORDER BY h.id
+
+-- name: lock_ended :rows
+SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, j.business_key
+FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id
+WHERE d.id = i.id AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
+
+-- name: cancel_attempts :count
+INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome)
+SELECT h.id, h.fence, h.attempts + 1, h.node, h.picked_at, {now}, 'canceled'
+FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.status = 'RUNNING'
+
+-- name: cancel_live :count
+INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, reason, picked_at, finished_at)
+SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, h.node, h.due, :reason, h.picked_at, {now}
+FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
+
+-- name: cancel_ended :count
+UPDATE windlass_done SET status = 'CANCELED', reason = :reason, paused_from = NULL, finished_at = {now}
+WHERE id IN (SELECT id FROM {ids})
+
+-- name: pause_live :count
+UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING' WHERE id IN (SELECT id FROM {ids})
+
+-- name: pause_ended :count
+UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED' WHERE id IN (SELECT id FROM {ids})
+
+-- name: resume_live :count
+UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL WHERE id IN (SELECT id FROM {ids})
+
+-- name: resume_ended :count
+UPDATE windlass_done SET status = 'FAILED', paused_from = NULL WHERE id IN (SELECT id FROM {ids})
+
+-- name: revive :count
+INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
+SELECT d.id, d.queue, d.target, 'PENDING', j.priority, {now}, d.fence + 1, 0, 0
+FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id = i.id
+
+-- name: forget_ended :count
+DELETE FROM windlass_done WHERE id IN (SELECT id FROM {ids})
+
+-- name: tagged :rows
+SELECT t.job_id FROM windlass_job_tag t JOIN windlass_hot h ON h.id = t.job_id
+WHERE t.tag = :tag AND t.job_id > :after ORDER BY t.job_id LIMIT 500
+
+-- name: pause_queue :count
+INSERT INTO windlass_queue (name, paused) VALUES (:name, 1)
+ON CONFLICT (name) DO UPDATE SET paused = 1 WHERE windlass_queue.paused = 0
+
+-- name: resume_queue :count
+UPDATE windlass_queue SET paused = 0 WHERE name = :name AND paused <> 0

@@ -1,0 +1,195 @@
+"""Plans for what people do to jobs: cancel, pause, resume, retry, replace, and pausing whole queues.
+
+Each takes many ids at once, locks their rows, decides by the table of moves, and answers the jobs it moved. What it
+does not answer was left as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+from uuid import UUID
+
+from windlass.domain.admission import NOT_STARTED, Admission, admit
+from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.states import JobStatus, Move, leaves
+from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
+from windlass.stores import finding, jobs
+from windlass.stores.database import CANCELED, DONE, WORK
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, RestartPlanError, Step
+
+MOST_NAMED = 150
+"""Ids or queues that are named in a notification; beyond that the nodes look for themselves."""
+
+
+class Steered(NamedTuple):
+    """A job that was moved."""
+
+    job_id: str
+    left: JobStatus
+    """The state it was in."""
+    queue: str
+    priority: int
+    target: str
+    correlation_id: str | None
+    node: str | None = None
+    """Where it was running, if it was."""
+    business_key: str | None = None
+    """Of a dead letter: the key it has to take again."""
+
+
+def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Plan[list[Steered]]:
+    """End jobs that have not ended. A running one loses its row, so its body's outcome finds nothing to write to."""
+    live = yield from _live(dialect, ids, Move.CANCEL)
+    if live:
+        chosen = _ids(dialect, live)
+        yield Step("cancel_attempts", chosen)
+        yield Step("cancel_live", {**chosen, "reason": reason})
+        yield Step("finish_hot", chosen)
+        yield Step("delete_live_keys", chosen)
+    ended = yield from _ended(dialect, ids, Move.CANCEL)
+    if ended:
+        yield Step("cancel_ended", {**_ids(dialect, ended), "reason": reason})
+    running = [job.job_id for job in live if job.left is JobStatus.RUNNING]
+    if running:
+        yield from dialect.notify(CANCELED, ",".join(running) if len(running) <= MOST_NAMED else "")
+    yield from dialect.notify(DONE, "")
+    return live + ended
+
+
+def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Hold jobs that wait, or dead letters. Those that are PAUSED already are answered too: they are as asked for."""
+    live = yield from _live(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
+    waiting = [job for job in live if job.left is not JobStatus.PAUSED]
+    if waiting:
+        yield Step("pause_live", _ids(dialect, waiting))
+    ended = yield from _ended(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
+    failed = [job for job in ended if job.left is not JobStatus.PAUSED]
+    if failed:
+        yield Step("pause_ended", _ids(dialect, failed))
+    return live + ended
+
+
+def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Put paused jobs back to the state they were paused from."""
+    live = yield from _live(dialect, ids, Move.RESUME)
+    if live:
+        yield Step("resume_live", _ids(dialect, live))
+    ended = yield from _ended(dialect, ids, Move.RESUME)
+    if ended:
+        yield Step("resume_ended", _ids(dialect, ended))
+    yield from _tell_of_work(dialect, live)
+    return live + ended
+
+
+def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
+    failed = yield from _ended(dialect, ids, Move.RETRY)
+    if not failed:
+        return []
+    keys = sorted((job.business_key, job.job_id) for job in failed if job.business_key is not None)
+    if keys:
+        yield from _take_keys(dialect, keys)
+    yield Step("revive", _ids(dialect, failed))
+    yield Step("forget_ended", _ids(dialect, failed))
+    yield from _tell_of_work(dialect, failed)
+    return failed
+
+
+def retry_found(dialect: Dialect, filters: finding.Filters, limit: int) -> Plan[list[Steered]]:
+    """`retry` of those that are found, newest first."""
+    found = yield from finding.find_ids(dialect, filters, None, limit)
+    return (yield from retry(dialect, found.ids)) if found.ids else []
+
+
+def _tell_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
+    """Jobs that wait again are new work to every node; the mark of who sends it is left out, for this node too."""
+    words = sorted({f"{job.queue}:{job.priority}" for job in moved})
+    if words:
+        yield from dialect.notify(WORK, " " + ",".join(words) if len(words) <= MOST_NAMED else " *")
+
+
+def _take_keys(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None]:
+    names = [key for key, _ in keys]
+    held = yield from dialect.find_holders(names)
+    for key, holder in sorted(held.items()):
+        raise DuplicateBusinessKeyError(key, UUID(holder.id))
+    for (key, first), (following, _) in pairwise(keys):
+        if key == following:  # two dead letters of one key: only one of them can live
+            raise DuplicateBusinessKeyError(key, UUID(first))
+    if (yield from dialect.insert_keys("insert_live_keys", keys)) != len(keys):
+        raise RestartPlanError
+
+
+class Replaced(NamedTuple):
+    """What became of a replacement: the old job, unless an earlier job answers for the new one, and the new one."""
+
+    old: list[Steered]
+    new: Placed
+
+
+def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
+    """Store a job in place of one that has not started, in one transaction."""
+    row = next(iter((yield from _live(dialect, [old], Move.CANCEL))), None)
+    if row is None:
+        if (yield Step("job_exists", {"id": old})) is None:
+            raise JobNotFoundError(UUID(old))
+        raise JobStateError(UUID(old), "it has ended, so there is nothing to replace; enqueue the new call")
+    if row.left.value not in NOT_STARTED:
+        raise JobStateError(UUID(old), "it is running; cancel it, or let it end, and enqueue the new call")
+    admission = yield from _admitted(dialect, old, new)
+    (answer,) = admission.answers
+    if isinstance(answer, Conflict):
+        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
+    if not admission.rows:
+        return Replaced([], answer[0])
+    yield Step("insert_queue", rows=[{"name": new.queue}])
+    yield from jobs.store(dialect, admission._replace(replaced={old: new.id}), f" {new.queue}:{new.priority}")
+    yield from dialect.notify(DONE, "")
+    return Replaced([row], answer[0])
+
+
+def _admitted(dialect: Dialect, old: str, new: NewJob) -> Plan[Admission]:
+    """Keys as ever, except that the old job's own business key is about to be free."""
+    known = (yield from dialect.find_keys([new.idempotency_key])) if new.idempotency_key else {}
+    holders = (yield from dialect.find_holders([new.business_key])) if new.business_key else {}
+    return admit([[new]], known, {key: holder for key, holder in holders.items() if holder.id != old})
+
+
+def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
+    """The next live jobs of a tag, in the order of their ids."""
+    del dialect
+    rows = yield Step("tagged", {"tag": tag, "after": after})
+    return [job for (job,) in rows]
+
+
+def pause_queue(dialect: Dialect, name: str) -> Plan[bool]:
+    """Keep a queue's jobs from being claimed, on every node; False when it is paused already."""
+    del dialect
+    count: int = yield Step("pause_queue", {"name": name}, alone=True)
+    return count == 1
+
+
+def resume_queue(dialect: Dialect, name: str) -> Plan[bool]:
+    """Let a queue's jobs be claimed again; False when it is not paused."""
+    count: int = yield Step("resume_queue", {"name": name})
+    yield from dialect.notify(WORK, " *")
+    return count == 1
+
+
+def _live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+    rows = yield Step("lock_live", {"ids": dialect.ids(ids)})
+    found = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
+    return [job for job in found if job.left in leaves(move) or job.left is also]
+
+
+def _ended(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+    rows = yield Step("lock_ended", {"ids": dialect.ids(ids)})
+    found = [Steered(row[0], JobStatus(row[1]), row[2], row[3], row[4], row[5], None, row[6]) for row in rows]
+    return [job for job in found if job.left in leaves(move) or job.left is also]
+
+
+def _ids(dialect: Dialect, moved: Sequence[Steered]) -> dict[str, str]:
+    return {"ids": dialect.ids([job.job_id for job in moved])}

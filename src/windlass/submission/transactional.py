@@ -1,0 +1,95 @@
+"""Enqueueing on the caller's own connection: the job is stored if, and when, the caller commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from windlass.domain.job import NewJob, Placed
+from windlass.domain.options import UNSET, JobOptions
+from windlass.errors import InvalidOptionError, MigrationRequiredError
+from windlass.stores import jobs, migrate
+from windlass.stores.borrowed.loan import Loans
+from windlass.stores.database import Database
+from windlass.stores.dialect import Dialect
+from windlass.stores.migrate import Readiness
+from windlass.stores.notifier import payload_of
+from windlass.stores.plan import Plan
+from windlass.submission.submit import levels_of, new_queues, settled, words_for
+
+SENDER: Final = "borrowed"
+"""Whose words these are: nobody's, so that the worker of this process heeds them too. It has not been woken by the
+enqueue, which came before the commit."""
+
+
+def given_connection(options: JobOptions) -> Any:
+    """The connection in a call's options, or None."""
+    return None if options.connection is UNSET else options.connection
+
+
+def one_connection(options: Sequence[JobOptions]) -> Any:
+    """The connection that calls share, or None if they have none; some with it and some without is an error."""
+    found = [given_connection(each) for each in options]
+    if any(connection is not found[0] for connection in found):
+        raise InvalidOptionError(
+            "calls submitted together must all carry the same connection, or none: they are stored in one transaction; "
+            "write charge.using(connection=conn).bind(…) for each of them, or submit them apart"
+        )
+    return found[0] if found else None
+
+
+class TransactionalSubmitter:
+    """Stores rows through connections of callers. Nothing is remembered of it: the caller may roll back."""
+
+    def __init__(self, database: Database, readiness: Readiness) -> None:
+        self._database = database
+        self._readiness = readiness
+
+    @cached_property
+    def _loans(self) -> Loans:
+        return Loans(self._database)
+
+    def submit(self, connection: Any, rows: Sequence[NewJob]) -> list[Placed]:
+        """Store rows on a sync connection, all or none."""
+        words = self._words(rows)
+        if not self._database.migrates_itself:
+            self._readiness.ensure()
+            return self._loans.run(connection, _place, rows, *words)
+        try:
+            return self._loans.run(connection, _place, rows, *words)
+        except MigrationRequiredError:
+            return self._loans.run(connection, _make_and_place, rows, *words)
+
+    async def asubmit(self, connection: Any, rows: Sequence[NewJob]) -> list[Placed]:
+        """Store rows on an async connection, all or none."""
+        words = self._words(rows)
+        if not self._database.migrates_itself:
+            await self._readiness.aensure()
+            return await self._loans.arun(connection, _place, rows, *words)
+        try:
+            return await self._loans.arun(connection, _place, rows, *words)
+        except MigrationRequiredError:
+            return await self._loans.arun(connection, _make_and_place, rows, *words)
+
+    def _words(self, rows: Sequence[NewJob]) -> tuple[list[str], str]:
+        """The queues to store, and what to tell at the commit."""
+        levels = levels_of(rows)
+        if self._loans.writes_first:  # storing a queue that is known is a write that changes nothing
+            queues = sorted({queue for queue, _ in levels})
+        else:
+            queues = new_queues(self._database, levels)
+        return queues, payload_of(SENDER, words_for(levels))
+
+
+def _place(dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str) -> Plan[list[Placed]]:
+    """Store rows; a conflict is raised inside the plan, so that not even a new queue is left of it."""
+    answers = yield from jobs.submit(dialect, [rows], queues, tell)
+    return settled(answers[0])
+
+
+def _make_and_place(dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str) -> Plan[list[Placed]]:
+    """Make the tables first, in the same transaction: another connection of ours might wait for it in vain."""
+    yield from migrate.make_current(dialect)
+    placed = yield from _place(dialect, rows, queues, tell)
+    return placed

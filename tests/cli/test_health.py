@@ -1,0 +1,55 @@
+"""`windlass health`: fit for probes."""
+
+import json
+
+from tests.support.facts import rows
+
+
+def test_it_is_healthy_while_a_worker_is_alive(desk):
+    """operations.md: 0 when the store answers, the schema is current and a worker is alive."""
+    with desk.app.worker():
+        said = desk.told("health", "office:app")
+        assert said.startswith("healthy: ")
+        assert said.endswith("schema current, 1 worker alive\n")
+        told = desk.read("health")
+        assert (told["healthy"], told["workers"], told["reason"]) == (True, 1, "")
+    gone = desk.run("health", "--app", "office:app")
+    assert (gone.exit_code, gone.stdout) == (1, "")
+    assert "no worker is alive; start one" in gone.stderr
+
+
+def test_programs_get_the_reason_and_the_exit_code(desk):
+    told = json.loads(desk.run("health", "--json").stdout)
+    assert told["healthy"] is False
+    assert (told["store_answers"], told["schema_current"], told["workers"]) == (True, True, 0)
+    assert desk.run("health", "--json").exit_code == 1
+
+
+def test_a_heartbeat_can_be_too_old(desk):
+    """By the store's clock, not by the one of who asks."""
+    with desk.app.worker():
+        assert desk.run("health", "--max-age", "60").exit_code == 0
+        rows(desk.url, "UPDATE windlass_node SET heartbeat_at = heartbeat_at - 120000000")
+        stale = desk.run("health", WINDLASS_HEALTH_MAX_AGE="60")
+        assert stale.exit_code == 1
+        assert "no worker was heard of in the last 60 s" in stale.stderr
+        assert desk.run("health").exit_code == 0, "the lease still holds"
+
+
+def test_a_schema_that_is_not_there_is_unhealthy(sqlite_desk, pg_url):
+    result = sqlite_desk.run("health", WINDLASS_URL=pg_url)
+    assert result.exit_code == 1
+    assert "the schema lacks 0001_initial" in result.stderr
+    assert rows(pg_url, "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'windlass%'") == [(0,)]
+
+
+def test_a_store_that_does_not_answer_is_unhealthy(sqlite_desk):
+    result = sqlite_desk.run("health", WINDLASS_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert result.exit_code == 1
+    assert "unhealthy: PostgreSQL" in result.stderr
+    assert "does not answer" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_bad_age_is_wrong_usage(sqlite_desk):
+    assert sqlite_desk.run("health", "--max-age", "0").exit_code == 2

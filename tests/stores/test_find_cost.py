@@ -1,0 +1,156 @@
+"""What a page of `find` costs must not grow with what has finished: counted by the databases themselves."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.stores.databases import migrate_at
+from windlass.domain.clock import SystemClock, from_micros
+from windlass.domain.states import JobStatus
+from windlass.stores import finding
+from windlass.stores.dialects.postgres import PostgresDialect
+from windlass.stores.dialects.postgres_session import GENERIC_PLANS, Statements
+from windlass.stores.dialects.sqlite import SqliteDialect
+from windlass.stores.dialects.sqlite_files import connect
+from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.plan import Step, drive
+from windlass.testing.postgres_server import PostgresServer
+
+FEW, MANY = 30_000, 150_000
+MOST_GROWTH = 1.5
+"""An index five times larger is at most a level deeper; a scan or a sort would cost five times more."""
+PAGE = 20
+WINDOW = 256
+"""Rows that a page of twenty looks at, if they fit."""
+FEW_A_ROW = 5
+
+JOBS = """
+INSERT INTO windlass_job (id, queue, target, priority, args, business_key, created_at)
+SELECT {new_id}, 'default', 'shop:charge', 2, '[[],{{}}]', CASE WHEN n = 7 THEN 'order:7' END, n FROM {numbers}
+"""
+DONE = """
+INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, finished_at)
+SELECT {new_id}, 'default', 'shop:charge', CASE WHEN n <= 300 THEN 'FAILED' ELSE 'SUCCEEDED' END, 1, 1, 0, n
+FROM {numbers}
+"""
+TAGS = "INSERT INTO windlass_job_tag (tag, job_id) SELECT 'rare', {new_id} FROM {numbers} WHERE n <= 300"
+
+ASKED = {
+    "anything": finding.Filters(),
+    "succeeded": finding.Filters(status=JobStatus.SUCCEEDED),
+    "failed": finding.Filters(status=JobStatus.FAILED),
+    "pending": finding.Filters(status=JobStatus.PENDING),
+    "running": finding.Filters(status=JobStatus.RUNNING),
+    "paused": finding.Filters(status=JobStatus.PAUSED),
+    "a tag": finding.Filters(tag="rare"),
+    "a business key": finding.Filters(business_key="order:7"),
+    "created lately": finding.Filters(created_after=from_micros(1)),
+}
+each_filter = pytest.mark.parametrize("asked", ASKED)
+
+
+def growth(cost: Callable[[int], int], name: str) -> float:
+    """How much dearer a page is among many finished jobs than among few."""
+    few, many = cost(FEW), cost(MANY)
+    print(f"{name}: {few} at {FEW:,}, {many} at {MANY:,}")
+    return many / few
+
+
+# ---------------------------------------------------------------------- PostgreSQL
+
+POSTGRES_ID = "lpad(to_hex(n), 32, '0')::uuid"
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any]]:
+    """A database with many finished jobs."""
+    url = postgres_server.create_database()
+    migrate_at(url)
+    with psycopg.connect(url, autocommit=True, options=GENERIC_PLANS) as connection:
+        connection.prepare_threshold = 0
+        for statement in (JOBS, DONE, TAGS):
+            connection.execute(statement.format(new_id=POSTGRES_ID, numbers=f"generate_series(1, {MANY}) AS n"))
+        connection.execute("VACUUM (ANALYZE)")
+        yield connection
+    postgres_server.drop_database(url)
+
+
+@each_filter
+def test_a_page_on_postgresql_touches_a_few_buffers_a_row_among_many_finished_jobs(
+    postgres: psycopg.Connection[Any], asked: str
+):
+    """api.md, Following: bounded by the rows of a page, whatever has finished: all of it would be 4,000 buffers."""
+    touched = buffers(postgres, ASKED[asked])
+    print(f"{asked}: {touched} buffers at {MANY:,}")
+    assert touched < FEW_A_ROW * WINDOW
+
+
+def buffers(connection: psycopg.Connection[Any], filters: finding.Filters) -> int:
+    """Of all statements of one page."""
+    statements = Statements()
+    touched = 0
+
+    def execute(step: Step) -> Any:
+        nonlocal touched
+        text: Any = statements.text(statements.query(step), step.literals)
+        rows = connection.execute(text, step.params).fetchall()
+        plan: Any = None
+        for _ in range(2):  # the second look pays for nothing the planner reads
+            answer = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}", step.params).fetchone()
+            assert answer is not None
+            plan = answer[0][0]["Plan"]
+        touched += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        return [tuple(str(value) if index == 0 else value for index, value in enumerate(row)) for row in rows]
+
+    plan = finding.find_ids(PostgresDialect(), filters, None, PAGE)
+    drive(plan, next(plan), execute)
+    return max(touched, 1)
+
+
+# ---------------------------------------------------------------------- SQLite
+
+SQLITE_ID = "printf('00000000-0000-7000-8000-%012d', n)"
+
+
+@pytest.fixture(scope="module")
+def sqlite(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, sqlite3.Connection]]:
+    """Two files, with few and with many finished jobs."""
+    connections = {}
+    for count in (FEW, MANY):
+        path = tmp_path_factory.mktemp("find") / f"{count}.db"
+        path.write_bytes(migrated_file.read_bytes())
+        connection = connections[count] = connect(str(path), "NORMAL", SystemClock().micros)
+        numbers = f"(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s)"
+        for statement in (JOBS, DONE, TAGS):
+            connection.execute(statement.format(new_id=SQLITE_ID, numbers=numbers))
+    yield connections
+    for connection in connections.values():
+        connection.close()
+
+
+@each_filter
+def test_a_page_on_sqlite_takes_no_more_instructions_among_many_finished_jobs(
+    sqlite: dict[int, sqlite3.Connection], asked: str
+):
+    """api.md, Following: the same there, in instructions of SQLite's machine."""
+
+    def cost(count: int) -> int:
+        taken = 0
+
+        def another() -> int:
+            nonlocal taken
+            taken += 1
+            return 0
+
+        connection = sqlite[count]
+        connection.set_progress_handler(another, 1)
+        plan = finding.find_ids(SqliteDialect(), ASKED[asked], None, PAGE)
+        drive(plan, next(plan), Session(connection).execute)
+        connection.set_progress_handler(None, 0)
+        return max(taken, 1)
+
+    assert growth(cost, asked) < MOST_GROWTH
