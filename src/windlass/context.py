@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
+from windlass import saying
 from windlass.domain.durations import seconds
 from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
@@ -75,7 +76,7 @@ class _JobLogger(logging.Logger):
         self._real.setLevel(level)
 
 
-_log = _JobLogger(logging.getLogger(JOB_LOGGER))
+_log = _JobLogger(saying.logger(JOB_LOGGER))
 
 
 class Snooze(BaseException):

@@ -6,13 +6,13 @@ In a thread of its own (`with`), on the caller's loop (`async with`), or in the 
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
+from windlass import saying
 from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
 from windlass.parts import Parts
@@ -21,7 +21,7 @@ from windlass.runtime.forks import after_fork
 from windlass.runtime.process_life import refuse_worker
 from windlass.worker import Node
 
-logger = logging.getLogger("windlass.worker")
+logger = saying.logger("windlass.worker")
 
 T = TypeVar("T")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 from collections.abc import Callable, Sequence
 
+from windlass import saying
 from windlass._version import __version__
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
@@ -43,7 +43,7 @@ from windlass.stores.plan import Plan
 from windlass.submission.submit import words_for
 from windlass.submission.target import Known
 
-logger = logging.getLogger("windlass.worker")
+logger = saying.logger("windlass.worker")
 
 MICROSECONDS = 1_000_000
 DONE_WORD = "done"
@@ -71,7 +71,7 @@ class Node:
         self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop, processes_of(parts))
         errors = ErrorHandling(describe=parts.sanitizer.sanitize)
         self.completer = Completer(parts.database, self._told, errors, one_by_one=settings.jobs.commit == "each")
-        self._callbacks = Callbacks(parts.registry, parts.serializer)
+        self._callbacks = Callbacks(parts.registry, parts.serializer, parts.database.known_queues)
         self.completer.add_consequence(Consequence(has_callback, self._follow))
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
         self._invoker = invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
@@ -99,7 +99,7 @@ class Node:
             parts.bus,
             parts.clock,
             self._work_came_back,
-            self.heartbeat.steady_for,
+            self.heartbeat,
             self._callbacks.of_given_up,
             errors,
         )

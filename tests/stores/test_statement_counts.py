@@ -79,7 +79,7 @@ def test_200_callbacks_follow_in_a_handful(bench: Workbench):
         EndedJob(parent, "shop:charge", "default", JobStatus.SUCCEEDED, 1, "[[],{}]", None, None, None)
         for parent in parents
     ]
-    follow = Callbacks(Registry(), JsonSerializer()).store
+    follow = Callbacks(Registry(), JsonSerializer(), ()).store
     assert statements(steps_of(bench, follow, [Due(callback, job) for job in ended])) <= A_HANDFUL
     assert len(bench.claim()) == 2 * FLUSH
 

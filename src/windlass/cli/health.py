@@ -28,7 +28,7 @@ from windlass.client.health import Health
 def command(place: str, max_age: float | None, as_json: bool) -> None:
     """Say whether APP can work: its store answers, the schema is current, and a worker is alive.
 
-    It changes nothing, and suits probes of container platforms and load balancers.
+    It changes no job, and suits probes of container platforms and load balancers.
 
     \b
         windlass health shop:app --max-age 30

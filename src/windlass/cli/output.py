@@ -24,7 +24,7 @@ _STEERING: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], 
 
 def drawn() -> bool:
     """Whether standard output deserves colours and boxes: it is a terminal, or `FORCE_COLOR` says so."""
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def console() -> Console:
@@ -37,7 +37,8 @@ def console() -> Console:
 def say(text: str) -> None:
     """Write a line at once: whoever reads a pipe must not wait for a buffer to fill."""
     click.echo(text)
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def tame(text: str) -> str:

@@ -9,10 +9,12 @@ from typing import Any, Unpack
 from uuid import UUID
 
 from windlass.client.access import Access
+from windlass.client.aftermath import Aftermath
 from windlass.client.filters import FindFilters, Page, checked_filters, checked_limit, parse_cursor
 from windlass.client.health import Health, examine
 from windlass.client.reader import Reader
 from windlass.client.views import attempt_of, node_of, queue_of
+from windlass.domain.clock import SystemClock
 from windlass.domain.cluster import Node, Queue
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job
@@ -25,6 +27,7 @@ class Looking:
 
     _access: Access
     _reader: Reader
+    _aftermath: Aftermath
 
     def get(self, job_id: UUID | str) -> Job:
         """One job as it is now; `JobNotFoundError` if there is none."""
@@ -53,12 +56,12 @@ class Looking:
         jobs and reads a bounded number of rows: where few of many jobs fit, it may hold fewer, even none, and still
         have a `next_cursor`. There is nothing more when that is None.
         """
-        asked = (checked_filters(**filters), parse_cursor(cursor), checked_limit(limit))
+        asked = (self._asked(filters), parse_cursor(cursor), checked_limit(limit))
         return self._page(*self._access.read(finding.find, *asked))
 
     async def afind(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
         """Async twin of `find`."""
-        asked = (checked_filters(**filters), parse_cursor(cursor), checked_limit(limit))
+        asked = (self._asked(filters), parse_cursor(cursor), checked_limit(limit))
         return self._page(*await self._access.aread(finding.find, *asked))
 
     def nodes(self) -> list[Node]:
@@ -88,6 +91,9 @@ class Looking:
     async def ahealth(self, max_age: float | timedelta | None = None) -> Health:
         """Async twin of `health`."""
         return await asyncio.to_thread(self.health, max_age)
+
+    def _asked(self, filters: FindFilters) -> finding.Filters:
+        return checked_filters(**filters)._replace(ids_tell_time=isinstance(self._aftermath.clock, SystemClock))
 
     def _job(self, job_id: str, stored: reading.StoredJob | None) -> Job:
         if stored is None:

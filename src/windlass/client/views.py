@@ -32,7 +32,9 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         business_key, parent, batch, created, fence, attempts, crashes, node, due, picked, paused_from,
         result_text, error, error_class, reason, superseded_by, started, finished, *progress,
     ) = stored.row  # fmt: skip
-    last_error, last_class, wait_us, last_started, last_ended = stored.last_attempt or (None,) * 5
+    begun_over = JobStatus(status) in LIVE and not attempts  # retried by hand: what was before is history
+    last = None if begun_over else stored.last_attempt
+    last_error, last_class, wait_us, last_started, last_ended = last or (None,) * 5
     live = JobStatus(status) in LIVE
     args, kwargs = arguments(target, args_text)
     return Job(
@@ -44,8 +46,8 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         args=args,
         kwargs=kwargs,
         result=result(target, result_text),
-        error=(last_error if attempts else None) if live else error,
-        error_class=(last_class if attempts else None) if live else error_class,
+        error=last_error if live else error,
+        error_class=last_class if live else error_class,
         reason=reason,
         attempts=attempts,
         max_retries=from_text(options).max_retries,

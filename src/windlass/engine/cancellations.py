@@ -6,9 +6,11 @@ while, compares what it runs with what it holds in the store.
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import Callable, Collection
 
+from windlass import saying
+from windlass.domain.clock import monotonic
 from windlass.engine.attempt import Attempt
 from windlass.engine.coordinator import Coordinator
 from windlass.runtime.guard import ErrorHandling
@@ -16,7 +18,7 @@ from windlass.runtime.service import Service
 from windlass.stores import jobs
 from windlass.stores.database import Database
 
-logger = logging.getLogger("windlass.cancel")
+logger = saying.logger("windlass.cancel")
 
 AT_MOST_EVERY = 0.25
 """Seconds between two looks, however often something was heard."""
@@ -38,21 +40,28 @@ class Cancellations(Service):
         self._coordinator = coordinator
         self._node = node
         self._every = every
-        self._unsure = False
+        self._looked = float("-inf")
+        self._next_look: asyncio.TimerHandle | None = None
 
     def told(self, ids: Collection[str]) -> None:
         """These jobs were canceled; none named: some were, somewhere. On the loop only."""
         if ids:
-            self._end([attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids])
-        else:
-            self._unsure = True
-            self.wake()
+            here = [attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids]
+            self._end(here)
+            self._coordinator.refuse(set(ids) - {attempt.claim.job_id for attempt in here})
+        elif self._next_look is None:
+            pause = max(self._looked + AT_MOST_EVERY - monotonic(), 0)
+            self._next_look = asyncio.get_running_loop().call_later(pause, self._look)
+
+    def _look(self) -> None:
+        self._next_look = None
+        self.wake()
 
     async def tick(self) -> float | None:
         """Compare, and look again after a while; sooner if something is heard, but not for each word."""
-        self._unsure = False
+        self._looked = monotonic()
         await self._compare()
-        return AT_MOST_EVERY if self._unsure else self._every
+        return self._every
 
     async def _compare(self) -> None:
         before = self._coordinator.attempts()

@@ -9,12 +9,12 @@ features; the engine knows none.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from windlass import saying
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
 from windlass.errors import StoreUnavailableError
@@ -25,7 +25,7 @@ from windlass.stores.database import Database, StoreDataError
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 
-logger = logging.getLogger("windlass.completer")
+logger = saying.logger("windlass.completer")
 
 MOST_IN_A_FLUSH = 500
 WORTH_A_COMMIT = 64
@@ -100,14 +100,14 @@ class Completer(Service):
         first = self.before(batch)
         if first is not None:
             await first
-        await self._write(batch)
+        await self._write(batch, unsure=self._unsure)
         return GATHER if 1 < len(batch) < WORTH_A_COMMIT and len(self._waiting) < WORTH_A_COMMIT else 0
 
-    async def _write(self, batch: list[Attempt]) -> None:
+    async def _write(self, batch: list[Attempt], *, unsure: bool) -> None:
         """Write a batch; the database refusing its values splits it until the bad row is alone."""
         consequences = [what for what in self._consequences if any(map(what.concerns, batch))]
         try:
-            won = await self._database.arun(_apply, batch, consequences, retried=self._unsure)
+            won = await self._database.arun(_apply, batch, consequences, retried=unsure)
         except StoreUnavailableError:
             self._unsure = True  # the commit may have happened: the next try looks before it writes
             raise
@@ -116,8 +116,8 @@ class Completer(Service):
                 await self._write_poison(batch[0], error)
                 return
             middle = len(batch) // 2
-            await self._write(batch[:middle])
-            await self._write(batch[middle:])
+            await self._write(batch[:middle], unsure=unsure)
+            await self._write(batch[middle:], unsure=unsure)
             return
         self._unsure = False
         self._written(batch)
@@ -151,7 +151,7 @@ class Completer(Service):
             return
         failure = Failure("StoreDataError: the database refused what this job would store", "StoreDataError")
         attempt.transition = dead_letter(claim, refused.times, failure, "poison_payload", holds_key=attempt.holds_key)
-        await self._write([attempt])
+        await self._write([attempt], unsure=False)
 
 
 def _apply(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
+from windlass import saying
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Payload
 from windlass.domain.transition import released
@@ -29,7 +29,7 @@ from windlass.stores import jobs
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
 
-logger = logging.getLogger("windlass.coordinator")
+logger = saying.logger("windlass.coordinator")
 
 CLAIM_AHEAD = 0.05
 """Seconds of work a node may hold claimed beyond its slots, as light claims."""
@@ -37,6 +37,8 @@ LOAD_AHEAD = 0.01
 """Seconds of work whose large payloads it may hold besides those that run."""
 HAND_BACK_AFTER = 1.0
 """A claim that has waited this long for a slot goes back to its queue."""
+CANCELED_FOR = 30.0
+"""Seconds for which the answer to a claim may be on its way, while its job is canceled."""
 LAST_WORDS = 2.0
 """How long bodies may take to end once a forced drain has cancelled them."""
 
@@ -65,6 +67,7 @@ class Coordinator(Service):
         self._timeouts = Timeouts(self._loop, self._running, self._abandon)
         self._waiting: deque[Attempt] = deque()
         self._enough = 0
+        self._canceled: dict[str, float] = {}
         self._pace = Pace(monotonic())
         self._draining = False
         self._forced = asyncio.Event()
@@ -102,6 +105,12 @@ class Coordinator(Service):
         """Everything claimed here whose outcome is not known yet."""
         return {*self._running, *self._waiting}
 
+    def refuse(self, ids: Iterable[str]) -> None:
+        """These were canceled and are not here: if a claim that is on its way brings them, they do not begin."""
+        now = monotonic()
+        self._canceled = {job: until for job, until in self._canceled.items() if until > now}
+        self._canceled |= dict.fromkeys(ids, now + CANCELED_FOR)
+
     def cancel(self, attempt: Attempt) -> None:
         """Stop an attempt whose claim is gone: what waits is forgotten, what runs is told."""
         if attempt in self._running:
@@ -117,7 +126,10 @@ class Coordinator(Service):
     def accept(self, claimed: Claimed, received: float) -> None:
         """Take claims over, in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
-        self._waiting.extend([Attempt(claim, payload_of(claim.job_id), received) for claim in claimed.claims])
+        claims = claimed.claims
+        if self._canceled:
+            claims = [claim for claim in claims if claim.job_id not in self._canceled]
+        self._waiting.extend([Attempt(claim, payload_of(claim.job_id), received) for claim in claims])
         if self._draining:
             self._hand_back_unstarted()
             return
@@ -149,8 +161,8 @@ class Coordinator(Service):
         try:
             await self._runner.run(attempt, payload)
         except BaseException as error:  # noqa: BLE001 - whatever this is, the job must not stay RUNNING
-            logger.error("job %s: the engine failed to run it (%s)", attempt.claim.job_id, type(error).__name__)
             self._runner.settle(attempt, Raised(error))
+            logger.error("job %s: the engine failed to run it (%s)", attempt.claim.job_id, type(error).__name__)
         finally:
             self._free(attempt)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 from collections.abc import Callable
 
+from windlass import saying
 from windlass.domain.deadlines import Deadlines
 from windlass.engine.attempt import Attempt, Stop
 
-logger = logging.getLogger("windlass.timeout")
+logger = saying.logger("windlass.timeout")
 
 WARN_AT = 0.8
 LONG = 30.0
@@ -61,22 +61,26 @@ class Timeouts:
 
     def _fire(self) -> None:
         self._timer = None
-        for attempt in self._deadlines.expired(self._loop.time()):
-            if self._look_at(attempt):
-                self._deadlines.arm(attempt, attempt.next_look)
-        self._schedule()
+        try:
+            for attempt in self._deadlines.expired(self._loop.time()):
+                if self._look_at(attempt):
+                    self._deadlines.arm(attempt, attempt.next_look)
+        finally:
+            self._schedule()
 
     def _look_through(self) -> None:
+        self._round = self._loop.call_later(ROUND, self._look_through)
         now = self._loop.time()
         late = [attempt for attempt in self._running if attempt.next_look <= now]
         for attempt in late:
             if attempt.timeout is not None and attempt.timeout >= LONG:  # the short ones have their own timer
                 self._look_at(attempt)
-        self._round = self._loop.call_later(ROUND, self._look_through)
 
     def _look_at(self, attempt: Attempt) -> bool:
         """Warn, end, or give up on an attempt whose time has come; True if it must be looked at again."""
         now = self._loop.time()
+        if attempt.stop is Stop.CANCEL:
+            return False  # it was told, and nobody waits for it
         if attempt.stop is Stop.TIMEOUT:
             self._abandon(attempt)
             return False
@@ -91,10 +95,10 @@ class Timeouts:
 
     def _expire(self, attempt: Attempt) -> None:
         claim, timeout = attempt.claim, attempt.timeout
+        stop(attempt, Stop.TIMEOUT)
         logger.warning(
             "job %s (%s) exceeded its timeout of %g s and is being stopped", claim.job_id, claim.target, timeout
         )
-        stop(attempt, Stop.TIMEOUT)
 
     def close(self) -> None:
         """Look no more."""
@@ -111,5 +115,7 @@ def stop(attempt: Attempt, why: Stop) -> None:
     attempt.stop = why
     if attempt.context is not None:
         attempt.context.cancel()
-    if attempt.task is not None and not (why is Stop.CANCEL and attempt.in_thread):
+    # A task that is cancelled before its first step never takes one: it looks at `stop` when it begins.
+    begun = attempt.context is not None
+    if attempt.task is not None and begun and not (why is Stop.CANCEL and attempt.in_thread):
         attempt.task.cancel()

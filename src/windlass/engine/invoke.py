@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any, NamedTuple
 
+from windlass import saying
 from windlass.context import JobCancelled, Snooze
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
@@ -26,7 +26,7 @@ from windlass.runtime.threads import BodyExit
 from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
 from windlass.submission.target import Known
 
-logger = logging.getLogger("windlass.job")
+logger = saying.logger("windlass.job")
 
 
 class Limits(NamedTuple):

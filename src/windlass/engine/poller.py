@@ -88,7 +88,9 @@ class Poller(Service):
     def expect(self, heads: Iterable[Head]) -> None:
         """Jobs of this node will be due then: retries, snoozes. On the loop only."""
         for head in heads:
-            if self._options.serves(head.queue):
+            if head.queue not in self._queues:
+                self._refreshed = float("-inf")  # paused meanwhile, or not seen before
+            elif self._options.serves(head.queue):
                 key = (head.queue, head.level, head.lane)
                 self._heads[key] = min(self._heads.get(key, head.due_at), head.due_at)
         self.wake()

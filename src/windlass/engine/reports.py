@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
+from windlass import saying
 from windlass.context import JOB_LOGGER
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim
@@ -28,7 +29,7 @@ from windlass.stores import reports
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.reports import Batch, LineRow, ProgressRow
 
-logger = logging.getLogger("windlass.reports")
+logger = saying.logger("windlass.reports")
 
 INTERVAL = 0.25
 """Seconds that words come together before they are written; a job that ends sooner brings its last ones itself."""
@@ -158,15 +159,16 @@ class Reports(Service):
         if error is not None and room >= ROOM_FOR_TRACEBACK:
             text = f"{text}\n{self._sanitizer.traceback_tail(error, room)}"
         elif record.exc_text and room >= ROOM_FOR_TRACEBACK:  # of a record that was made in another process
-            text = f"{text}\n{self._clean(record.exc_text, room)}"
+            text = f"{text}\n{self._clean(record.exc_text, len(record.exc_text))[-room:]}"
         return text
 
     def _clean(self, text: str, length: int) -> str:
-        if len(text) > LONGEST_SEARCHED:  # at a space if there is one: half a secret may not be recognised
-            space = text.rfind(" ", 0, LONGEST_SEARCHED)
+        whole = len(text) <= LONGEST_SEARCHED
+        if not whole:  # at a space if there is one: half a secret may not be recognised
+            space = text.rfind(" ", LONGEST_LINE, LONGEST_SEARCHED)
             text = text[: space if space > 0 else LONGEST_SEARCHED]
         text = self._sanitizer.sanitize_text(text)
-        return text if len(text) <= length else f"{text[: length - 1]}…"
+        return text if whole and len(text) <= length else f"{text[: length - 1]}…"
 
     def _rouse(self) -> None:
         if self._resting:

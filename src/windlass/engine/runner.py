@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
+from windlass import saying
 from windlass.context import JobContext, Reporter, current_context
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.job import Payload
@@ -25,7 +26,7 @@ from windlass.events.types import JobStarted
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
 
-logger = logging.getLogger("windlass.runner")
+logger = saying.logger("windlass.runner")
 
 
 class Runner:
@@ -65,11 +66,11 @@ class Runner:
         except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
             transition = failed_for_good(attempt, error, self._policies)
         attempt.transition = transition
+        self._completer.finish(attempt)
         if transition.failure is not None:
             _log_failure(attempt, transition.failure, transition)
         elif isinstance(ending, NotKnownHere):
             self._log_unknown(attempt.claim.target, self._policies.redact(ending.why))
-        self._completer.finish(attempt)
 
     def _log_unknown(self, target: str, why: str) -> None:
         """Once each: a queue may be full of jobs of one such target."""

@@ -2,14 +2,14 @@
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from windlass import saying
 from windlass.events.types import Event
 
-logger = logging.getLogger("windlass.events")
+logger = saying.logger("windlass.events")
 
 Function = Callable[[Any], object]
 Describe = Callable[[BaseException], str]

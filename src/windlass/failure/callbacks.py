@@ -7,14 +7,14 @@ the callback follows all the same.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from sys import maxsize
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from windlass import saying
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import EndedJob, NewJob
 from windlass.domain.job_result import JobResult
@@ -32,7 +32,7 @@ from windlass.submission.signature import CallSpec, call_spec
 from windlass.submission.stored_options import StoredCallback, from_text
 from windlass.submission.tagged import plain
 
-logger = logging.getLogger("windlass.callbacks")
+logger = saying.logger("windlass.callbacks")
 
 NO_LIMIT: Final = maxsize
 """The limit on payloads is for users, who can heed it: a callback must follow whatever the job was given."""
@@ -48,14 +48,16 @@ class Due(NamedTuple):
 class Callbacks:
     """Turns outcomes into the jobs that follow them."""
 
-    def __init__(self, registry: Registry, serializer: Serializer) -> None:
+    def __init__(self, registry: Registry, serializer: Serializer, known_queues: Collection[str]) -> None:
+        self._known_queues = known_queues
         self._registry = registry
         self._serializer = serializer
 
     def store(self, dialect: Dialect, due: Sequence[Due]) -> Plan[None]:
         """Store what is due, in the transaction of the outcomes."""
         rows = [self._row(job_id, *item) for job_id, item in zip(new_job_ids(len(due)), due, strict=True)]
-        own_queues = sorted({callback.queue for callback, _ in due if callback.queue is not None})
+        own = {callback.queue for callback, _ in due if callback.queue is not None}
+        own_queues = sorted(own.difference(self._known_queues))
         yield from jobs.follow(dialect, rows, own_queues)
 
     def of_given_up(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from windlass import saying
 from windlass.domain.clock import monotonic, wall_nanos
 from windlass.domain.heartbeat import heartbeat_interval, lease_for
 from windlass.runtime.guard import ErrorHandling
@@ -15,7 +15,7 @@ from windlass.settings import NodeSettings
 from windlass.stores import cluster
 from windlass.stores.database import Database
 
-logger = logging.getLogger("windlass.heartbeat")
+logger = saying.logger("windlass.heartbeat")
 
 MICROSECONDS = 1_000_000
 LONGEST_RETRY = 1.0

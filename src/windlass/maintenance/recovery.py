@@ -6,17 +6,18 @@ harm.
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from windlass import saying
 from windlass.domain.clock import from_micros
 from windlass.domain.heartbeat import lease_for
 from windlass.domain.keys import error_fingerprint
 from windlass.events.bus import EventBus
 from windlass.events.types import Event, JobDeadLettered, JobFailed, NodeLost
+from windlass.maintenance.heartbeat import Heartbeat
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.settings import NodeSettings
@@ -25,7 +26,7 @@ from windlass.stores import cluster, queues, reading
 from windlass.stores.database import Database
 from windlass.stores.dialect import GivenUp
 
-logger = logging.getLogger("windlass.recovery")
+logger = saying.logger("windlass.recovery")
 
 UNKNOWN_EVERY = 5
 """Passes between two looks at targets nobody knows."""
@@ -47,7 +48,7 @@ class Recovery(Service):
         bus: EventBus,
         clock: Clock,
         found_work: Callable[[], None],
-        steady_for: Callable[[], float],
+        heartbeat: Heartbeat,
         given_up: GivenUp,
         errors: ErrorHandling,
     ) -> None:
@@ -57,7 +58,7 @@ class Recovery(Service):
         self._bus = bus
         self._clock = clock
         self._found_work = found_work
-        self._steady_for = steady_for
+        self._heartbeat = heartbeat
         self._given_up = given_up
         lease = lease_for(settings.heartbeat_interval, settings.missed_heartbeats)
         self._patience = min(lease, PATIENCE)
@@ -65,8 +66,8 @@ class Recovery(Service):
 
     async def tick(self) -> float | None:
         """One pass."""
-        if self._steady_for() >= self._patience:
-            await self._database.arun(cluster.mark_lost)
+        if self._heartbeat.steady_for() >= self._patience:
+            await self._database.arun(cluster.mark_lost, self._heartbeat.node.id)
         while (await self._recover()).more:
             pass
         if self._passes % UNKNOWN_EVERY == 0:

@@ -4,9 +4,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from windlass import saying
 from windlass.runtime.signals import Signal
 
-_log = logging.getLogger("windlass.service")
+_log = saying.logger("windlass.service")
 
 
 def class_name(error: BaseException) -> str:

@@ -17,6 +17,7 @@ from windlass.runtime.process_messages import (
     FromProcess,
     ToProcess,
     decode_to_process,
+    fit,
     framed,
 )
 
@@ -98,7 +99,7 @@ class Reporter:
     def tell(self, done: float, total: float | None, message: str) -> None:
         """How far the job is now."""
         with self._lock:
-            self._latest = (done, total, message)
+            self._latest = (done, total, fit(message))
             if self._teller is None:
                 self._teller = threading.Thread(target=self._tell, name="windlass-progress", daemon=True)
                 self._teller.start()

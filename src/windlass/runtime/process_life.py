@@ -75,6 +75,14 @@ def kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def await_the_end_of(process: subprocess.Popen[bytes]) -> None:
+    """Block until a process has ended, and end what it started: as long as it is not reaped, its group is its own."""
+    if hasattr(os, "waitid"):
+        with suppress(ChildProcessError):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        kill(process)
+
+
 def how_it_ended(code: int) -> str:
     """An exit code in words."""
     if code >= 0:

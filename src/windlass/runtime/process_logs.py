@@ -14,6 +14,7 @@ from windlass.runtime import logcontext
 from windlass.runtime.logcontext import OUTSIDE, LogFields
 from windlass.runtime.process_messages import LogLine, fit, plain
 
+LONGEST_TRACE = 90_000
 ROOT = ""
 """Stands for the root logger among the levels."""
 DISABLED = "\0disabled"
@@ -81,7 +82,7 @@ def line_of(record: logging.LogRecord, running: LogFields) -> LogLine:
     attributes["msg"] = _said(record.getMessage)
     attributes["args"] = ()
     if (trace := record.exc_info) and not record.exc_text:
-        attributes["exc_text"] = _said(lambda: _formatter.formatException(trace))
+        attributes["exc_text"] = _said(lambda: _formatter.formatException(trace)[-LONGEST_TRACE:])
     attributes["exc_info"] = None
     return LogLine({fit(name): _value(value) for name, value in attributes.items()})
 
@@ -89,7 +90,7 @@ def line_of(record: logging.LogRecord, running: LogFields) -> LogLine:
 def _value(value: Any) -> Any:
     if plain(value):
         return value
-    return [] if value == () else _said(lambda: str(value))
+    return [] if type(value) is tuple and not value else _said(lambda: str(value))
 
 
 def _said(say: Callable[[], str]) -> str:

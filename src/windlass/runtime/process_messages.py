@@ -138,13 +138,14 @@ class Unframer:
 
 def plain(value: Any) -> bool:
     """Whether a value goes through JSON as it is, without a second thought."""
-    if value is None or isinstance(value, bool):
+    kind = type(value)  # not isinstance: numbers of other libraries look like ours and are refused by the encoder
+    if value is None or kind is bool:
         return True
-    if isinstance(value, int):
-        return -(2**53) <= value <= 2**53
-    if isinstance(value, float):
-        return value - value == 0  # neither infinite nor NaN
-    return type(value) is str and fit(value) == value
+    if kind is int:
+        return bool(-(2**53) <= value <= 2**53)
+    if kind is float:
+        return bool(value - value == 0)  # neither infinite nor NaN
+    return kind is str and fit(value) == value
 
 
 def fit(text: str, longest: int = 100_000) -> str:

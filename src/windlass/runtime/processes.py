@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 import os
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from typing import cast
 
 import msgspec
 
+from windlass import saying
 from windlass.context import current_context
 from windlass.errors import WorkerLostError
 from windlass.runtime import process_life, process_logs
@@ -31,7 +31,7 @@ from windlass.runtime.process_messages import (
     framed,
 )
 
-logger = logging.getLogger("windlass.process")
+logger = saying.logger("windlass.process")
 
 START_LIMIT = 120.0
 """Seconds in which a process must have imported the program."""
@@ -166,6 +166,7 @@ class JobProcess(asyncio.Protocol):
         self._when_over()
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        process_life.await_the_end_of(process)
         code = process.wait()
         with suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
             self._loop.call_soon_threadsafe(self._exited, code)

@@ -76,10 +76,13 @@ def unregister(dialect: Dialect, node_id: str) -> Plan[None]:
     yield Step("delete_node", {"id": node_id}, alone=True)
 
 
-def mark_lost(dialect: Dialect) -> Plan[int]:
-    """Mark every node whose lease has run out. One statement, so two nodes that look at once do no harm."""
+def mark_lost(dialect: Dialect, node_id: str | None = None) -> Plan[int]:
+    """Mark every node whose lease has run out. One statement, so two nodes that look at once do no harm.
+
+    A node that looks marks nobody unless it holds its own lease at that very moment: it may have waited for the store.
+    """
     del dialect
-    count: int = yield Step("mark_lost", alone=True)
+    count: int = yield Step("mark_lost", {"node": node_id}, alone=True)
     return count
 
 

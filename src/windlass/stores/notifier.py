@@ -5,17 +5,17 @@ A notification on every commit costs three quarters of the concurrent enqueue ra
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterable
 from uuid import uuid4
 
+from windlass import saying
 from windlass.domain.clock import monotonic
 from windlass.domain.throttle import Action, Throttle
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import Database
 
-logger = logging.getLogger("windlass.store")
+logger = saying.logger("windlass.store")
 
 INTERVAL = 0.02
 LEEWAY = 0.005

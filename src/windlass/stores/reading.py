@@ -80,8 +80,16 @@ def unpacked(text: str) -> Archived:
 
 def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
     """How far these jobs are; unknown ids are left out."""
-    found = yield from dialect.outcomes(ids)
+    found: list[Outcome] = yield from dialect.outcomes(ids)
+    if len(found) < len(ids):
+        missing = set(ids) - {outcome.job_id for outcome in found}
+        archived = yield Step("archived_jobs", {"ids": dialect.ids(sorted(missing))}, alone=True)
+        found += [_outcome_of(unpacked(text).job.row) for _, text in archived]
     return found
+
+
+def _outcome_of(row: Sequence[Any]) -> Outcome:
+    return Outcome(row[0], JobStatus(row[3]), row[1], *row[22:26])
 
 
 def given_up(dialect: Dialect, ids: Sequence[str]) -> Plan[list[tuple[str, EndedJob]]]:

@@ -61,6 +61,14 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
 
 def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     """Hold jobs that wait, or dead letters. Those that are PAUSED already are answered too: they are as asked for."""
+    moved = yield from _pause(dialect, ids)
+    missed = [job for job in ids if job not in {steered.job_id for steered in moved}]
+    if missed:  # somebody may have revived it between the look at what lives and the look at what has ended
+        moved += yield from _pause(dialect, missed)
+    return moved
+
+
+def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     live = yield from _live(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
     waiting = [job for job in live if job.left is not JobStatus.PAUSED]
     if waiting:
@@ -100,8 +108,15 @@ def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 def retry_found(dialect: Dialect, filters: finding.Filters, limit: int) -> Plan[list[Steered]]:
     """`retry` of those that are found, newest first."""
-    found = yield from finding.find_ids(dialect, filters, None, limit)
-    return (yield from retry(dialect, found.ids)) if found.ids else []
+    ids: list[str] = []
+    before: str | None = None
+    while len(ids) < limit:
+        found = yield from finding.find_ids(dialect, filters, before, limit - len(ids), archived=False)
+        ids += found.ids
+        before = found.next_before
+        if before is None:
+            break
+    return (yield from retry(dialect, ids)) if ids else []
 
 
 def _tell_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
@@ -146,7 +161,9 @@ def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
     if not admission.rows:
         return Replaced([], answer[0])
     yield Step("insert_queue", rows=[{"name": new.queue}])
-    yield from jobs.store(dialect, admission._replace(replaced={old: new.id}), f" {new.queue}:{new.priority}")
+    yield from jobs.store(
+        dialect, admission._replace(replaced={**admission.replaced, old: new.id}), f" {new.queue}:{new.priority}"
+    )
     yield from dialect.notify(DONE, "")
     return Replaced([row], answer[0])
 

@@ -279,7 +279,9 @@ class _Commits:
     def _prepare(self, units: Sequence[Unit]) -> tuple[list[str], list[str], str | None]:
         levels = levels_of([job for unit in units for job in unit])
         words = words_for(levels)
-        tell = None if self._work is None else self._work.with_commit(words)
+        # A commit with keys may wait for somebody's lock, or store nothing: it carries no wakeup, least of all others'.
+        keyed = any(job.idempotency_key or job.business_key for unit in units for job in unit)
+        tell = None if self._work is None or keyed else self._work.with_commit(words)
         return new_queues(self._database, levels), words, tell
 
 

@@ -170,7 +170,7 @@ def _outcome(job: Job) -> str:
 def _waiting(job: Job) -> str:
     if job.status is JobStatus.RUNNING:
         return f"on node {job.node}"
-    return "" if job.due_at is None else f"due {phrases.local(job.due_at)}"
+    return "" if job.due_at is None else f"due {phrases.local(job.due_at) if drawn() else phrases.utc(job.due_at)}"
 
 
 def _escaped(text: str) -> str:

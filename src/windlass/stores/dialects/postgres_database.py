@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 import threading
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import psycopg
 from psycopg import sql
 
+from windlass import saying
 from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
@@ -25,7 +25,7 @@ from windlass.stores.plan import Plan, RestartPlanError, drive, drive_async
 
 T = TypeVar("T")
 
-logger = logging.getLogger("windlass.store")
+logger = saying.logger("windlass.store")
 
 
 class PostgresDatabase:

@@ -32,7 +32,10 @@ SELECT 1 FROM windlass_node WHERE id = :id AND drain_asked = 1
 DELETE FROM windlass_node WHERE id = :id
 
 -- name: mark_lost :count
-UPDATE windlass_node SET state = 'lost' WHERE state = 'alive' AND lease_until < {now}
+UPDATE windlass_node SET state = 'lost' WHERE state = 'alive' AND lease_until < {now} AND (
+    CAST(:node AS text) IS NULL
+    OR EXISTS (SELECT 1 FROM windlass_node me WHERE me.id = :node AND me.state = 'alive' AND me.lease_until >= {now})
+)
 
 -- name: orphaned_nodes :rows
 WITH RECURSIVE holder (node) AS (

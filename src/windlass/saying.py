@@ -1,0 +1,32 @@
+"""Loggers whose handlers cannot stop the engine.
+
+A handler that raises (a chat service while the network is down) is the user's, and its error would come out wherever
+the engine says something: between a verdict and its writing, or in a timer. Here it becomes a line on standard error.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+
+class CarefulLogger(logging.Logger):
+    """Says what it has to say, and goes on."""
+
+    def handle(self, record: logging.LogRecord) -> None:
+        """Pass a record to the handlers; one that raises loses this record only."""
+        try:
+            super().handle(record)
+        except Exception as error:  # noqa: BLE001 - a handler of the user's
+            if sys.stderr is not None:
+                sys.stderr.write(f"windlass: a logging handler raised {type(error).__name__}; the record is lost\n")
+
+
+def logger(name: str) -> logging.Logger:
+    """The logger of a part of Windlass; one that somebody else has made already stays as it is."""
+    usual = logging.getLoggerClass()
+    logging.setLoggerClass(CarefulLogger)
+    try:
+        return logging.getLogger(name)
+    finally:
+        logging.setLoggerClass(usual)
