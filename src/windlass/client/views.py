@@ -32,10 +32,9 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         business_key, parent, batch, created, fence, attempts, crashes, node, due, picked, paused_from,
         result_text, error, error_class, reason, superseded_by, started, finished, *progress,
     ) = stored.row  # fmt: skip
-    begun_over = JobStatus(status) in LIVE and not attempts  # retried by hand: what was before is history
-    last = None if begun_over else stored.last_attempt
-    last_error, last_class, wait_us, last_started, last_ended = last or (None,) * 5
     live = JobStatus(status) in LIVE
+    last = stored.last_attempt if attempts or not live else None  # retried by hand: what was before is history
+    last_error, last_class, wait_us, last_started, last_ended = last or (None,) * 5
     args, kwargs = arguments(target, args_text)
     return Job(
         id=UUID(job_id),

@@ -277,10 +277,10 @@ class _Commits:
             self._work.owe(tell)
 
     def _prepare(self, units: Sequence[Unit]) -> tuple[list[str], list[str], str | None]:
-        levels = levels_of([job for unit in units for job in unit])
-        words = words_for(levels)
+        rows = [job for unit in units for job in unit]
+        levels = levels_of(rows)
+        words, keyed = words_for(levels), any(job.idempotency_key or job.business_key for job in rows)
         # A commit with keys may wait for somebody's lock, or store nothing: it carries no wakeup, least of all others'.
-        keyed = any(job.idempotency_key or job.business_key for unit in units for job in unit)
         tell = None if self._work is None or keyed else self._work.with_commit(words)
         return new_queues(self._database, levels), words, tell
 
@@ -292,8 +292,6 @@ def new_queues(database: Database, levels: Sequence[tuple[str, int]]) -> list[st
 
 def levels_of(rows: Sequence[NewJob]) -> list[tuple[str, int]]:
     """The queues and priority levels that have new work."""
-    if len(rows) == 1:
-        return [(rows[0].queue, rows[0].priority)]
     return sorted({(row.queue, row.priority) for row in rows})
 
 
