@@ -102,15 +102,17 @@ class Worker:
 
     def drain(self, timeout: float | None = None) -> bool:
         """Stop claiming, let running jobs finish, leave; True when all of them did. For workers entered by `with`."""
-        loop, node, thread = self._loop, self.node, self._thread
-        if loop is None or node is None or thread is None:
+        loop, thread, node = self._loop, self._thread, self.node
+        if loop is None or thread is None:
             return True
+        self._loop = self._thread = None
         try:
-            clean = asyncio.run_coroutine_threadsafe(self._leave(node, timeout), loop).result()
+            if node is None:  # it left by itself, because it was asked to; its loop is still there
+                return True
+            return asyncio.run_coroutine_threadsafe(self._leave(node, timeout), loop).result()
         finally:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
-        return clean
 
     def _thread_main(self, started: threading.Event, failure: list[BaseException]) -> None:
         loop = self._loop = asyncio.new_event_loop()

@@ -1,7 +1,7 @@
 """Nodes, queues and health, as an application sees them."""
 
 from tests.engine import jobs
-from tests.engine.apps import LONG, Apps, Gate, until
+from tests.engine.apps import LONG, Apps, Gate, threads_named, until
 from windlass import Health, Settings, Windlass
 
 
@@ -73,3 +73,4 @@ def test_a_node_that_is_asked_to_drain_leaves(apps: Apps):
         node_object.heartbeat.wake()
         until(lambda: other.nodes() == [])
     assert other.drain_node(node.id) is False
+    assert list(threads_named("windlass-worker")) == [], "leaving the block ends the loop's thread too"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 from uuid import UUID
 
 from windlass.client.access import Access
@@ -11,6 +11,7 @@ from windlass.client.aftermath import Aftermath
 from windlass.client.filters import JobFilters, checked_filters, checked_limit
 from windlass.client.jobs import Jobs
 from windlass.domain.identity import parse_job_id
+from windlass.domain.job import NewJob
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.stores import cluster, steering
@@ -101,13 +102,13 @@ class Steering:
         """
         row = self._jobs.own_row(call)
         replaced = self._access.run(steering.replace, parse_job_id(job_id), row)
-        return self._jobs.handles([call], self._replaced(replaced))[0]
+        return self._successor(call, row, replaced)
 
     async def areplace(self, job_id: UUID | str, call: Call[R]) -> JobHandle[R]:
         """Async twin of `replace`."""
         row = self._jobs.own_row(call)
         replaced = await self._access.arun(steering.replace, parse_job_id(job_id), row)
-        return self._jobs.handles([call], self._replaced(replaced))[0]
+        return self._successor(call, row, replaced)
 
     def pause_queue(self, name: str) -> bool:
         """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already."""
@@ -137,10 +138,10 @@ class Steering:
         """Async twin of `drain_node`."""
         return await self._access.arun(cluster.ask_to_drain, str(node_id))
 
-    def _replaced(self, replaced: steering.Replaced) -> list[Any]:
+    def _successor(self, call: Call[R], row: NewJob, replaced: steering.Replaced) -> JobHandle[R]:
         self._aftermath.canceled(replaced.old)
-        self._aftermath.retried(replaced.old or [])
-        return [replaced.new]
+        self._aftermath.wake([(row.queue, row.priority)])
+        return self._jobs.handles([call], [replaced.new])[0]
 
 
 def _all_levels(queue: str) -> Sequence[tuple[str, int]]:

@@ -73,7 +73,8 @@ class Cancellations(Service):
 
     def _end(self, attempts: Collection[Attempt]) -> None:
         for attempt in attempts:
-            logger.info("job %s (%s) was canceled while it ran here", attempt.claim.job_id, attempt.claim.target)
+            claim = attempt.claim
+            logger.info("job %s (%s) is canceled, or another node's by now", claim.job_id, claim.target)
             self._coordinator.cancel(attempt)
 
 

@@ -34,8 +34,6 @@ class Steered(NamedTuple):
     priority: int
     target: str
     correlation_id: str | None
-    node: str | None = None
-    """Where it was running, if it was."""
     business_key: str | None = None
     """Of a dead letter: the key it has to take again."""
 
@@ -55,14 +53,15 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
     running = [job.job_id for job in live if job.left is JobStatus.RUNNING]
     if running:
         yield from dialect.notify(CANCELED, ",".join(running) if len(running) <= MOST_NAMED else "")
-    yield from dialect.notify(DONE, "")
+    if live or ended:
+        yield from dialect.notify(DONE, "")
     return live + ended
 
 
 def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     """Hold jobs that wait, or dead letters. Those that are PAUSED already are answered too: they are as asked for."""
     moved = yield from _pause(dialect, ids)
-    missed = [job for job in ids if job not in {steered.job_id for steered in moved}]
+    missed = sorted(set(ids) - {job.job_id for job in moved})
     if missed:  # somebody may have revived it between the look at what lives and the look at what has ended
         moved += yield from _pause(dialect, missed)
     return moved
@@ -192,7 +191,8 @@ def pause_queue(dialect: Dialect, name: str) -> Plan[bool]:
 def resume_queue(dialect: Dialect, name: str) -> Plan[bool]:
     """Let a queue's jobs be claimed again; False when it is not paused."""
     count: int = yield Step("resume_queue", {"name": name})
-    yield from dialect.notify(WORK, " *")
+    if count:
+        yield from dialect.notify(WORK, " *")
     return count == 1
 
 
@@ -204,7 +204,7 @@ def _live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | No
 
 def _ended(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
     rows = yield Step("lock_ended", {"ids": dialect.ids(ids)})
-    found = [Steered(row[0], JobStatus(row[1]), row[2], row[3], row[4], row[5], None, row[6]) for row in rows]
+    found = [Steered(row[0], JobStatus(row[1]), *row[2:]) for row in rows]
     return [job for job in found if job.left in leaves(move) or job.left is also]
 
 

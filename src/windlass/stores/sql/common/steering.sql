@@ -1,7 +1,7 @@
 -- What people do to jobs. Rows are locked before anything is decided, in the order of their ids; SQLite has one writer anyway.
 
 -- name: lock_live :rows
-SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, h.node
+SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
 FROM {ids} i CROSS JOIN windlass_hot h JOIN windlass_job j ON j.id = h.id
 WHERE h.id = i.id ORDER BY h.id
 

@@ -4,7 +4,7 @@
 SELECT pg_notify(:channel, :words)
 
 -- name: lock_live :rows
-SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, h.node
+SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
 FROM {ids} i CROSS JOIN windlass_hot h JOIN windlass_job j ON j.id = h.id
 WHERE h.id = i.id ORDER BY h.id FOR UPDATE OF h
 
