@@ -19,11 +19,11 @@ from typing import Any
 import psycopg
 
 from windlass.domain.clock import SystemClock
-from windlass.stores import cluster, jobs, migrate, queues
+from windlass.stores import claiming, cluster, migrate, queues
 from windlass.stores.database import Database
-from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.dialects.postgres_session import Statements
 from windlass.stores.dialects.sqlite import SqliteDatabase
+from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
 from windlass.testing.embedded_postgres import EmbeddedPostgres
@@ -78,7 +78,7 @@ def claim_times(database: Database) -> tuple[float, float]:
         request = request_for(database)
         looks.append(time.perf_counter() - started)
         started = time.perf_counter()
-        claimed = database.run(jobs.claim, request)
+        claimed = database.run(claiming.claim, request)
         took = time.perf_counter() - started
         if len(claimed.claims) < WANTED and claims:
             break  # a small shape ran dry

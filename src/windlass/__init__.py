@@ -6,14 +6,19 @@ from windlass.client.filters import Page
 from windlass.client.health import Health
 from windlass.context import JobCancelled, JobContext
 from windlass.domain.backoff import Backoff
+from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.cluster import Node, Queue
+from windlass.domain.explanation import Explanation
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
+from windlass.domain.protected import CircuitStatus, Resource
+from windlass.domain.protection import circuit_protected
 from windlass.domain.report import LogLine, Progress
 from windlass.domain.states import JobStatus
 from windlass.errors import (
+    CircuitOpenError,
     ConfigurationError,
     DoNotRetry,
     DuplicateBusinessKeyError,
@@ -32,12 +37,15 @@ from windlass.errors import (
     StoreUnavailableError,
     TargetNotAllowedError,
     TargetNotFoundError,
+    UnknownResourceError,
     WindlassError,
     WorkerLostError,
     WouldBlockLoopError,
     do_not_retry,
 )
 from windlass.events.types import (
+    CircuitClosed,
+    CircuitOpened,
     Event,
     JobCanceled,
     JobCompleted,
@@ -59,6 +67,7 @@ from windlass.spi import (
     InstanceResolver,
     InvocationResolver,
     PollingStrategy,
+    ResilienceStrategy,
     RetryPolicy,
     Serializer,
     TargetPolicy,
@@ -71,6 +80,13 @@ __all__ = [
     "Attempt",
     "Backoff",
     "Call",
+    "CircuitClosed",
+    "CircuitOpenError",
+    "CircuitOpened",
+    "CircuitProfile",
+    "CircuitSettings",
+    "CircuitState",
+    "CircuitStatus",
     "Clock",
     "ConfigurationError",
     "Coordinator",
@@ -80,6 +96,7 @@ __all__ = [
     "ErrorSanitizer",
     "Event",
     "ExecutorProvider",
+    "Explanation",
     "Health",
     "InstanceResolver",
     "InvalidOptionError",
@@ -119,6 +136,8 @@ __all__ = [
     "Priority",
     "Progress",
     "Queue",
+    "ResilienceStrategy",
+    "Resource",
     "RetryAfter",
     "RetryPolicy",
     "SerializationError",
@@ -129,10 +148,12 @@ __all__ = [
     "TargetNotAllowedError",
     "TargetNotFoundError",
     "TargetPolicy",
+    "UnknownResourceError",
     "Windlass",
     "WindlassError",
     "WorkerLostError",
     "WouldBlockLoopError",
     "__version__",
+    "circuit_protected",
     "do_not_retry",
 ]

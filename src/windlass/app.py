@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, Unpack, overload
+from collections.abc import Iterable, Sequence
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 from windlass.client.access import Access
@@ -13,11 +13,12 @@ from windlass.client.aftermath import Aftermath
 from windlass.client.handle import Following
 from windlass.client.jobs import Jobs
 from windlass.client.looking import Looking
+from windlass.client.protection import Protection
 from windlass.client.reader import Reader
 from windlass.client.reports import Reporting
 from windlass.client.steering import Steering
+from windlass.declaring import Declaring
 from windlass.domain.clock import SystemClock
-from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.embedded import Worker
 from windlass.errors import ConfigurationError, InvalidOptionError
 from windlass.events.types import Event
@@ -32,15 +33,14 @@ from windlass.spi import (
     InstanceResolver,
     InvocationResolver,
     PollingStrategy,
+    ResilienceStrategy,
     RetryPolicy,
     Serializer,
     TargetPolicy,
 )
 from windlass.stores import migrate
 from windlass.stores.database import Database
-from windlass.submission.call import Call, JobHandle, bind
-from windlass.submission.instances import Instances
-from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
+from windlass.submission.call import Call, JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
@@ -52,7 +52,7 @@ T = TypeVar("T")
 DEFAULT_URL = "sqlite:///windlass.db"
 
 
-class Windlass(Looking, Steering, Reporting):
+class Windlass(Declaring, Looking, Steering, Protection, Reporting):
     """A durable job engine on the database you have.
 
     ```python
@@ -80,6 +80,7 @@ class Windlass(Looking, Steering, Reporting):
         error_sanitizer: ErrorSanitizer | None = None,
         target_policy: TargetPolicy | None = None,
         serializer: Serializer | None = None,
+        resilience: ResilienceStrategy | None = None,
         executors: ExecutorProvider | None = None,
         coordinator: Coordinator | None = None,
         polling: PollingStrategy | None = None,
@@ -101,7 +102,7 @@ class Windlass(Looking, Steering, Reporting):
                 Store.open(self.url, clock or SystemClock()),
                 self.registry,
                 self.settings,
-                Replacements(retry_policy, error_sanitizer, serializer, executors, coordinator, polling),
+                Replacements(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience),
             )
         )
         exits.at_exit(self.close)
@@ -112,54 +113,12 @@ class Windlass(Looking, Steering, Reporting):
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database))
         self._reader = Reader(self.registry, parts.serializer)
-        self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop)
+        self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop, self._look_again)
         following = Following(self._access, self._results, self._reader.result, self)
         work = parts.work if self._database.notifies and parts.coordinator is None else None
         self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, following, work)
 
-    @overload
-    def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
-        self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncJobFunction[P, R]: ...
-    @overload
-    def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
-    @overload
-    def job(self, **options: Unpack[JobOptionsDict]) -> JobDecorator: ...
-    def job(self, function: Any = None, /, **options: Any) -> Any:  # type: ignore[misc]  # mypy and Unpack
-        """Make a function or method a job, bare or with options: `@app.job` or `@app.job(max_retries=3)`."""
-        checked = JobOptions.make(**options)
-
-        def decorate(function: Any) -> Any:
-            return declare(function, registry=self.registry, submitter=self, options=checked)
-
-        return decorate if function is None else decorate(function)
-
-    def provide(self, what: object, factory: Callable[[], object] | None = None) -> None:
-        """Give the object that methods of its class run on, or a class and a factory that makes it when needed."""
-        if not isinstance(self.registry.instances, Instances):
-            raise ConfigurationError(
-                "provide() belongs to the default instance resolver; this app was given another one"
-            )
-        if factory is None:
-            self.registry.instances.provide(what)
-        else:
-            self.registry.instances.provide(what, factory)
-
-    def on(self, kind: type[E]) -> Callable[[Callable[[E], T]], Callable[[E], T]]:
-        """Call the decorated function with every event of a kind, after its commit: `@app.on(JobDeadLettered)`."""
-        return self._bus.on(kind)
-
     # ------------------------------------------------------------------ submitting
-
-    @overload
-    def bind(self, function: Callable[..., Coroutine[Any, Any, R]], /, *args: Any, **kwargs: Any) -> Call[R]: ...
-    @overload
-    def bind(self, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> Call[R]: ...
-    def bind(self, function: Any, /, *args: Any, **kwargs: Any) -> Call[Any]:
-        """A call of a job, or of any function that `allow` admits, as a value: `app.bind(shop.tax.recalculate, 7)`."""
-        if isinstance(function, JobFunction | AsyncJobFunction):
-            return function.bind(*args, **kwargs)
-        return bind(function, args, kwargs, registry=self.registry, submitter=self, options=JobOptions())
 
     def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls in one transaction; handles come in order, duplicates marked. All or none."""
@@ -195,6 +154,10 @@ class Windlass(Looking, Steering, Reporting):
         if coordinator is not None:
             for queue, level in work:
                 coordinator.notify_new_work(queue, level)
+
+    def _look_again(self) -> None:
+        if self._worker is not None:
+            self._worker.look_again()
 
     def _stop(self, ids: Sequence[str]) -> None:
         if self._worker is not None and ids:

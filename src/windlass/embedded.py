@@ -72,6 +72,12 @@ class Worker:
         if node is not None:
             node.wakeups.wake(list(work))
 
+    def look_again(self) -> None:
+        """Tell the node that what may be claimed has changed. From any thread."""
+        node = self.node
+        if node is not None:
+            node.wakeups.look_again()
+
     def canceled(self, ids: Sequence[str]) -> None:
         """Tell the node of jobs that were canceled in this process. From any thread."""
         node = self.node

@@ -10,6 +10,8 @@ WindlassError
 ├── TargetNotFoundError                the stored target does not exist in this process
 ├── DuplicateBusinessKeyError          a live job or schedule holds the key   .key .holder
 ├── JobNotFoundError                   no job has this id                     .job_id
+├── UnknownResourceError               the resource was never configured      .resource
+├── CircuitOpenError                   the service's circuit lets nothing through   .service
 ├── JobFailedError                     the job awaited ended FAILED           .job_id .reason .error .error_class
 ├── JobCanceledError                   the job awaited ended CANCELED         .job_id
 ├── JobStateError                      the job cannot do that in its state    .job_id .why
@@ -32,6 +34,7 @@ from typing import Any, TypeVar, overload
 from uuid import UUID
 
 __all__ = [
+    "CircuitOpenError",
     "ConfigurationError",
     "DoNotRetry",
     "DuplicateBusinessKeyError",
@@ -50,6 +53,7 @@ __all__ = [
     "StoreUnavailableError",
     "TargetNotAllowedError",
     "TargetNotFoundError",
+    "UnknownResourceError",
     "WindlassError",
     "WorkerLostError",
     "WouldBlockLoopError",
@@ -118,6 +122,25 @@ class JobNotFoundError(WindlassError):
 
     def __str__(self) -> str:
         return f"no job has the id {self.job_id}; check the id and that the app uses the database it was enqueued to"
+
+
+class UnknownResourceError(WindlassError):
+    """A job asks for a permit of a resource that nobody has configured."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(
+            f"no resource {resource!r} is configured; say how many jobs may use it at a time: "
+            f"app.configure_resource({resource!r}, max_concurrent=5)"
+        )
+        self.resource = resource
+
+
+class CircuitOpenError(WindlassError):
+    """A service's circuit lets nothing through. A resilience strategy raises it to have a job wait."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__(f"the circuit of {service!r} is open; its jobs wait until it may be tried again")
+        self.service = service
 
 
 class JobFailedError(WindlassError):

@@ -16,6 +16,7 @@ from windlass.spi import (
     ErrorSanitizer,
     ExecutorProvider,
     PollingStrategy,
+    ResilienceStrategy,
     RetryPolicy,
     Serializer,
 )
@@ -50,6 +51,7 @@ class Replacements(NamedTuple):
     executors: ExecutorProvider | None
     coordinator: Coordinator | None
     polling: PollingStrategy | None
+    resilience: ResilienceStrategy | None
 
 
 class Inline(Protocol):
@@ -77,6 +79,8 @@ class Parts(NamedTuple):
     """None: coroutines on the node's own loop, the rest on threads."""
     coordinator: Coordinator | None
     """None: the store itself carries wakeups."""
+    resilience: ResilienceStrategy | None
+    """None: circuits whose state is in the store."""
     bus: EventBus
     results: Results
     work: Notifier
@@ -125,6 +129,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         polling=given.polling or adaptive_polling(settings.poller),
         executors=given.executors,
         coordinator=given.coordinator,
+        resilience=given.resilience,
         bus=EventBus(sanitizer.sanitize),
         results=Results(database),
         work=Notifier(database, WORK),

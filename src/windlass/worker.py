@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from windlass import saying
 from windlass._version import __version__
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
-from windlass.engine.announce import events_of, handed_on, heads_of, outcomes_of, reopened
 from windlass.engine.attempt import Attempt
-from windlass.engine.callbacks import callbacks_due, has_callback, new_work
+from windlass.engine.callbacks import callbacks_due, has_callback
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.completer import Completer, Consequence
 from windlass.engine.coordinator import Coordinator
 from windlass.engine.invoke import Invoker, Limits
+from windlass.engine.permits import Leaving
 from windlass.engine.poller import Poller, PollerOptions
 from windlass.engine.reports import Reports
 from windlass.engine.runner import Runner
+from windlass.engine.services import Resilience
 from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
 from windlass.errors import SerializationError
@@ -29,6 +30,7 @@ from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.parts import Parts, processes_of
+from windlass.resilience.breaker import StoreBreakers
 from windlass.runtime import logcontext
 from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.guard import ErrorHandling
@@ -36,17 +38,14 @@ from windlass.spi import (
     ExecutorProvider,
 )
 from windlass.stores import cluster
-from windlass.stores.database import DONE, WORK
 from windlass.stores.dialect import Dialect
-from windlass.stores.notifier import EVERYTHING, Notifier
 from windlass.stores.plan import Plan
-from windlass.submission.submit import words_for
 from windlass.submission.target import Known
+from windlass.telling import Telling
 
 logger = saying.logger("windlass.worker")
 
 MICROSECONDS = 1_000_000
-DONE_WORD = "done"
 SIGN_OFF = 5.0
 """Seconds that a drain waits for the store to take its leave."""
 
@@ -62,15 +61,13 @@ class Node:
         self._fallback = DefaultErrorSanitizer(
             redact_emails=settings.jobs.redact_emails, max_length=settings.jobs.max_error_length
         )
-        self._sending: set[asyncio.Task[None]] = set()
         self.asked_to_drain = asyncio.Event()
         """Set once somebody wants this node to leave."""
-        self.when_written: Callable[[Sequence[Attempt]], None] = lambda attempts: None
-        """Called after the commit with the attempts whose outcome stands."""
+        self.telling = Telling(parts, self._loop)
         row = self._new_row()
         self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop, processes_of(parts))
         errors = ErrorHandling(describe=parts.sanitizer.sanitize)
-        self.completer = Completer(parts.database, self._told, errors, one_by_one=settings.jobs.commit == "each")
+        self.completer = Completer(parts.database, self.telling.told, errors, one_by_one=settings.jobs.commit == "each")
         self._callbacks = Callbacks(parts.registry, parts.serializer, parts.database.known_queues)
         self.completer.add_consequence(Consequence(has_callback, self._follow))
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
@@ -85,7 +82,22 @@ class Node:
         options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._knows)
         self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
         self.coordinator.when_free = self.poller.slot_freed
+        self.telling.poller = self.poller
+        self._mind_gates(errors)
         self._join_the_cluster(row, errors)
+
+    def _mind_gates(self, errors: ErrorHandling) -> None:
+        """What attempts hold of gates comes back, and circuits learn how calls ended."""
+        given = self._parts.resilience
+        breakers = StoreBreakers(lambda: self.poller.shut, self.poller.store_now)
+        self.runner.resilience = Resilience(given or breakers, is_users=given is not None)
+        self.leaving = Leaving(self._parts.database, errors)
+        self.leaving.when_freed = self.telling.places_freed
+        self.completer.when_refused = self.leaving.leave
+        self.coordinator.when_left = self.leaving.leave
+        self._invoker.body_over = self.coordinator.body_ended
+        circuits = self.telling.circuits
+        self.completer.add_consequence(Consequence(circuits.concerns, circuits.record))
 
     def _join_the_cluster(self, row: cluster.NodeRow, errors: ErrorHandling) -> None:
         """The services that deal with other nodes and with clients."""
@@ -98,7 +110,7 @@ class Node:
             settings.node,
             parts.bus,
             parts.clock,
-            self._work_came_back,
+            self.telling.work_came_back,
             self.heartbeat,
             self._callbacks.of_given_up,
             errors,
@@ -131,6 +143,7 @@ class Node:
             self.completer.start()
             self.reports.start()
             self.coordinator.start()
+            self.leaving.start()
             self.recovery.start()
             self.cancellations.start()
             await asyncio.to_thread(self.wakeups.open)
@@ -149,11 +162,11 @@ class Node:
             clean = await self._flushed() and clean
             await self.cancellations.stop()
             await self.coordinator.stop()
+            await self.leaving.stop()
             await self.completer.stop()
             await self.reports.close(SIGN_OFF)
             await self._invoker.close()
-            if self._sending:
-                await asyncio.wait(self._sending, timeout=SIGN_OFF)
+            await self.telling.sent(SIGN_OFF)
             await self._parts.bus.drain(5.0)
         finally:
             await self.heartbeat.astop()
@@ -200,12 +213,6 @@ class Node:
             logger.error("whether %s is known here was not to be found out: %s", target, self._describe(error).error)
             return False
 
-    def _work_came_back(self) -> None:
-        """Recovered jobs are new work, to this node and, if it has no room or does not serve them, to the others."""
-        self.poller.told_anything()
-        if self._parts.coordinator is None:
-            self._send(WORK, self._parts.work, (EVERYTHING,))
-
     def _asked_to_leave(self) -> None:
         """Called on the heartbeat's thread."""
         self._loop.call_soon_threadsafe(self.asked_to_drain.set)
@@ -240,39 +247,3 @@ class Node:
     def _follow(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
         """In the transaction of outcomes: the callbacks they set off."""
         return self._callbacks.store(dialect, callbacks_due(attempts))
-
-    def _told(self, batch: Sequence[Attempt]) -> None:
-        """After a commit: listeners, handles here and elsewhere, and the poller."""
-        parts = self._parts
-        self.when_written(batch)
-        events = events_of(batch, parts.bus)
-        if events:
-            parts.bus.publish(events)
-        back = reopened(batch)
-        if len(back) < len(batch):
-            if parts.results.awaits:
-                parts.results.tell(outcomes_of(batch))
-            self._send(DONE, parts.done, (DONE_WORD,))
-            if work := new_work(batch):
-                self.poller.told_all(work)
-                self._hand_on(work)
-        if back:
-            self._hand_on(handed_on(back))
-            heads = heads_of(back)
-            if heads:
-                self.poller.expect(heads)
-
-    def _hand_on(self, work: Sequence[tuple[str, int]]) -> None:
-        """What this node stored or gave back is new work to the others, as if it had just been enqueued."""
-        if self._parts.coordinator is not None:
-            for queue, level in work:
-                self._parts.coordinator.notify_new_work(queue, level)
-        elif work:
-            self._send(WORK, self._parts.work, words_for(work))
-
-    def _send(self, channel: str, notifier: Notifier, words: Sequence[str]) -> None:
-        payload = notifier.take(words) if self._parts.database.notifies else None
-        if payload is not None:
-            sending = self._loop.create_task(self._parts.database.anotify(channel, payload))
-            self._sending.add(sending)
-            sending.add_done_callback(self._sending.discard)

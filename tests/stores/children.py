@@ -14,9 +14,9 @@ from typing import Any
 from windlass.domain.clock import SystemClock
 from windlass.domain.job import Claim
 from windlass.domain.transition import Times, retry_at, succeeded
-from windlass.stores import cluster, jobs, migrate, queues
+from windlass.stores import claiming, cluster, jobs, migrate, queues
 from windlass.stores.database import Database
-from windlass.stores.dialect import ClaimRequest
+from windlass.stores.merging import ClaimRequest
 from windlass.stores.open import open_database
 from windlass.testing.contract.workbench import FAILURE, LEASE
 
@@ -59,7 +59,7 @@ def _drain(database: Database, node: str) -> list[str]:
     """Claim all there is, fail every first attempt, finish every second one; gives the ids that were finished."""
     finished: list[str] = []
     while heads := database.read(queues.heads, lambda _: True, lambda _: True).heads:
-        claims = database.run(jobs.claim, ClaimRequest(node, heads, 20, 8, 0)).claims
+        claims = database.run(claiming.claim, ClaimRequest(node, heads, 20, 8, 0)).claims
         won = database.run(jobs.apply, [_ending(claim) for claim in claims])
         assert all(won), "a claim belongs to its claimer"
         finished += [str(claim.job_id) for claim in claims if claim.attempts]

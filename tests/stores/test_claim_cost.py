@@ -13,13 +13,13 @@ from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock
 from windlass.domain.job import Claim
 from windlass.domain.transition import Failure, Times, dead_letter, retry_at, succeeded
-from windlass.stores import jobs
-from windlass.stores.dialect import ClaimRequest, Head
+from windlass.stores import claiming
 from windlass.stores.dialects.postgres import PostgresDialect
 from windlass.stores.dialects.postgres_session import GENERIC_PLANS, Statements
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.plan import Step, drive
 from windlass.testing.postgres_server import PostgresServer
 
@@ -96,7 +96,7 @@ def test_a_claim_on_postgresql_touches_no_more_buffers_among_many_jobs(postgres:
 
 def buffers_touched(connection: psycopg.Connection[Any]) -> int:
     """Of the second of two claims, both undone: the first one pays for what the planner reads of the catalogue."""
-    step = next(PostgresDialect().claim(REQUEST))
+    step = next(PostgresDialect().claim(REQUEST, {}))
     statements = Statements()
     text = statements.text(statements.query(step), step.literals)
     plan: Any = None
@@ -202,7 +202,7 @@ def instructions(connection: sqlite3.Connection) -> int:
         return 0
 
     connection.set_progress_handler(another, 1)
-    plan = jobs.claim(SqliteDialect(), REQUEST)
+    plan = claiming.claim(SqliteDialect(), REQUEST)
     claimed = drive(plan, next(plan), Session(connection).execute)
     connection.set_progress_handler(None, 0)
     assert len(claimed.claims) >= CHUNK

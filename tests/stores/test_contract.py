@@ -49,3 +49,15 @@ class TestMigrating(contract.MigratingContract):
 
 class TestSteering(contract.SteeringContract):
     pass
+
+
+class TestGates(contract.GatesContract):
+    pass
+
+
+class TestLimits(contract.LimitsContract):
+    pass
+
+
+class TestCircuits(contract.CircuitsContract):
+    pass

@@ -15,8 +15,8 @@ from windlass.domain.job import EndedJob
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import dead_letter, passed_over, released, retry_at, succeeded
 from windlass.failure.callbacks import Callbacks, Due
-from windlass.stores import cluster, jobs, queues, reading
-from windlass.stores.dialect import ClaimRequest, Head
+from windlass.stores import claiming, cluster, jobs, queues, reading
+from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
 from windlass.submission.codec import JsonSerializer
@@ -109,7 +109,7 @@ def test_a_claim_over_many_levels_is_one_statement(bench: Workbench):
     for level in range(10):
         bench.put(30, priority=level, queue=f"q{level % 3}")
     request = ClaimRequest(NODE, bench.heads().heads, FLUSH, 64, 0)
-    (step,) = steps_of(bench, jobs.claim, request)
+    (step,) = steps_of(bench, claiming.claim, request)
     assert (statements([step]), step.alone) == (1, True)
 
 
@@ -117,7 +117,7 @@ def test_everything_between_claim_and_completion_is_counted_in_batches(bench: Wo
     """J4.1: no statement per job from claim to completion, large payloads included."""
     bench.put(FLUSH, args=f'[["{"x" * 2000}"],{{}}]')
     steps = steps_of(bench, queues.heads, lambda _: True, lambda _: True)
-    steps += steps_of(bench, jobs.claim, ClaimRequest(NODE, [Head("default", 2, 0)], FLUSH, 256, 0))
+    steps += steps_of(bench, claiming.claim, ClaimRequest(NODE, [Head("default", 2, 0)], FLUSH, 256, 0))
     running = [claim.job_id for claim in _running(bench)]
     steps += steps_of(bench, jobs.load, running)
     steps += steps_of(bench, reading.outcomes, running)

@@ -16,12 +16,14 @@ from windlass.errors import InvalidOptionError, WindlassError
 
 COMMANDS: Final = {
     "bench": ("windlass.cli.bench.command", "Measure what a store can do, and check that nothing was lost."),
+    "circuit": ("windlass.cli.circuit", "List circuits, open, close and reset them."),
     "demo": ("windlass.cli.demo.command", "Watch it work: a small shop on SQLite, nothing else needed."),
     "health": ("windlass.cli.health", "Say whether an application can work and, if not, why."),
-    "job": ("windlass.cli.job.command", "List, show, follow, cancel, pause, resume and retry jobs."),
+    "job": ("windlass.cli.job.command", "List, show, explain, follow, cancel, pause, resume and retry jobs."),
     "migrate": ("windlass.cli.migrate", "Bring a store's schema up to date, or say how far it is."),
     "node": ("windlass.cli.node", "List the worker processes of the cluster, or have one leave."),
-    "queue": ("windlass.cli.queue", "List queues, pause and resume them."),
+    "queue": ("windlass.cli.queue", "List queues, pause, resume and limit them."),
+    "resource": ("windlass.cli.resource", "List resources, and say how many jobs may use one at a time."),
     "worker": ("windlass.cli.worker", "Run the jobs of an application until told to stop."),
 }
 """Where each subcommand lives (as `command`), and what it does. Imported when called, so that help is quick."""

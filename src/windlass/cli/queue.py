@@ -13,9 +13,11 @@ from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
 from windlass.cli.output import note, say, say_items
 from windlass.cli.parameters import json_option, on_application
+from windlass.cli.resource import limit_words
 from windlass.cli.tables import Cell, Column, table
 from windlass.domain.cluster import Queue
 from windlass.domain.keys import check_queue
+from windlass.domain.protected import PER_US, Per
 
 COLUMNS: Final = (
     Column("queue", lead=True),
@@ -28,7 +30,7 @@ COLUMNS: Final = (
 
 @click.group(name="queue", cls=NounGroup)
 def command() -> None:
-    """List queues, pause and resume them."""
+    """List queues, pause, resume and limit them."""
 
 
 @command.command(name="list")
@@ -78,6 +80,23 @@ def resume(app: Windlass, name: str) -> None:
     _remark_on(app, name)
     changed = app.resume_queue(name)
     say(f"queue {name} is resumed" if changed else f"queue {name} was not paused")
+
+
+@command.command(name="limit")
+@on_application
+@click.argument("name")
+@click.option("--concurrency", type=int, help="How many of its jobs may run at a time.")
+@click.option("--rate", type=int, help="How many may start in a second, or as --per says.")
+@click.option("--per", type=click.Choice(list(PER_US)), default="second", show_default=True, help="The rate's unit.")
+def limit(app: Windlass, name: str, concurrency: int | None, rate: int | None, per: Per) -> None:
+    """Limit a queue for the whole cluster, at once. Without options its limit is lifted.
+
+    \b
+        windlass queue limit mail --concurrency 20 --rate 100 --per minute
+    """
+    _remark_on(app, name)
+    app.limit_queue(name, concurrency, rate, per)
+    say(f"queue {name} lets through {limit_words(concurrency, rate, per)}")
 
 
 def _row(queue: Queue, now: datetime) -> list[Cell]:

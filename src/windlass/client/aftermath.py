@@ -14,7 +14,9 @@ from windlass.domain.job import Outcome
 from windlass.domain.states import JobStatus
 from windlass.events.bus import EventBus
 from windlass.events.types import JobCanceled, JobEvent, JobPaused, JobResumed
+from windlass.resilience.events import circuit_events
 from windlass.spi import Clock
+from windlass.stores.limits import CircuitChange
 from windlass.stores.steering import Steered
 
 E = TypeVar("E", bound=JobEvent)
@@ -30,6 +32,8 @@ class Aftermath(NamedTuple):
     """New work at these levels of queues."""
     stop: Callable[[Sequence[str]], None]
     """These jobs must not run on."""
+    look_again: Callable[[], None]
+    """What may be claimed has changed."""
 
     def canceled(self, moved: Sequence[Steered]) -> int:
         """Stop what runs here, and let nobody wait any longer."""
@@ -54,6 +58,12 @@ class Aftermath(NamedTuple):
         """They are due."""
         self._wake(moved)
         return len(moved)
+
+    def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
+        """Circuits were switched by hand."""
+        self.look_again()
+        if changes:
+            self.bus.publish(circuit_events(changes))
 
     def _wake(self, moved: Sequence[Steered]) -> None:
         work = sorted({(job.queue, job.priority) for job in moved})

@@ -14,12 +14,15 @@ from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
+from windlass.stores import limits
 from windlass.stores.notifier import Notifier
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.callbacks import stored_callbacks
 from windlass.submission.registry import Registry
+from windlass.submission.resources import checked_resources, resources_of
+from windlass.submission.rows import RowTemplate
 from windlass.submission.signature import CallSpec
-from windlass.submission.submit import RowTemplate, Submitter, levels_of
+from windlass.submission.submit import Submitter, levels_of
 from windlass.submission.transactional import TransactionalSubmitter, given_connection, one_connection
 
 _MOST_CACHED = 512
@@ -45,14 +48,15 @@ class Jobs:
         following: Following,
         work: Notifier | None,
     ) -> None:
-        self._readiness = access.readiness
+        self._access = access
+        self._resources: set[str] = set()
         self._registry = registry
         self._serializer = serializer
         self._settings = settings
         self._submitter = Submitter(access.database, work)
         self._transactional = TransactionalSubmitter(access.database, access.readiness)
         self._following = following
-        self._templates: dict[int, tuple[JobOptions, RowTemplate]] = {}
+        self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
 
     # ------------------------------------------------------------------ submitting
 
@@ -77,7 +81,9 @@ class Jobs:
         connection = one_connection([call.options for call in calls])
         if connection is not None:
             return Submitted(self.handles(calls, self._transactional.submit(connection, rows)), [])
-        self._readiness.ensure()
+        self._access.readiness.ensure()
+        if asked := resources_of(rows) - self._resources:
+            self._resources |= checked_resources(asked, self._access.read(limits.known_resources, sorted(asked)))
         return Submitted(self.handles(calls, self._submitter.submit(rows)), levels_of(rows))
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> Submitted:
@@ -88,7 +94,10 @@ class Jobs:
         connection = one_connection([call.options for call in calls])
         if connection is not None:
             return Submitted(self.handles(calls, await self._transactional.asubmit(connection, rows)), [])
-        await self._readiness.aensure()
+        await self._access.readiness.aensure()
+        if asked := resources_of(rows) - self._resources:
+            known = await self._access.aread(limits.known_resources, sorted(asked))
+            self._resources |= checked_resources(asked, known)
         return Submitted(self.handles(calls, await self._submitter.asubmit(rows)), levels_of(rows))
 
     def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:
@@ -100,20 +109,21 @@ class Jobs:
         if not isinstance(call, Call):
             raise InvalidOptionError(f"expected calls, e.g. charge.bind(42), got {call!r}; bind its arguments first")
         args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._settings.max_payload_bytes)
-        return self._template(call.options).row(job_id, call.target, args)
+        return self._template(call.options, call.circuit).row(job_id, call.target, args)
 
-    def _template(self, options: JobOptions) -> RowTemplate:
+    def _template(self, options: JobOptions, marked_circuit: str | None) -> RowTemplate:
         """Made once per options object: thousands of calls of one job share it."""
-        cached = self._templates.get(id(options))
+        key = (id(options), marked_circuit)
+        cached = self._templates.get(key)
         if cached is None or cached[0] is not options:
             resolved, most_bytes = options.resolved(), self._settings.max_payload_bytes
             callbacks = stored_callbacks(resolved, self._registry, most_bytes)
-            template = RowTemplate.of(resolved, most_bytes, callbacks)
+            template = RowTemplate.of(resolved, most_bytes, callbacks, marked_circuit)
             if given_connection(options) is not None:
                 return template  # kept, it would keep the caller's connection
             if len(self._templates) >= _MOST_CACHED:
                 self._templates.clear()
-            cached = self._templates[id(options)] = (options, template)
+            cached = self._templates[key] = (options, template)
         return cached[1]
 
     # ------------------------------------------------------------------ following

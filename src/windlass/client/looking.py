@@ -16,10 +16,11 @@ from windlass.client.reader import Reader
 from windlass.client.views import attempt_of, node_of, queue_of
 from windlass.domain.clock import SystemClock
 from windlass.domain.cluster import Node, Queue
+from windlass.domain.explanation import Explanation, Surroundings, WaitingJob, explain
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job
 from windlass.errors import JobNotFoundError
-from windlass.stores import cluster, finding, queues, reading
+from windlass.stores import cluster, explaining, finding, queues, reading
 
 
 class Looking:
@@ -48,6 +49,19 @@ class Looking:
         """Async twin of `history`."""
         key = parse_job_id(job_id)
         return _attempts(key, await self._access.aread(reading.history, key))
+
+    def explain(self, job_id: UUID | str) -> Explanation:
+        """Why a job is not running: the first thing that keeps it; `JobNotFoundError` if there is none.
+
+        `app.explain(handle.id).message` → `queue billing is paused; resume the queue to let its jobs go on`
+        """
+        key = parse_job_id(job_id)
+        return _explained(key, self._access.read(explaining.waiting_job, key))
+
+    async def aexplain(self, job_id: UUID | str) -> Explanation:
+        """Async twin of `explain`."""
+        key = parse_job_id(job_id)
+        return _explained(key, await self._access.aread(explaining.waiting_job, key))
 
     def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
         """Jobs that fit every filter given, newest first: `for job in app.find(status="FAILED", queue="billing")`.
@@ -108,3 +122,9 @@ def _attempts(job_id: str, rows: list[Sequence[Any]] | None) -> list[Attempt]:
     if rows is None:
         raise JobNotFoundError(UUID(job_id))
     return [attempt_of(row) for row in rows]
+
+
+def _explained(key: str, found: tuple[WaitingJob, Surroundings] | None) -> Explanation:
+    if found is None:
+        raise JobNotFoundError(UUID(key))
+    return explain(*found)

@@ -13,6 +13,7 @@ import msgspec
 from windlass.domain.clock import from_micros
 from windlass.domain.cluster import Node, Queue
 from windlass.domain.job import Attempt, Job
+from windlass.domain.lanes import read_lane
 from windlass.domain.report import LogLine, Progress, percent_of
 from windlass.domain.states import LIVE, JobStatus
 from windlass.domain.tags import tags_of
@@ -30,9 +31,10 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
     (
         job_id, target, queue, status, priority, args_text, options, tags, params, correlation_id, idempotency_key,
         business_key, parent, batch, created, fence, attempts, crashes, node, due, picked, paused_from,
-        result_text, error, error_class, reason, superseded_by, started, finished, *progress,
+        result_text, error, error_class, reason, superseded_by, started, finished, *progress, lane,
     ) = stored.row  # fmt: skip
     live = JobStatus(status) in LIVE
+    waits = read_lane(lane)
     last = stored.last_attempt if attempts or not live else None  # retried by hand: what was before is history
     last_error, last_class, wait_us, last_started, last_ended = last or (None,) * 5
     args, kwargs = arguments(target, args_text)
@@ -64,6 +66,8 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         **_ids(parent_id=parent, batch_id=batch, superseded_by=superseded_by),
         paused_from=None if paused_from is None else JobStatus(paused_from),
         version=fence,
+        resource=waits.resource,
+        circuit=waits.circuit,
         progress=_progress(*progress),
     )
 

@@ -31,6 +31,8 @@ class NewJob(NamedTuple):
     on_conflict: str = "raise"
     parent_id: str | None = None
     """The job that it follows from."""
+    lane: str | None = None
+    """What it waits behind, besides its queue."""
 
 
 class Claim(NamedTuple):
@@ -45,6 +47,10 @@ class Claim(NamedTuple):
     priority: int
     due_at: int
     picked_at: int
+    lane: str | None = None
+    """What it waited behind, besides its queue."""
+    holds: str | None = None
+    """The gates it has a place of, as a JSON list; None for nearly all."""
 
 
 class Payload(NamedTuple):

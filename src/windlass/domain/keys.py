@@ -8,12 +8,12 @@ from typing import Any, Final
 from windlass.errors import InvalidOptionError
 
 MAX_KEY: Final = 255
-MAX_QUEUE: Final = 64
+MAX_NAME: Final = 64
 MAX_TAG: Final = 64
 MAX_SHAPED_MESSAGE: Final = 4_000
 
-_QUEUE = re.compile(rf"[A-Za-z0-9_.:-]{{1,{MAX_QUEUE}}}")
-_NOT_IN_QUEUE = re.compile(r"[^A-Za-z0-9_.:-]+")
+_NAME = re.compile(rf"[A-Za-z0-9_.:-]{{1,{MAX_NAME}}}")
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 # What varies between two reports of one defect. A quote inside a word (don't) opens no string.
 _VARIABLE = re.compile(
@@ -49,11 +49,17 @@ def check_key(value: object, name: str) -> str:
 
 def check_queue(value: object) -> str:
     """Check a queue's name: 1 to 64 letters, digits and `_ . : -`."""
-    if isinstance(value, str) and _QUEUE.fullmatch(value):
+    return check_name(value, "queue")
+
+
+def check_name(value: object, what: str) -> str:
+    """Check the name of a queue, a resource or a circuit: 1 to 64 letters, digits and `_ . : -`."""
+    if isinstance(value, str) and _NAME.fullmatch(value):
         return value
-    rule = f"queue must be 1 to {MAX_QUEUE} characters of A-Z a-z 0-9 _ . : -, got {_shown(value)}"
-    suggestion = _NOT_IN_QUEUE.sub("-", value.strip()).strip("-")[:MAX_QUEUE] if isinstance(value, str) else ""
-    raise InvalidOptionError(f"{rule}; did you mean {suggestion!r}?" if suggestion else f"{rule}; e.g. 'default'")
+    rule = f"{what} must be 1 to {MAX_NAME} characters of A-Z a-z 0-9 _ . : -, got {_shown(value)}"
+    suggestion = _NOT_IN_NAME.sub("-", value.strip()).strip("-")[:MAX_NAME] if isinstance(value, str) else ""
+    example = "default" if what == "queue" else "stripe"
+    raise InvalidOptionError(f"{rule}; did you mean {suggestion!r}?" if suggestion else f"{rule}; e.g. {example!r}")
 
 
 def check_tags(value: object) -> tuple[str, ...]:

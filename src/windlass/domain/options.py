@@ -1,28 +1,20 @@
 """The options of a job: how they are checked, how those on the decorator and those of one call are merged."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Literal, Protocol, Self, TypedDict, TypeVar, Unpack, runtime_checkable
+from typing import Any, Final, Self, TypedDict, Unpack
 
 from windlass.domain.backoff import Backoff
-from windlass.domain.connections import check_connection
-from windlass.domain.durations import seconds
-from windlass.domain.keys import check_key, check_params, check_queue, check_tags
-from windlass.domain.priority import Priority, parse_priority
+from windlass.domain.option_checks import CHECKS, Callback, Executor, OnConflict
+from windlass.domain.priority import Priority
 from windlass.errors import InvalidOptionError
 
-MAX_RETRIES: Final = 1_000
 DEFAULT_QUEUE: Final = "default"
 
-OnConflict = Literal["raise", "return_existing", "replace"]
-Executor = Literal["async", "thread", "process"]
-
 _NO_BACKOFF: Final = Backoff.none()
-
-_T = TypeVar("_T")
 
 
 class Unset(Enum):
@@ -36,30 +28,6 @@ class Unset(Enum):
 
 UNSET: Final = Unset.UNSET
 """Not given, as opposed to None, which says "none"."""
-
-
-@runtime_checkable
-class BoundCall(Protocol):
-    """A target with arguments of its own, e.g. `clean_up.bind(RESULT, 7)`."""
-
-    @property
-    def target(self) -> str:
-        """The stored name of its function."""
-        ...
-
-    @property
-    def args(self) -> tuple[Any, ...]:
-        """Its positional arguments."""
-        ...
-
-    @property
-    def kwargs(self) -> Mapping[str, Any]:
-        """Its arguments by name."""
-        ...
-
-
-Callback = Callable[..., object] | BoundCall
-"""What can follow a job: a job, a function that the target policy admits, or a call."""
 
 
 class JobOptionsDict(TypedDict, total=False):
@@ -78,7 +46,11 @@ class JobOptionsDict(TypedDict, total=False):
     idempotency_key: str | None
     business_key: str | None
     on_conflict: OnConflict
+    resource: str | None
+    resource_key: str | None
+    circuit: str | None
     executor: Executor | None
+    encrypted: bool
     on_success: Callback | None
     on_failure: Callback | None
     connection: object | None
@@ -101,7 +73,11 @@ class ResolvedOptions:
     idempotency_key: str | None = None
     business_key: str | None = None
     on_conflict: OnConflict = "raise"
+    resource: str | None = None
+    resource_key: str | None = None
+    circuit: str | None = None
     executor: Executor | None = None
+    encrypted: bool = False
     on_success: Callback | None = None
     on_failure: Callback | None = None
 
@@ -128,7 +104,11 @@ class JobOptions:
     idempotency_key: str | Unset | None = UNSET
     business_key: str | Unset | None = UNSET
     on_conflict: OnConflict | Unset = UNSET
+    resource: str | Unset | None = UNSET
+    resource_key: str | Unset | None = UNSET
+    circuit: str | Unset | None = UNSET
     executor: Executor | Unset | None = UNSET
+    encrypted: bool | Unset = UNSET
     on_success: Callback | Unset | None = UNSET
     on_failure: Callback | Unset | None = UNSET
     connection: Any = field(default=UNSET, repr=False)
@@ -139,7 +119,7 @@ class JobOptions:
         """Check options as a user wrote them; the error names the option, what came and what is expected."""
         given: dict[str, Any] = {}
         for name, value in options.items():
-            check = _CHECKS.get(name)
+            check = CHECKS.get(name)
             if check is None:
                 raise InvalidOptionError(_unknown(name))
             given[name] = value if value is UNSET else check(value)
@@ -164,6 +144,11 @@ class JobOptions:
         given.pop("connection", None)
         if given.get("delay", UNSET) is None:
             del given["delay"]
+        if given.get("resource_key") is not None and given.get("resource") is None:
+            raise InvalidOptionError(
+                f"resource_key needs a resource, got resource_key={given['resource_key']!r} alone; "
+                "add the resource whose permits it shares, e.g. resource='stripe'"
+            )
         return ResolvedOptions(**given)
 
 
@@ -179,93 +164,3 @@ def _unknown(name: str) -> str:
     if close:
         return f"unknown option {name!r}; did you mean {close[0]!r}?"
     return f"unknown option {name!r}; the options are {', '.join(_NAMES)}"
-
-
-def _check_max_retries(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_RETRIES:
-        return int(value)
-    raise InvalidOptionError(f"max_retries must be an integer from 0 to {MAX_RETRIES}, got {value!r}")
-
-
-def _check_backoff(value: object) -> Backoff:
-    if isinstance(value, Backoff):
-        return value
-    hint = f"Backoff.fixed({value!r})" if isinstance(value, int | float) else "Backoff.exponential(1)"
-    raise InvalidOptionError(f"backoff must be a Backoff, got {value!r}; write {hint} or Backoff.none()")
-
-
-def _check_timeout(value: object) -> float:
-    limit = seconds(value, "timeout")
-    if limit == 0:
-        raise InvalidOptionError(f"timeout must be more than 0 seconds, got {value!r}; timeout=None means no timeout")
-    return limit
-
-
-def _check_delay(value: object) -> float:
-    return seconds(value, "delay")
-
-
-def _check_run_at(value: object) -> datetime:
-    if not isinstance(value, datetime):
-        raise InvalidOptionError(
-            f"run_at must be an aware datetime, got {value!r} ({type(value).__name__}); for a wait from now use delay"
-        )
-    if value.utcoffset() is None:
-        raise InvalidOptionError(f"run_at must have a time zone, got the naive {value!r}; add e.g. tzinfo=datetime.UTC")
-    try:
-        return value.astimezone(UTC)
-    except OverflowError:
-        raise InvalidOptionError(f"run_at must lie between the years 1 and 9999 in UTC, got {value!r}") from None
-
-
-def _check_on_conflict(value: object) -> OnConflict:
-    if value in ("raise", "return_existing", "replace"):
-        return value
-    raise InvalidOptionError(f"on_conflict must be 'raise', 'return_existing' or 'replace', got {value!r}")
-
-
-def _check_executor(value: object) -> Executor:
-    if value in ("async", "thread", "process"):
-        return value
-    raise InvalidOptionError(f"executor must be 'async', 'thread' or 'process', got {value!r}")
-
-
-def _callback(name: str) -> Callable[[object], Callback]:
-    def check(value: object) -> Callback:
-        if isinstance(value, BoundCall) or callable(value):
-            return value
-        raise InvalidOptionError(
-            f"{name} must be a job, a function or a call such as clean_up.bind(RESULT, 7), got {value!r}"
-            + ("; bind its arguments: .bind(RESULT)" if hasattr(value, "bind") else "")
-        )
-
-    return check
-
-
-def _key(name: str) -> Callable[[object], str]:
-    return lambda value: check_key(value, name)
-
-
-def _or_none(check: Callable[[object], _T]) -> Callable[[object], _T | None]:
-    return lambda value: None if value is None else check(value)
-
-
-_CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
-    "priority": parse_priority,
-    "max_retries": _check_max_retries,
-    "backoff": _check_backoff,
-    "timeout": _or_none(_check_timeout),
-    "delay": _or_none(_check_delay),
-    "run_at": _or_none(_check_run_at),
-    "queue": check_queue,
-    "tags": check_tags,
-    "params": check_params,
-    "correlation_id": _or_none(_key("correlation_id")),
-    "idempotency_key": _or_none(_key("idempotency_key")),
-    "business_key": _or_none(_key("business_key")),
-    "on_conflict": _check_on_conflict,
-    "executor": _or_none(_check_executor),
-    "on_success": _or_none(_callback("on_success")),
-    "on_failure": _or_none(_callback("on_failure")),
-    "connection": _or_none(check_connection),
-}

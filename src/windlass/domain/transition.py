@@ -53,6 +53,8 @@ class Transition(NamedTuple):
     releases_business_key: bool = False
     crashes: int = 0
     """1 if the process that ran the body died, which is charged to the job's crash budget."""
+    lingers: bool = False
+    """Whether the body goes on although its job has ended, and so keeps its places at gates."""
 
     @property
     def terminal(self) -> bool:
@@ -62,7 +64,7 @@ class Transition(NamedTuple):
     @property
     def keeps_due(self) -> bool:
         """Whether a job that goes back to its queue keeps its place there."""
-        return self.outcome not in ("retried", "snoozed")
+        return self.outcome not in ("retried", "snoozed", "deferred")
 
 
 def succeeded(claim: Claim, times: Times, result: str | None, *, holds_key: bool) -> Transition:
@@ -128,6 +130,11 @@ def given_up(claim: Claim, times: Times, failure: Failure, *, holds_key: bool) -
     """The process that ran the body died, as too many have before it."""
     last = dead_letter(claim, times, failure, "worker_lost", holds_key=holds_key, counted=False)
     return last._replace(outcome="lost", crashes=1)
+
+
+def deferred(claim: Claim, times: Times, delay_us: int) -> Transition:
+    """Its circuit has opened since it was claimed: due when that may be tried again, without spending an attempt."""
+    return released(claim, times, outcome="deferred", delay_us=delay_us)
 
 
 def passed_over(claim: Claim, times: Times, lane: str) -> Transition:

@@ -15,7 +15,7 @@ from windlass.domain.transition import NO_FAILURE
 from windlass.engine.attempt import Attempt
 from windlass.events.bus import EventBus
 from windlass.events.types import Event, JobCompleted, JobDeadLettered, JobFailed, JobRetrying, JobTimedOut
-from windlass.stores.dialect import Head
+from windlass.stores.merging import Head
 
 LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, JobTimedOut)
 
@@ -40,10 +40,20 @@ def reopened(batch: Sequence[Attempt]) -> list[Attempt]:
 def heads_of(back: Sequence[Attempt]) -> list[Head]:
     """When jobs that go back to their queue are due again, for the local poller."""
     return [
-        Head(attempt.claim.queue, attempt.claim.priority, attempt.verdict.times.ended_at + attempt.verdict.delay_us)
+        Head(
+            attempt.claim.queue,
+            attempt.claim.priority if attempt.claim.lane is None else 0,
+            attempt.verdict.times.ended_at + attempt.verdict.delay_us,
+            attempt.claim.lane,
+        )
         for attempt in back
         if attempt.verdict.lane is None
     ]
+
+
+def lanes_of(batch: Sequence[Attempt]) -> set[tuple[str, str]]:
+    """Lanes in which a place has come free."""
+    return {(attempt.claim.queue, attempt.claim.lane) for attempt in batch if attempt.claim.lane is not None}
 
 
 def handed_on(back: Sequence[Attempt]) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from windlass.context import JobContext
+from windlass.domain.circuit import Call
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
@@ -58,6 +59,12 @@ class Snoozed(NamedTuple):
     delay: float
 
 
+class Deferred(NamedTuple):
+    """The service it needs is not available: its body was not entered."""
+
+    delay: float
+
+
 class Handed(NamedTuple):
     """Given back without a verdict: never started, or cut off by a drain."""
 
@@ -71,7 +78,7 @@ class Died(NamedTuple):
 RETURNED_NOTHING = Returned(None)
 HANDED = Handed()
 
-Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Handed | Died
+Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Handed | Died
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +108,12 @@ class Attempt:
     in_thread: bool = False
     damage: SerializationError | None = None
     """What is wrong with the stored row, so that its body must not be entered."""
+    call: Call | None = None
+    """How its call to the service of its circuit ended; None if it has none, or has not called."""
+    body_over: bool = True
+    """False while its body is on a thread, which goes on for a while after it was interrupted."""
+    lingers: bool = False
+    """Its verdict was passed while its body goes on."""
     transition: Transition | None = None
     """The verdict, once it was passed: whatever the body still does is not heard."""
 

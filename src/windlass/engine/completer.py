@@ -63,6 +63,8 @@ class Completer(Service):
         self._unsure = False
         self._empty = asyncio.Event()
         self._empty.set()
+        self.when_refused: Callable[[Attempt], None] = lambda attempt: None
+        """Called with an attempt whose outcome came too late."""
         self.stale = 0
         """Writes refused by their fence since the start."""
 
@@ -134,6 +136,7 @@ class Completer(Service):
         for attempt, fine in zip(batch, won, strict=True):
             if not fine:
                 self.stale += 1
+                self.when_refused(attempt)
                 logger.warning(
                     "job %s: the outcome %r came too late and was refused; "
                     "another claim, a recovery or a cancel was first",

@@ -71,6 +71,8 @@ class Coordinator(Service):
         self._pace = Pace(monotonic())
         self._draining = False
         self._forced = asyncio.Event()
+        self.when_left: Callable[[Attempt], None] = lambda attempt: None
+        """Called when a body has ended, or will not begin, whose outcome nobody writes."""
         self.when_free: Callable[[], None] = lambda: None
         """Called when a slot frees up and not enough waits for it."""
 
@@ -117,6 +119,7 @@ class Coordinator(Service):
             stop(attempt, Stop.CANCEL)
         elif attempt in self._waiting:
             self._waiting.remove(attempt)
+            self.when_left(attempt)
 
     def _ahead(self, seconds: float) -> int:
         return int(self._pace.per_second(monotonic()) * seconds)
@@ -126,16 +129,23 @@ class Coordinator(Service):
     def accept(self, claimed: Claimed, received: float) -> None:
         """Take claims over, in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
-        claims = claimed.claims
+        attempts = [Attempt(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
         if self._canceled:
-            claims = [claim for claim in claims if claim.job_id not in self._canceled]
-        self._waiting.extend([Attempt(claim, payload_of(claim.job_id), received) for claim in claims])
+            attempts = self._wanted(attempts)
+        self._waiting.extend(attempts)
         if self._draining:
             self._hand_back_unstarted()
             return
         self._fill_slots()
         if self._waiting:
             self.wake()  # a tick looks after what waits too long, whether it has its payload or not
+
+    def _wanted(self, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Without those that were canceled while their claim was on its way."""
+        for attempt in attempts:
+            if attempt.claim.job_id in self._canceled:
+                self.when_left(attempt)
+        return [attempt for attempt in attempts if attempt.claim.job_id not in self._canceled]
 
     def _fill_slots(self) -> None:
         """Start what may start; the service loads the payload of whatever is next and has none."""
@@ -165,6 +175,14 @@ class Coordinator(Service):
             logger.error("job %s: the engine failed to run it (%s)", attempt.claim.job_id, type(error).__name__)
         finally:
             self._free(attempt)
+            self.body_ended(attempt, on_thread=False)
+
+    def body_ended(self, attempt: Attempt, *, on_thread: bool = True) -> None:
+        """Its body is over; if its outcome was written without it, or is not wanted, its places come free now."""
+        if on_thread:
+            attempt.body_over = True
+        if attempt.body_over and (attempt.lingers or attempt.stop is Stop.CANCEL):
+            self.when_left(attempt)
 
     def _free(self, attempt: Attempt) -> None:
         if attempt not in self._running:

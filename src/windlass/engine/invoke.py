@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from windlass import saying
@@ -47,6 +49,8 @@ class Invoker:
         self._executors = executors
         self._limits = limits
         self._elsewhere: JobExecutor | None = None
+        self.body_over: Callable[[Attempt], None] = lambda attempt: None
+        """Called on the loop when a body that holds places has ended on its thread."""
 
     async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Enter the body."""
@@ -61,6 +65,8 @@ class Invoker:
             function = known.ready(self._instances)
             kind = _kind(chosen, known)
             attempt.in_thread = kind == "thread"
+            if attempt.in_thread and attempt.claim.holds is not None:
+                function = self._watched(attempt, function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
             value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
@@ -68,6 +74,29 @@ class Invoker:
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
+
+    def _watched(self, attempt: Attempt, function: Callable[..., Any], *, is_coroutine: bool) -> Callable[..., Any]:
+        """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""
+        attempt.body_over = False
+        loop = asyncio.get_running_loop()
+
+        def over() -> None:
+            with suppress(RuntimeError):  # the loop is gone, and the node with it
+                loop.call_soon_threadsafe(self.body_over, attempt)
+
+        async def watched_coroutine(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return await function(*args, **kwargs)
+            finally:
+                over()
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            finally:
+                over()
+
+        return watched_coroutine if is_coroutine else watched
 
     async def _invoke_elsewhere(
         self, attempt: Attempt, payload: Payload, known: Known, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -13,10 +13,14 @@ from windlass.engine.coordinator import Coordinator
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.spi import PollingStrategy
-from windlass.stores import jobs, queues
+from windlass.stores import claiming, jobs, queues
 from windlass.stores.database import Database
-from windlass.stores.dialect import Claimed, ClaimRequest, Head
+from windlass.stores.dialect import Claimed
+from windlass.stores.limits import CircuitChange
+from windlass.stores.merging import ClaimRequest, Head
 
+LANES_REST = 1.0
+"""Seconds between two rounds through more lanes than are looked at in one go, if a round took no time to speak of."""
 HEADS_FRESH = 1.0
 """Seconds that heads are believed; a paused queue is left alone within that time."""
 UNSURE_FOR = 10.0
@@ -57,6 +61,13 @@ class Poller(Service):
         self._options = options
         self._heads: dict[tuple[str, int, str | None], int] = {}
         self._queues: frozenset[str] = frozenset()
+        self._limited: frozenset[str] = frozenset()
+        self._held = False
+        self._next_lane = queues.FIRST_LANE
+        self._many_lanes = False
+        self._lanes_since = monotonic()
+        self.shut: dict[str, int] = {}
+        """Circuits that let nothing through, as far as is known here, and until when by the store's clock."""
         self._refreshed = float("-inf")
         self._store_now = (0, 0.0)
         self._recent: deque[tuple[int, int]] = deque(maxlen=WINDOW)
@@ -74,7 +85,7 @@ class Poller(Service):
         for queue, level in work:
             if queue in self._queues:
                 key = (queue, level, None)
-                self._heads[key] = min(self._heads.get(key, self._now()), self._now())
+                self._heads[key] = min(self._heads.get(key, self.store_now()), self.store_now())
             else:
                 self._refreshed = float("-inf")  # a queue not seen before, or a paused one
         self.wake()
@@ -93,6 +104,28 @@ class Poller(Service):
             elif self._options.serves(head.queue):
                 key = (head.queue, head.level, head.lane)
                 self._heads[key] = min(self._heads.get(key, head.due_at), head.due_at)
+        self.wake()
+
+    def circuits_changed(self, changes: Iterable[CircuitChange]) -> None:
+        """Circuits opened or closed by what was written here. On the loop only."""
+        for change in changes:
+            self.shut.pop(change.service, None)
+            if change.after.opens_at is not None:
+                self.shut[change.service] = change.after.opens_at
+        self.told_anything()
+
+    def store_now(self) -> int:
+        """What the store's clock says, about."""
+        now, at = self._store_now
+        return now + int((monotonic() - at) * MICROSECONDS)
+
+    def places_freed(self, lanes: Iterable[tuple[str, str]]) -> None:
+        """Jobs of these lanes, and perhaps of others behind the same gates, may pass now. On the loop only."""
+        now = self.store_now()
+        for queue, lane in lanes:
+            self._heads[queue, 0, lane] = now
+        if self._held:
+            self._refreshed = float("-inf")
         self.wake()
 
     def slot_freed(self) -> None:
@@ -115,6 +148,7 @@ class Poller(Service):
             await self._refresh()
         due = self._due()
         got = await self._claim(due, wanted) if due else 0
+        seen = {(head.queue, head.level, head.lane) for head in due}
         self._recent.append((wanted, got))
         if got:
             self._last_job = monotonic()
@@ -123,10 +157,13 @@ class Poller(Service):
             return 0
         await asyncio.sleep(0)  # what was claimed starts before anything else is asked
         await self._refresh()
-        if self._due():  # the claim was cut short, or other nodes hold these rows just now
+        if still := self._due():  # the claim was cut short, or other nodes hold these rows just now
             self._widening *= 2
-            return 0 if got else CONTENTION_PAUSE
+            fresh = any((head.queue, head.level, head.lane) not in seen for head in still)
+            return 0 if got or fresh else CONTENTION_PAUSE
         self._widening = 1
+        if self._next_lane != queues.FIRST_LANE:  # there are more lanes, and the next ones may have work
+            return 0
         return self._pause()
 
     async def anything_due(self) -> bool:
@@ -145,9 +182,10 @@ class Poller(Service):
             wanted=wanted,
             chunk=self._chunk(len(due), wanted),
             boost_us=self._options.boost_us,
+            limited=self._limited,
         )
         try:
-            claimed = await self._database.arun(jobs.claim, request)
+            claimed = await self._database.arun(claiming.claim, request)
         except Exception:
             self._unsure_since = monotonic()
             raise
@@ -179,17 +217,20 @@ class Poller(Service):
 
     async def _refresh(self) -> None:
         self._refreshed = monotonic()
-        found = await self._database.aread(queues.heads, self._options.serves, self._options.knows)
+        begins = self._next_lane == queues.FIRST_LANE
+        if begins:
+            self._lanes_since = monotonic()
+        found = await self._database.aread(queues.heads, self._options.serves, self._options.knows, self._next_lane)
         self._store_now = (found.now, monotonic())
-        self._queues = found.queues
+        self._queues, self._limited = found.queues, found.limited
+        self._held = found.held or (self._held and not begins)
+        self.shut = {**({} if begins else self.shut), **found.shut}
+        self._many_lanes = not begins or found.after != queues.FIRST_LANE
+        self._next_lane = found.after
         self._heads = {(head.queue, head.level, head.lane): head.due_at for head in found.heads}
 
-    def _now(self) -> int:
-        now, at = self._store_now
-        return now + int((monotonic() - at) * MICROSECONDS)
-
     def _due(self) -> list[Head]:
-        now = self._now()
+        now = self.store_now()
         return [Head(queue, level, due, lane) for (queue, level, lane), due in self._heads.items() if due <= now]
 
     def _pause(self) -> float:
@@ -204,6 +245,8 @@ class Poller(Service):
         delay = self._strategy.next_delay(observation)
         if self._unsure_since is not None:
             delay = min(delay, UNSURE_PAUSE)
+        if self._many_lanes:
+            delay = min(delay, max(LANES_REST, 10 * (monotonic() - self._lanes_since)))
         if self._heads:
-            delay = min(delay, (min(self._heads.values()) - self._now()) / MICROSECONDS)
+            delay = min(delay, (min(self._heads.values()) - self.store_now()) / MICROSECONDS)
         return max(delay, 0.0)

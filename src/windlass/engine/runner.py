@@ -2,27 +2,33 @@
 
 The twelve steps of J4: bind log context, load, bind JobContext, cancelled?, circuit gate, resource permit, policy
 check, resolve target, call, handle outcome, release permit, clear context. The claim has brought what steps 2 to 6
-read. Gates (5, 6 and 11) are decided in the claim and have nothing to do here yet; 12 is the end of the attempt's own
-task, whose context goes with it.
+read: it let the job through its gates (5, 6), so what is left to do here is to see whether a circuit has opened since,
+and whether the permit is there. Permits are given back (11) by the transaction that writes the outcome; 12 is the end
+of the attempt's own task, whose context goes with it.
 """
 
 from __future__ import annotations
 
 import logging
+from asyncio import current_task
 from uuid import UUID
 
 from windlass import saying
 from windlass.context import JobContext, Reporter, current_context
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.job import Payload
+from windlass.domain.lanes import read_lane
 from windlass.domain.transition import Failure, Transition
-from windlass.engine.attempt import HANDED, Attempt, Ending, NotKnownHere, Refused, Stop
+from windlass.engine.attempt import HANDED, Attempt, Deferred, Ending, NotKnownHere, Refused, Stop
+from windlass.engine.circuits import call_of, circuit_name, on_trial
 from windlass.engine.completer import Completer
 from windlass.engine.invoke import Invoker
+from windlass.engine.services import Resilience
 from windlass.engine.verdict import Policies, failed_for_good, verdict
-from windlass.errors import SerializationError, TargetNotAllowedError
+from windlass.errors import SerializationError, TargetNotAllowedError, UnknownResourceError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
+from windlass.stores.guards import held_places
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
 
@@ -33,7 +39,13 @@ class Runner:
     """Runs attempts; each on a task of its own."""
 
     def __init__(
-        self, node: str, registry: Registry, invoker: Invoker, completer: Completer, policies: Policies, bus: EventBus
+        self,
+        node: str,
+        registry: Registry,
+        invoker: Invoker,
+        completer: Completer,
+        policies: Policies,
+        bus: EventBus,
     ) -> None:
         self.node = node
         self._registry = registry
@@ -41,6 +53,8 @@ class Runner:
         self._completer = completer
         self._policies = policies
         self._bus = bus
+        self.resilience: Resilience | None = None
+        """Guards services; None: nothing does."""
         self.reporter: Reporter | None = None
         """Takes what bodies say of themselves."""
         self._unknown_said: set[str] = set()
@@ -54,17 +68,29 @@ class Runner:
             attempt.started = monotonic()
             if self._bus.wanted(JobStarted):
                 self._bus.publish([_started(attempt, attempt.started, self.node)])
-            found = await self._invoker.invoke(attempt, payload, found)
+            found = await self._called(attempt, payload, found)
         self.settle(attempt, found)
+
+    async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
+        """Through the resilience strategy, if that is the user's own and the job has a circuit."""
+        circuit, resilience = circuit_name(attempt), self.resilience
+        if circuit is None or resilience is None or not resilience.is_users:
+            return await self._invoker.invoke(attempt, payload, known)
+        return await resilience.call(circuit, lambda: self._invoker.invoke(attempt, payload, known))
 
     def settle(self, attempt: Attempt, ending: Ending) -> None:
         """Pass the verdict, once. Of a canceled attempt nobody wants to hear any more."""
         if attempt.transition is not None or attempt.stop is Stop.CANCEL:
             return
+        attempt.lingers = not attempt.body_over or (attempt.task is not None and attempt.task is not current_task())
         try:
+            if self.resilience is not None and not self.resilience.is_users:
+                attempt.call = call_of(attempt, ending)
             transition = verdict(attempt, ending, self._policies)
         except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
             transition = failed_for_good(attempt, error, self._policies)
+        if attempt.lingers and attempt.claim.holds is not None:
+            transition = transition._replace(lingers=True)
         attempt.transition = transition
         self._completer.finish(attempt)
         if transition.failure is not None:
@@ -79,9 +105,13 @@ class Runner:
             logger.warning("%s; its jobs are left to other nodes", why)
 
     def _before_the_body(self, attempt: Attempt) -> Known | Ending:
-        """The body is entered only if nobody wants it stopped, and its target is allowed and known here."""
+        """The body is entered only if nobody wants it stopped, no gate is shut, and its target is allowed and known."""
         if attempt.stop is not None and attempt.stop is not Stop.TIMEOUT:
             return HANDED
+        if attempt.claim.lane is not None:
+            held = self._held_at_a_gate(attempt, attempt.claim.lane)
+            if held is not None:
+                return held
         if attempt.damage is not None:
             return Refused(attempt.damage, "poison_payload")
         try:
@@ -95,6 +125,17 @@ class Runner:
                 return Refused(TargetNotAllowedError(resolution.error), "target_not_allowed")
             case Unknown():
                 return NotKnownHere(resolution.error)
+
+    def _held_at_a_gate(self, attempt: Attempt, lane: str) -> Ending | None:
+        wanted = read_lane(lane)
+        if self.resilience is not None and wanted.circuit is not None and not on_trial(attempt, wanted.circuit):
+            delay = self.resilience.delay(wanted.circuit)
+            if delay is not None:
+                return Deferred(delay)
+        permit = wanted.resource_gate
+        if permit is not None and permit not in held_places(attempt.claim.holds):
+            return Refused(UnknownResourceError(wanted.resource or ""), "non_retryable")
+        return None
 
 
 def _started(attempt: Attempt, started: float, node: str) -> JobStarted:

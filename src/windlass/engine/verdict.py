@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from windlass.domain.lanes import left_to_others
 from windlass.domain.transition import (
     Failure,
     Times,
     Transition,
     dead_letter,
+    deferred,
     given_up,
     lost,
     passed_over,
@@ -17,11 +19,21 @@ from windlass.domain.transition import (
     retry_at,
     succeeded,
 )
-from windlass.engine.attempt import Attempt, Died, Ending, Handed, NotKnownHere, Raised, Refused, Returned, Snoozed
+from windlass.engine.attempt import (
+    Attempt,
+    Deferred,
+    Died,
+    Ending,
+    Handed,
+    NotKnownHere,
+    Raised,
+    Refused,
+    Returned,
+    Snoozed,
+)
 from windlass.errors import WorkerLostError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.spi import RetryPolicy
-from windlass.stores.queues import TARGET_LANE
 
 MICROSECONDS = 1_000_000
 
@@ -50,9 +62,11 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
             failure = policies.describe(error)
             return dead_letter(claim, times, failure, reason, holds_key=attempt.holds_key, counted=False)
         case NotKnownHere():
-            return passed_over(claim, times, TARGET_LANE + claim.target)
+            return passed_over(claim, times, left_to_others(claim.lane, claim.target))
         case Snoozed(delay):
             return released(claim, times, outcome="snoozed", delay_us=int(delay * MICROSECONDS))
+        case Deferred(delay):
+            return deferred(claim, times, int(delay * MICROSECONDS))
         case Handed():
             return released(claim, times)
         case Died(error):

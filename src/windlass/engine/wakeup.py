@@ -42,6 +42,10 @@ class WakeupBridge:
         """New work of this process; from any thread."""
         self._on_loop(lambda: self._poller.told_all(work))
 
+    def look_again(self) -> None:
+        """What may be claimed has changed; from any thread."""
+        self._on_loop(self._poller.told_anything)
+
     def canceled(self, ids: Sequence[str]) -> None:
         """Jobs canceled in this process; from any thread."""
         self._on_loop(partial(self._cancellations.told, frozenset(ids)))

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 __all__ = [
+    "CircuitClosed",
+    "CircuitOpened",
     "Event",
     "JobCanceled",
     "JobCompleted",
@@ -125,3 +127,17 @@ class NodeLost(Event):
     node: str
     recovered: int
     """How many jobs are waiting again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitOpened(Event):
+    """The circuit of a service lets no more jobs through."""
+
+    service: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitClosed(Event):
+    """The circuit of a service lets jobs through again."""
+
+    service: str

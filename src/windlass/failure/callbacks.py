@@ -81,6 +81,7 @@ class Callbacks:
             params=callback.params,
             correlation_id=callback.correlation_id or job.correlation_id or job.job_id,
             parent_id=job.job_id,
+            lane=callback.lane,
         )
 
     # ------------------------------------------------------------------ arguments

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from windlass.stores.dialect import Dialect, GivenUp, nothing_else
+from windlass.stores.guards import leave_for_the_lost
 from windlass.stores.plan import Plan, Step
 
 
@@ -101,6 +102,7 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
                 given_up.append((job, node))
     if given_up:
         yield from also(dialect, [job for job, _ in given_up])
+    yield from leave_for_the_lost(dialect)
     yield Step("forget_lost_nodes")
     return Recovery(recovered, given_up, more)
 
@@ -109,6 +111,7 @@ def _bring_back(job: str, fence: int, node: str) -> Plan[int]:
     params = {"id": job, "fence": fence, "error_class": None, "error": f"node {node} was lost"}
     if (yield Step("recover_attempt", params)) != 1:
         return 0
+    yield Step("free_place", params)
     yield Step("recover_hot", params)
     return 1
 
@@ -120,6 +123,7 @@ def _give_up(job: str, fence: int, node: str, crashes: int) -> Plan[bool]:
     if (yield Step("recover_attempt", params)) != 1:
         return False
     yield Step("give_up_done", params)
+    yield Step("free_place", params)
     yield Step("give_up_hot", params)
     yield Step("delete_live_key", params)
     return True

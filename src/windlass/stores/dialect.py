@@ -5,9 +5,9 @@ A dialect overrides what its database can do better (a bulk statement, a locking
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -17,26 +17,8 @@ from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
+from windlass.stores.merging import Allotment, ClaimRequest, Head, merge_heads
 from windlass.stores.plan import Plan, Step
-
-
-class Head(NamedTuple):
-    """Where a claim looks: one priority level of one queue (or of one of its lanes), and when its first job is due."""
-
-    queue: str
-    level: int
-    due_at: int
-    lane: str | None = None
-
-
-class ClaimRequest(NamedTuple):
-    """What a node asks for: up to `wanted` jobs from these heads, `chunk` rows read of each."""
-
-    node: str
-    heads: Sequence[Head]
-    wanted: int
-    chunk: int
-    boost_us: int
 
 
 class Claimed(NamedTuple):
@@ -62,6 +44,10 @@ class Dialect:
         """Ids as the fragment `ids` reads them."""
         return json_text(values)
 
+    def names(self, values: Sequence[str]) -> str:
+        """Texts as the fragment `names` reads them."""
+        return json_text(values)
+
     # ------------------------------------------------------------------ submission
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
@@ -70,7 +56,7 @@ class Dialect:
         `alone`: nothing else happens in this transaction.
         """
         del alone, tell
-        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13], job.parent_id) for job in jobs])
+        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13], job.parent_id, job.lane) for job in jobs])
         yield Step("insert_jobs", {"rows": rows})
         yield Step("insert_hot", {"rows": rows})
 
@@ -91,24 +77,67 @@ class Dialect:
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest) -> Plan[Claimed]:
-        """Claim by merging the heads of each level, in the exact order of J3.1."""
-        if (yield Step("node_alive", {"id": request.node})) is None:
-            return Claimed([], {})
-        now = (yield Step("store_now"))[0]
+    def claim(self, request: ClaimRequest, allotted: Mapping[str, Allotment]) -> Plan[Claimed]:
+        """Claim from queues by merging the heads of each level, in the exact order of J3.1.
+
+        `allotted` says how much the limited ones may give. A queue that has a limit and is not in it gives nothing.
+        """
+        limited = {queue for (queue,) in (yield Step("limited_queues"))}
+        heads = [head for head in request.heads if head.queue in allotted or head.queue not in limited]
         chunks = []
-        for head in request.heads:
-            name = "claim_heads" if head.lane is None else "claim_lane_heads"
-            params = {"queue": head.queue, "level": head.level, "lane": head.lane}
-            chunks.append((yield Step(name, params, literals={"chunk": request.chunk})))
-        picked = merge_heads(chunks, request, now)
-        if not picked:
+        for head in heads:
+            params = {"queue": head.queue, "level": head.level}
+            chunks.append((yield Step("claim_heads", params, literals={"chunk": request.chunk})))
+        now = (yield Step("store_now"))[0]
+        picked = merge_heads(heads, chunks, request, now, {queue: one.places for queue, one in allotted.items()})
+        holds = {queue: one.holds for queue, one in allotted.items()}
+        return (yield from self._claim_picked(request.node, [(job, holds.get(queue)) for job, queue in picked]))
+
+    def claim_lanes(self, request: ClaimRequest, allotted: Mapping[Head, Allotment]) -> Plan[Claimed]:
+        """Claim from lanes, so much of each, in the exact order within each."""
+        now = (yield Step("store_now"))[0]
+        picked: list[tuple[int, str, str | None]] = []
+        for lane, (places, holds) in allotted.items():
+            most = request.wanted if places is None else places
+            heads, chunks = [], []
+            for level in range(10):
+                params = {"queue": lane.queue, "lane": lane.lane, "level": level}
+                heads.append(lane._replace(level=level))
+                chunks.append((yield Step("claim_lane_heads", params, literals={"chunk": most})))
+            bounds = request._replace(wanted=most, chunk=most)
+            picked += [(nth, job, holds) for nth, (job, _) in enumerate(merge_heads(heads, chunks, bounds, now, {}))]
+        first = sorted(picked, key=itemgetter(0))[: request.wanted]  # of each lane the first, then of each the second …
+        return (yield from self._claim_picked(request.node, [(job, holds) for _, job, holds in first]))
+
+    def _claim_picked(self, node: str, picked: Sequence[tuple[str, str | None]]) -> Plan[Claimed]:
+        if not picked or (yield Step("node_alive", {"id": node})) is None:
             return Claimed([], {})
-        ids = json_text(picked)
-        yield Step("claim_picked", {"ids": ids, "node": request.node})
-        rows = {row[0]: row for row in (yield Step("claimed_rows", {"ids": ids}))}
-        small = yield Step("load_small_payloads", {"ids": ids, "small": SMALL_PAYLOAD})
-        return Claimed([Claim._make(rows[job]) for job in picked], _payloads(small))
+        ids = [job for job, _ in picked]
+        for holds in {holds for _, holds in picked}:
+            some = json_text([job for job, held in picked if held == holds])
+            yield Step("claim_picked", {"ids": some, "node": node, "holds": holds})
+        text = json_text(ids)
+        rows = {row[0]: row for row in (yield Step("claimed_rows", {"ids": text}))}
+        small = yield Step("load_small_payloads", {"ids": text, "small": SMALL_PAYLOAD})
+        return Claimed([Claim._make(rows[job]) for job in ids], _payloads(small))
+
+    def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[tuple[str, str, int]]]:
+        """The next lanes that have jobs waiting, and when the first of each is due."""
+        found: list[tuple[str, str, int]] = []
+        queue, lane = after
+        while len(found) < most:
+            following = yield Step("next_lane", {"queue": queue, "lane": lane}, alone=True)
+            if following is None:
+                break
+            queue, lane = following
+            (due,) = yield Step("lane_due", {"queue": queue, "lane": lane}, alone=True)
+            if due is not None:
+                found.append((queue, lane, due))
+        return found
+
+    def write_gates(self, rows: Sequence[tuple[str, int, str | None]]) -> Plan[None]:
+        """Count what gates let through and got back: name, change, and what is remembered of its rate."""
+        yield Step("write_gates", {"rows": json_text(rows)})
 
     def load(self, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
         """The immutable part of claimed jobs."""
@@ -123,6 +152,7 @@ class Dialect:
         text = json_text(rows)
         ended = yield Step("finish_done", {"rows": text})
         yield Step("remember", {"rows": text})
+        yield Step("free_places", {"rows": text})
         held = [row[:2] for row in rows] if ended == len(rows) else (yield Step("held", {"rows": text}))
         yield Step("finish_hot", {"ids": json_text([job for job, _ in held])})
         return _won(rows, held)
@@ -146,6 +176,7 @@ class Dialect:
         text = json_text(rows)
         held = yield Step("held", {"rows": text})
         yield Step("remember", {"rows": text})
+        yield Step("free_places", {"rows": text})
         yield Step(statement, rows=[{**t._asdict(), "id": t.job_id} for t in transitions])
         return _won(rows, held)
 
@@ -207,26 +238,3 @@ def json_text(value: Any) -> str:
     if "\\u0000" in text and _NUL.search(text):
         raise UnicodeError("a text holds the character NUL, at which SQLite would cut it off")
     return text
-
-
-def merge_heads(chunks: Sequence[Sequence[tuple[Any, int, int]]], request: ClaimRequest, now: int) -> list[Any]:
-    """The first `wanted` ids over all chunks, cut where a chunk that may go on ends.
-
-    Beyond it the order is not known.
-    """
-
-    def rank(row: tuple[Any, int, int]) -> tuple[int, int, Any]:
-        job, due, priority = row
-        # Rows may have come due since `now` was asked for: they have waited for nothing yet.
-        boost = max(now - due, 0) // request.boost_us if request.boost_us else 0
-        return (-(priority + boost), due, job)
-
-    ranked = [[rank(row) for row in chunk] for chunk in chunks if chunk]
-    limits = [chunk[-1] for chunk in ranked if len(chunk) == request.chunk]
-    limit = min(limits) if limits else None
-    ids: list[Any] = []
-    for key in heapq.merge(*ranked):
-        if len(ids) == request.wanted or (limit is not None and key > limit):
-            break
-        ids.append(key[2])
-    return ids

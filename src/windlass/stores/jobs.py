@@ -8,7 +8,7 @@ from windlass.domain.admission import Admission, admit
 from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Transition
-from windlass.stores.dialect import Claimed, ClaimRequest, Dialect
+from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
 Answer = list[Placed] | Conflict
@@ -84,12 +84,6 @@ def _supersede(dialect: Dialect, replaced: dict[str, str]) -> Plan[None]:
     yield Step("delete_live_key", rows=[{"holder_id": pair["id"]} for pair in pairs])
 
 
-def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
-    """Claim jobs for a node, highest effective priority first, then due time, then id."""
-    claimed = yield from dialect.claim(request)
-    return claimed
-
-
 def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
     """Everything claimed in the name of a node."""
     rows = yield Step("claims_of_node", {"node": node}, alone=True)
@@ -122,7 +116,10 @@ def apply(
     back = [i for i in reopened if transitions[i].keeps_due]
     keys = [i for i in ending if transitions[i].releases_business_key]
     crashed = [i for i in todo if transitions[i].crashes]
-    alone = alone and not (waiting or back or keys or crashed or retried)
+    lingering = [transitions[i] for i in todo if transitions[i].lingers]
+    alone = alone and not (waiting or back or keys or crashed or retried or lingering)
+    if lingering:
+        yield from _keep_places(lingering)
     for group, write in (
         (ending, lambda part: dialect.finish(part, alone=alone)),
         (waiting, dialect.requeue),
@@ -141,6 +138,13 @@ def apply(
     if freed:
         yield Step("delete_live_keys", {"ids": dialect.ids(freed)})
     return won
+
+
+def _keep_places(lingering: Sequence[Transition]) -> Plan[None]:
+    """Bodies that go on keep their places at gates until they end."""
+    rows = [{"id": transition.job_id, "fence": transition.fence} for transition in lingering]
+    yield Step("keep_place", rows=rows)
+    yield Step("pass_place_on", rows=rows)
 
 
 def _charge_crashes(dialect: Dialect, won: Sequence[Transition]) -> Plan[None]:

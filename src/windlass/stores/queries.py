@@ -44,9 +44,12 @@ def to_pyformat(sql: str) -> str:
 
 
 def _complete(query: Query, fragments: dict[str, str]) -> Query:
-    sql = query.sql
-    for place, piece in fragments.items():
-        sql = sql.replace(place, piece)
+    """Pieces may be made of pieces."""
+    sql, before = query.sql, ""
+    while sql != before:
+        before = sql
+        for place, piece in fragments.items():
+            sql = sql.replace(place, piece)
     return query._replace(sql=sql)
 
 

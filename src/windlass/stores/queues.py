@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
-from windlass.stores.dialect import Dialect, GivenUp, Head, nothing_else
+from windlass.domain.gates import Gate, worth_a_look
+from windlass.domain.lanes import CIRCUIT, QUEUE, general_gate, read_lane
+from windlass.stores.dialect import Dialect, GivenUp, nothing_else
+from windlass.stores.merging import Head
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
-TARGET_LANE = "target:"
+MOST_LANES = 64
+"""Lanes that are looked at in one go; where there are more, the next look goes on from there."""
+FIRST_LANE = ("", "")
 
 
 class Heads(NamedTuple):
-    """The first due time of every level that has jobs, as of `now` by the store's clock."""
+    """When every level and lane that has jobs is worth a look, as of `now` by the store's clock."""
 
     now: int
     heads: list[Head]
     queues: frozenset[str]
     """Queues served and not paused, whether they have jobs or not."""
+    limited: frozenset[str] = frozenset()
+    """Those of them that have a limit."""
+    held: bool = False
+    """Whether a gate keeps back jobs that are due."""
+    shut: Mapping[str, int] = MappingProxyType({})
+    """Circuits among the gates that let nothing through, and until when."""
+    after: tuple[str, str] = FIRST_LANE
+    """Where to go on if not all lanes were looked at; the first one if all were."""
 
 
 class Forsaken(NamedTuple):
@@ -28,21 +42,67 @@ class Forsaken(NamedTuple):
     target: str
 
 
-def heads(dialect: Dialect, serves: Callable[[str], bool], knows: Callable[[str], bool]) -> Plan[Heads]:
-    """Heads of every queue served and not paused, and of the target lanes whose target is known here."""
-    del dialect
+def heads(
+    dialect: Dialect, serves: Callable[[str], bool], knows: Callable[[str], bool], after: tuple[str, str] = FIRST_LANE
+) -> Plan[Heads]:
+    """Heads of every queue served and not paused, and of the next lanes whose target is known here.
+
+    What is due and kept back by a gate is worth a look when the gate is.
+    """
     rows = yield Step("heads", alone=True)
-    now = next(due for queue, _, due, _ in rows if queue is None)
-    found = [
-        Head(queue, level, due, lane)
-        for queue, level, due, lane in rows
-        if queue is not None
-        and due is not None
-        and serves(queue)
-        and (lane is None or knows(lane.removeprefix(TARGET_LANE)))
-    ]
-    names = {queue for queue, _, _, _ in rows if queue is not None}
-    return Heads(now, found, frozenset(name for name in names if serves(name)))
+    now, any_lanes = next((due, flag) for queue, _, due, flag in rows if queue is None)
+    open_to_us = frozenset(queue for queue, _, _, _ in rows if queue is not None and serves(queue))
+    limited = frozenset(queue for queue, _, _, flag in rows if queue in open_to_us and flag)
+    found = [Head(queue, level, due) for queue, level, due, _ in rows if queue in open_to_us and due is not None]
+    if any_lanes:
+        lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
+        after = lanes[-1][:2] if len(lanes) == MOST_LANES else FIRST_LANE
+        found += [
+            Head(queue, 0, due, lane)
+            for queue, lane, due in lanes
+            if queue in open_to_us and ((target := read_lane(lane).target) is None or knows(target))
+        ]
+    if not any_lanes and not limited:
+        return Heads(now, found, open_to_us)
+    gates = yield from _gates_of(dialect, found, limited)
+    kept = [head._replace(due_at=_worth_a_look(head, gates, now)) for head in found]
+    held = any(one.due_at <= now < other.due_at for one, other in zip(found, kept, strict=True))
+    return Heads(now, kept, open_to_us, limited, held, _shut(gates, now), after if any_lanes else FIRST_LANE)
+
+
+def _gates_of(dialect: Dialect, heads: Sequence[Head], limited: Collection[str]) -> Plan[dict[str, Gate]]:
+    names = {name for head in heads for name in _gates(head) if not name.startswith(QUEUE) or head.queue in limited}
+    if not names:
+        return {}
+    return (yield from gates_named(dialect, sorted(names)))
+
+
+def gates_named(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]:
+    """Gates as they are now. A key that nobody has asked for yet has the places of its resource, all of them free."""
+    wanted = sorted({*names, *map(general_gate, names)})
+    rows = yield Step("read_gates", {"names": dialect.names(wanted)}, alone=True)
+    found = {row[0]: Gate._make(row) for row in rows}
+    return {
+        name: found[name] if name in found else found[general_gate(name)]._replace(in_use=0, taken=None)
+        for name in names
+        if general_gate(name) in found
+    }
+
+
+def _gates(head: Head) -> tuple[str, ...]:
+    return (QUEUE + head.queue, *read_lane(head.lane).gates)
+
+
+def _shut(gates: Mapping[str, Gate], now: int) -> dict[str, int]:
+    return {
+        name.removeprefix(CIRCUIT): gate.opens_at
+        for name, gate in gates.items()
+        if name.startswith(CIRCUIT) and gate.opens_at is not None and gate.opens_at > now
+    }
+
+
+def _worth_a_look(head: Head, gates: Mapping[str, Gate], now: int) -> int:
+    return max([head.due_at, *(worth_a_look(gates[name], now) for name in _gates(head) if name in gates)])
 
 
 class Depth(NamedTuple):

@@ -44,6 +44,7 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
     if live:
         chosen = _ids(dialect, live)
         yield Step("cancel_attempts", chosen)
+        yield Step("keep_places", chosen)
         yield Step("cancel_live", {**chosen, "reason": reason})
         yield Step("finish_hot", chosen)
         yield Step("delete_live_keys", chosen)

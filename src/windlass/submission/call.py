@@ -118,6 +118,8 @@ class Call(Generic[R]):
     options: JobOptions
     spec: CallSpec = field(repr=False, compare=False)
     submitter: Submitter = field(repr=False, compare=False)
+    circuit: str | None = None
+    """What `@circuit_protected` says of the target."""
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R]":
         """Give the same call with these options in place of those it has."""
@@ -151,4 +153,4 @@ def bind(
     declared = getattr(function, "options", None)  # a job, or a method that is one
     if isinstance(declared, JobOptions):
         options = declared.merged(options)
-    return Call(known.target, args, kwargs, options, known.spec, submitter)
+    return Call(known.target, args, kwargs, options, known.spec, submitter, known.circuit)

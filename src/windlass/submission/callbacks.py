@@ -12,15 +12,16 @@ from typing import Any, cast
 import msgspec
 
 from windlass.domain.job_result import RESULT, JobResult
-from windlass.domain.options import UNSET, Callback, JobOptions, ResolvedOptions
+from windlass.domain.option_checks import Callback
+from windlass.domain.options import UNSET, JobOptions, ResolvedOptions
 from windlass.errors import InvalidOptionError, JobFailedError, PayloadTooLargeError, SerializationError
 from windlass.submission.annotations import leaves
 from windlass.submission.call import Call
 from windlass.submission.codec import by_name, by_position, encode_one
 from windlass.submission.registry import Registry
+from windlass.submission.rows import RowTemplate
 from windlass.submission.signature import CallSpec, Parameter
 from windlass.submission.stored_options import Callbacks, StoredCallback
-from windlass.submission.submit import RowTemplate
 from windlass.submission.tagged import untag
 
 
@@ -83,7 +84,8 @@ def _stored(name: str, callback: Callback, registry: Registry, most_bytes: int) 
             f"{name}: {known.target} has a connection, which callbacks cannot have: they are stored by the worker that "
             "ends the job; give the connection to the job they follow"
         )
-    template = RowTemplate.of(resolved, most_bytes, stored_callbacks(resolved, registry, most_bytes))
+    callbacks = stored_callbacks(resolved, registry, most_bytes)
+    template = RowTemplate.of(resolved, most_bytes, callbacks, known.circuit)
     return _row(known.target, arguments, None if options.queue is UNSET else template.queue, template)
 
 
@@ -101,6 +103,7 @@ def _row(target: str, arguments: _Arguments, queue: str | None, template: RowTem
         tags=tags,
         params=params,
         correlation_id=correlation_id,
+        lane=template.rest[-1],
     )
 
 

@@ -62,7 +62,7 @@ class Enqueueable(TargetFunction, Generic[P, R]):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: JobOptions) -> Call[R]:
         known = self._registry.admit(self.target)
         known.spec.bind_check(args, kwargs)
-        return Call(known.target, args, kwargs, options, known.spec, self._submitter)
+        return Call(known.target, args, kwargs, options, known.spec, self._submitter, known.circuit)
 
     def __repr__(self) -> str:
         return f"<job {self.__module__}:{self.__qualname__}>"

@@ -6,6 +6,7 @@ from types import MethodType
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.clock import monotonic
+from windlass.domain.protection import circuit_of
 from windlass.errors import ConfigurationError, SerializationError, TargetNotAllowedError, TargetNotFoundError
 from windlass.spi import InstanceResolver, InvocationResolver, TargetPolicy
 from windlass.submission.instances import Instances
@@ -197,7 +198,7 @@ def _known(target: str, value: Any, owner: type | None) -> Known:
     spec = call_spec(function, skip_first=skip_first)
     if skip_first and instance_of is None:
         function = MethodType(function, owner)
-    return Known(target, function, spec, instance_of)
+    return Known(target, function, spec, instance_of, circuit_of(_unwrapped(value), function, owner))
 
 
 def _placement(value: Any, owner: type | None) -> _Placement:

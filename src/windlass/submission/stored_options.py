@@ -36,6 +36,7 @@ class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
     params: str | None = None
     correlation_id: str | None = None
     """None: that of the job it follows."""
+    lane: str | None = None
 
 
 Callbacks = Mapping[str, StoredCallback]

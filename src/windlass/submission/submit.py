@@ -1,74 +1,23 @@
-"""From calls to rows, and group commit: callers that enqueue at the same moment share a transaction."""
+"""Group commit: callers that enqueue at the same moment share a transaction."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
 from uuid import UUID
 
-import msgspec
-
-from windlass.domain.clock import micros
 from windlass.domain.job import Conflict, NewJob, Placed
-from windlass.domain.options import ResolvedOptions
-from windlass.errors import DuplicateBusinessKeyError, PayloadTooLargeError, SerializationError, StoreUnavailableError
+from windlass.errors import DuplicateBusinessKeyError, StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.notifier import Notifier
-from windlass.submission.stored_options import NO_CALLBACKS, Callbacks, to_text
 
 MOST_UNITS = 200
-MICROSECONDS = 1_000_000
 
 Unit = Sequence[NewJob]
 Answer = list[Placed] | Conflict
-
-
-class RowTemplate(NamedTuple):
-    """What the rows of all calls with the same options share: everything but id, target and arguments."""
-
-    queue: str
-    priority: int
-    rest: tuple[Any, ...]
-    """The fields of `NewJob` from `due_at` on."""
-
-    @classmethod
-    def of(cls, options: ResolvedOptions, most_bytes: int, callbacks: Callbacks = NO_CALLBACKS) -> RowTemplate:
-        """Prepare options for many rows; their params count as payload."""
-        rest = (
-            None if options.run_at is None else micros(options.run_at),
-            int(options.delay * MICROSECONDS),
-            to_text(options, callbacks),
-            options.tags,
-            _params_text(options, most_bytes),
-            options.correlation_id,
-            options.idempotency_key,
-            options.business_key,
-            options.on_conflict,
-        )
-        return cls(options.queue, options.priority, rest)
-
-    def row(self, job_id: str, target: str, args: str) -> NewJob:
-        """The row of one call."""
-        return NewJob(job_id, self.queue, target, self.priority, args, *self.rest)
-
-
-def _params_text(options: ResolvedOptions, most_bytes: int) -> str | None:
-    if not options.params:
-        return None
-    try:
-        data = msgspec.json.encode(dict(options.params))
-    except TypeError as error:
-        raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None
-    if len(data) > most_bytes:
-        raise PayloadTooLargeError(
-            f"params take {len(data):,} bytes as JSON, more than the limit of {most_bytes:,}; "
-            "store the data elsewhere and pass its id, or raise jobs.max_payload_bytes"
-        )
-    return data.decode()
 
 
 def settled(answer: Answer) -> list[Placed]:

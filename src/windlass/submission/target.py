@@ -32,6 +32,8 @@ class Known:
     function: Callable[..., Any]
     spec: CallSpec
     owner: type | None = None
+    circuit: str | None = None
+    """What `@circuit_protected` says of the function or its class."""
 
     def ready(self, instances: InstanceResolver) -> Callable[..., Any]:
         """Give what takes the job's arguments: the function, or the method of an object from `instances`."""

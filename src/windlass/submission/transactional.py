@@ -9,13 +9,14 @@ from typing import Any, Final
 from windlass.domain.job import NewJob, Placed
 from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError, MigrationRequiredError
-from windlass.stores import jobs, migrate
+from windlass.stores import jobs, limits, migrate
 from windlass.stores.borrowed.loan import Loans
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.migrate import Readiness
 from windlass.stores.notifier import payload_of
 from windlass.stores.plan import Plan
+from windlass.submission.resources import checked_resources, resources_of
 from windlass.submission.submit import levels_of, new_queues, settled, words_for
 
 SENDER: Final = "borrowed"
@@ -84,6 +85,8 @@ class TransactionalSubmitter:
 
 def _place(dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str) -> Plan[list[Placed]]:
     """Store rows; a conflict is raised inside the plan, so that not even a new queue is left of it."""
+    if asked := resources_of(rows):
+        checked_resources(asked, (yield from limits.known_resources(dialect, sorted(asked))))
     answers = yield from jobs.submit(dialect, [rows], queues, tell)
     return settled(answers[0])
 

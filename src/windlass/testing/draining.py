@@ -139,7 +139,7 @@ class _ByHand:
         self.node = Node(parts, 1, queues)
         self._written: list[Attempt] = []
         self._free = asyncio.Event()
-        self.node.when_written = self._written.extend
+        self.node.telling.when_written = self._written.extend
         self.node.coordinator.when_free = self._free.set
 
     async def step(self, left: int) -> _Ended | None:

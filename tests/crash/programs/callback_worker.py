@@ -43,7 +43,7 @@ def main(url: str, moment: str) -> int:
         if moment == "before":
             node.completer.add_consequence(Consequence(has_callback, die_uncommitted))
         elif moment == "after":
-            node.when_written = die_committed
+            node.telling.when_written = die_committed
         print(f"ready {node.id}", flush=True)
 
     code = app.worker().run(ready)

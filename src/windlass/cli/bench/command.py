@@ -8,9 +8,11 @@ import logging
 import click
 
 from windlass.cli.bench import report, runs
+from windlass.cli.bench.catalogue import BY_KEY
+from windlass.cli.bench.limited import LIMITED
 from windlass.cli.bench.measure import CONCURRENCY, FLOOR_BATCH
 from windlass.cli.bench.scratch import Stores
-from windlass.cli.bench.workloads import BY_KEY, WORKLOADS, Result, Workload
+from windlass.cli.bench.workloads import WORKLOADS, Result, Workload
 from windlass.cli.output import drawn, facts, say
 
 
@@ -21,9 +23,9 @@ def _chosen(context: click.Context, parameter: click.Parameter, value: str | Non
     names = [name.strip().upper() for name in value.split(",") if name.strip()]
     unknown = [name for name in names if name not in BY_KEY]
     if unknown or not names:
-        known = ", ".join(workload.key for workload in WORKLOADS)
+        known = ", ".join(workload.key for workload in BY_KEY.values())
         raise click.BadParameter(f"expected some of {known}, got {value!r}", param=parameter)
-    return [workload for workload in WORKLOADS if workload.key.upper() in names]
+    return [workload for key, workload in BY_KEY.items() if key in names]
 
 
 @click.command(
@@ -45,7 +47,7 @@ def _chosen(context: click.Context, parameter: click.Parameter, value: str | Non
     metavar="W1,W3,…",
     envvar="WINDLASS_BENCH_WORKLOAD",
     show_envvar=True,
-    help="Which of W1, W1c, W2 … W9; default: all.",
+    help="Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3.",
 )
 @click.option("--jobs", type=click.IntRange(min=1), show_envvar=True, help="Jobs in each workload; default: its own.")
 @click.option(
@@ -68,6 +70,9 @@ def _chosen(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option(
     "--floor", is_flag=True, show_envvar=True, help="Measure the bare statements too, in turns with the engine."
 )
+@click.option(
+    "--limited", is_flag=True, show_envvar=True, help="Drain behind limits (L1 … L3), in turns with the same without."
+)
 @click.option("--json", "as_json", is_flag=True, envvar="WINDLASS_BENCH_JSON", show_envvar=True, help="For machines.")
 @click.option("--progress/--no-progress", default=None, show_envvar=True, help="Default: at a terminal.")
 def command(
@@ -77,12 +82,14 @@ def command(
     concurrency: int,
     repeat: int,
     floor: bool,
+    limited: bool,
     as_json: bool,
     progress: bool | None,
 ) -> None:
     """Measure what a store can do, and check afterwards that every job ran exactly once."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())
-    plan = runs.Plan(jobs, concurrency, repeat, floor)
+    workloads = list(LIMITED) if limited else workloads
+    plan = runs.Plan(jobs, concurrency, repeat, floor or limited)
     results: dict[str, Result] = {}
     with Stores(store) as stores:
         if not as_json:

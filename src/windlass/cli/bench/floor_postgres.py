@@ -18,9 +18,9 @@ from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_ro
 from windlass.domain.clock import monotonic
 from windlass.domain.identity import new_job_id
 from windlass.stores import cluster, jobs
-from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.dialects.postgres import PostgresDialect
 from windlass.stores.dialects.postgres_session import Statements, conninfo, execute, prepare_connection
+from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.plan import Plan, Step, drive
 
 BOOST_US = 900_000_000
@@ -60,7 +60,7 @@ async def _claim(
     connection: psycopg.AsyncConnection[Any], node: str, batch: int, claimed: asyncio.Queue[Sequence[Row]]
 ) -> None:
     request = ClaimRequest(node, [Head(QUEUE, LEVEL, 0)], batch, batch, BOOST_US)
-    step = next(PostgresDialect().claim(request))
+    step = next(PostgresDialect().claim(request, {}))
     text = _text(step)
     rows: Sequence[Row] = ()
     while True:

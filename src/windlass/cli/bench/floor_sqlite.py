@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
 from windlass.domain.clock import SystemClock, monotonic
-from windlass.stores import cluster, jobs
-from windlass.stores.dialect import ClaimRequest, Head
+from windlass.stores import claiming, cluster, jobs
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import Checkpoints, WriteLock, connect
 from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.plan import Plan, drive
 
 BOOST_US = 900_000_000
@@ -65,7 +65,7 @@ def drain(url: str, batch: int, ready: Callable[[], None], progress: Callable[[i
     with _store(url) as store:
         store.run(cluster.register(dialect, node, LEASE_US))
         ready()
-        while claims := store.run(jobs.claim(dialect, request)).claims:
+        while claims := store.run(claiming.claim(dialect, request)).claims:
             store.run(jobs.apply(dialect, [ending(claim.job_id, claim.fence) for claim in claims]))
             progress(len(claims))
 

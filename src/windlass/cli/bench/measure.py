@@ -120,7 +120,7 @@ def drain(scratch: Scratch, load: Load, progress: Progress, *, processes: int = 
         fill(bench, bench.noop, load.jobs)
         run = drained_by(WORKER, url, load.concurrency, processes, load.jobs, progress)
         problems = verify.drained(url, load.jobs, run)
-        return _rate(run, problems, processes=processes, concurrency=load.concurrency)
+        return rate(run, problems, processes=processes, concurrency=load.concurrency)
 
 
 def drain_beside_many(scratch: Scratch, load: Load, progress: Progress, *, waiting_for_each: int = 25) -> Measure:
@@ -131,7 +131,7 @@ def drain_beside_many(scratch: Scratch, load: Load, progress: Progress, *, waiti
         fill(bench, bench.noop, waiting - waiting // 2)
         run = drained_by(WORKER, url, load.concurrency, 1, load.jobs, progress)
         problems = verify.drained(url, waiting, run, all_of_them=False)
-        return _rate(run, problems, waiting=waiting, concurrency=load.concurrency)
+        return rate(run, problems, waiting=waiting, concurrency=load.concurrency)
 
 
 def drain_threads(scratch: Scratch, load: Load, progress: Progress) -> Measure:
@@ -139,7 +139,7 @@ def drain_threads(scratch: Scratch, load: Load, progress: Progress) -> Measure:
     with migrated(scratch) as (url, bench):
         fill(bench, bench.nap, load.jobs)
         run = drained_by(WORKER, url, THREADS, 1, load.jobs, progress)
-        return _rate(run, verify.drained(url, load.jobs, run), threads=THREADS)
+        return rate(run, verify.drained(url, load.jobs, run), threads=THREADS)
 
 
 def memory(scratch: Scratch, load: Load, progress: Progress) -> Measure:
@@ -160,7 +160,8 @@ def drained_by(kind: str, url: str, argument: int, processes: int, expected: int
         return children.finish(expected, progress)
 
 
-def _rate(run: Drained, problems: list[str], **details: Any) -> Measure:
+def rate(run: Drained, problems: list[str], **details: Any) -> Measure:
+    """What a run amounted to, in jobs per second."""
     return Measure(run.ended / run.seconds, problems, {**details, "seconds": run.seconds})
 
 

@@ -10,8 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from windlass._version import __version__
+from windlass.cli.bench.catalogue import BY_KEY
 from windlass.cli.bench.runs import Progress, verdicts
-from windlass.cli.bench.workloads import BY_KEY, MEGABYTES, MILLISECONDS, Result, Workload
+from windlass.cli.bench.workloads import MEGABYTES, MILLISECONDS, Result, Workload
 from windlass.cli.output import console, drawn, say
 
 HEADINGS = ("", "workload", "jobs", "result", "floor", "ratio", "target", "once")

@@ -54,7 +54,8 @@ def _at_least(value: float) -> Met:
     return lambda result, others: result.value >= value
 
 
-def _of_floor(share: float) -> Met:
+def of_floor(share: float) -> Met:
+    """A share of what was measured in turns with it."""
     return lambda result, others: None if result.ratio is None else result.ratio >= share
 
 
@@ -117,7 +118,7 @@ WORKLOADS: Final = (
         measure.drain,
         measure.floor_drain,
         "≥ 60 % of floor",
-        _of_floor(0.6),
+        of_floor(0.6),
     ),
     Workload(
         "W4",
@@ -128,7 +129,7 @@ WORKLOADS: Final = (
         partial(measure.drain, processes=2),
         partial(measure.floor_drain, processes=2),
         "≥ 50 % of floor",
-        _of_floor(0.5),
+        of_floor(0.5),
     ),
     Workload(
         "W5",
@@ -187,4 +188,3 @@ WORKLOADS: Final = (
         _small,
     ),
 )
-BY_KEY: Final = {workload.key.upper(): workload for workload in WORKLOADS}

@@ -5,17 +5,18 @@ from __future__ import annotations
 import click
 
 from windlass.cli.groups import NounGroup
-from windlass.cli.job import listing, show, steering, tail
+from windlass.cli.job import explain, listing, show, steering, tail
 
 
 @click.group(name="job", cls=NounGroup)
 def command() -> None:
-    """List, show, follow, cancel, pause, resume and retry jobs."""
+    """List, show, explain, follow, cancel, pause, resume and retry jobs."""
 
 
 for verb in (
     listing.command,
     show.command,
+    explain.command,
     tail.command,
     steering.cancel,
     steering.pause,

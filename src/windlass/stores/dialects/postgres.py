@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -11,8 +11,9 @@ from windlass.domain.job import Claim, NewJob, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, ClaimRequest, Dialect, Head
+from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect
 from windlass.stores.dialects.postgres_text import copy_texts, ids, numbers, texts
+from windlass.stores.merging import ANY_NUMBER, Allotment, ClaimRequest, Head, at_least
 from windlass.stores.plan import Plan, Step
 
 COPY_FROM = 100
@@ -30,6 +31,10 @@ class PostgresDialect(Dialect):
     def ids(self, values: Sequence[str]) -> str:
         """An array."""
         return ids(values)
+
+    def names(self, values: Sequence[str]) -> str:
+        """An array."""
+        return texts(values)
 
     # ------------------------------------------------------------------ submission
 
@@ -65,39 +70,55 @@ class PostgresDialect(Dialect):
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest) -> Plan[Claimed]:
-        """One statement for the queues.
-
-        Lanes, which are rare, one each before it, for at most half of what is wanted.
-        """
-        lanes = [head for head in request.heads if head.lane is not None]
-        heads = [head for head in request.heads if head.lane is None]
-        claims: list[Claim] = []
-        for lane in lanes:
-            room = (request.wanted + 1) // 2 - len(claims) if heads else request.wanted - len(claims)
-            if room > 0:
-                claims += yield from self._claim_lane(request, lane, room)
-        wanted = request.wanted - len(claims)
-        if not heads or wanted <= 0:
-            return Claimed(claims, {})
-        params = {
+    def claim(self, request: ClaimRequest, allotted: Mapping[str, Allotment]) -> Plan[Claimed]:
+        """One statement for all queues."""
+        heads = request.heads
+        params: dict[str, Any] = {
             "node": request.node,
             "queues": texts([head.queue for head in heads]),
             "levels": numbers([head.level for head in heads]),
-            "wanted": wanted,
+            "wanted": request.wanted,
             "boost_us": request.boost_us,
             "small": SMALL_PAYLOAD,
         }
-        rows = yield Step("claim", params, alone=not lanes, literals={"chunk": request.chunk})
-        _sort(rows, heads, request.boost_us)
-        claims += [Claim._make(row[:9]) for row in rows]
-        return Claimed(claims, {row[0]: Payload._make(row[9:]) for row in rows if row[9] is not None})
+        if not allotted:
+            rows = yield Step("claim", params, alone=True, literals={"chunk": request.chunk})
+        else:
+            shares = [allotted.get(head.queue, ANY_NUMBER) for head in heads]
+            params["places"] = numbers([share.places for share in shares])
+            params["holds"] = texts([share.holds for share in shares])
+            most = max((request.wanted if one.places is None else one.places for one in shares), default=1)
+            rows = yield Step("claim_limited", params, literals={"chunk": min(request.chunk, at_least(most))})
+        _sort(rows, {head.level for head in heads}, request.boost_us)
+        return _claimed(rows)
 
-    def _claim_lane(self, request: ClaimRequest, head: Head, room: int) -> Plan[list[Claim]]:
-        params = {"node": request.node, "queue": head.queue, "lane": head.lane, "level": head.level}
-        rows = yield Step("claim_lane", params, literals={"chunk": room})
-        _sort(rows, [head], request.boost_us)
-        return [Claim._make(row) for row in rows]
+    def claim_lanes(self, request: ClaimRequest, allotted: Mapping[Head, Allotment]) -> Plan[Claimed]:
+        """One statement for all lanes."""
+        places = [request.wanted if one.places is None else one.places for one in allotted.values()]
+        params = {
+            "node": request.node,
+            "wanted": request.wanted,
+            "queues": texts([head.queue for head in allotted]),
+            "lanes": texts([head.lane for head in allotted]),
+            "places": numbers(places),
+            "holds": texts([one.holds for one in allotted.values()]),
+            "boost_us": request.boost_us,
+            "small": SMALL_PAYLOAD,
+        }
+        rows = yield Step("claim_lanes", params, literals={"chunk": at_least(max(places))})
+        _sort(rows, range(10), request.boost_us)
+        return _claimed(rows)
+
+    def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[tuple[str, str, int]]]:
+        """One statement."""
+        queue, lane = after
+        rows = yield Step("waiting_lanes", {"queue": queue, "lane": lane}, alone=True, literals={"window": most})
+        return [row for row in rows if row[2] is not None]
+
+    def write_gates(self, rows: Sequence[tuple[str, int, str | None]]) -> Plan[None]:
+        """One statement."""
+        gates, changes, takes = zip(*rows, strict=True)
+        yield Step("write_gates", {"gates": texts(gates), "changes": numbers(changes), "takes": texts(takes)})
 
     # ------------------------------------------------------------------ completion
 
@@ -146,7 +167,12 @@ _by_due = itemgetter(7, 0)
 """Due time and id of a claimed row."""
 
 
-def _sort(rows: list[Sequence[Any]], heads: Sequence[Head], boost_us: int) -> None:
+def _claimed(rows: Sequence[Sequence[Any]]) -> Claimed:
+    claims = [Claim._make(row[:11]) for row in rows]
+    return Claimed(claims, {row[0]: Payload._make(row[11:]) for row in rows if row[11] is not None})
+
+
+def _sort(rows: list[Sequence[Any]], levels: Collection[int], boost_us: int) -> None:
     """The order of J3.1: RETURNING has none of its own. Within one level it is that of due times: boost grows with
     them."""
 
@@ -154,7 +180,7 @@ def _sort(rows: list[Sequence[Any]], heads: Sequence[Head], boost_us: int) -> No
         priority, due, picked = row[6:9]
         return (-(priority + ((picked - due) // boost_us if boost_us else 0)), due, row[0])
 
-    rows.sort(key=_by_due if len({head.level for head in heads}) == 1 else rank)
+    rows.sort(key=_by_due if len(levels) == 1 else rank)
 
 
 def _won(transitions: Sequence[Transition], held: Iterable[tuple[str, int]]) -> list[bool]:
@@ -169,7 +195,7 @@ class _Columns:
     def __init__(self, transitions: Sequence[Transition]) -> None:
         (
             self.ids, self.fences, self.statuses, self.outcomes, self.numbers, self.attempts, times, _,
-            self.results, self.failures, self.reasons, _, _, _,
+            self.results, self.failures, self.reasons, _, _, _, _,
         ) = zip(*transitions, strict=True)  # fmt: skip
         self.started, self.ended, self.waits = zip(*times, strict=True)
 
@@ -211,6 +237,7 @@ def _job_arrays(jobs: Sequence[NewJob]) -> dict[str, str]:
         "parents": texts([job.parent_id for job in jobs]),
         "dues": numbers([job.due_at for job in jobs]),
         "delays": numbers([job.delay_us for job in jobs]),
+        "lanes": texts([job.lane for job in jobs]),
     }
 
 
@@ -220,11 +247,12 @@ def _in_chunks(jobs: Sequence[NewJob], line: Callable[[NewJob], str]) -> Iterato
 
 
 def _job_line(job: NewJob, now: int) -> str:
-    job_id, queue, target, priority, args, _, _, options, tags, params, *names, _, parent_id = job
-    texts = copy_texts([args, options, tags_text(tags), params, *names, parent_id])
+    job_id, queue, target, priority, args, _, _, options, tags, params, *names, _, parent_id, lane = job
+    texts = copy_texts([args, options, tags_text(tags), params, *names, parent_id, lane])
     return f"{job_id}\t{queue}\t{target}\t{priority}\t{texts}\t{now}\n"
 
 
 def _hot_line(job: NewJob, now: int) -> str:
     due = job.due_at if job.due_at is not None else now + job.delay_us
-    return f"{job.id}\t{job.queue}\t{job.target}\tPENDING\t{job.priority}\t{due}\t0\t0\t0\n"
+    lane = "\\N" if job.lane is None else copy_texts([job.lane])
+    return f"{job.id}\t{job.queue}\t{job.target}\t{lane}\tPENDING\t{job.priority}\t{due}\t0\t0\t0\n"

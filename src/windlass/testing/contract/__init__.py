@@ -36,12 +36,16 @@ import pytest
 
 # Before the modules are imported: their asserts then explain themselves, like those of a test file.
 _PARTS = (
+    "circuits",
     "claiming",
     "cluster",
     "completing",
     "following",
+    "gated",
+    "gates",
     "keys",
     "lanes",
+    "limits",
     "migrating",
     "reading",
     "reporting",
@@ -52,12 +56,15 @@ _PARTS = (
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
-from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402 - see above
+from windlass.testing.contract.circuits import CircuitsContract  # noqa: E402 - see above
+from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
 from windlass.testing.contract.completing import CompletingContract  # noqa: E402
 from windlass.testing.contract.following import FollowingContract  # noqa: E402
+from windlass.testing.contract.gates import GatesContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
 from windlass.testing.contract.lanes import LanesContract  # noqa: E402
+from windlass.testing.contract.limits import LimitsContract  # noqa: E402
 from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
 from windlass.testing.contract.reading import ReadingContract  # noqa: E402
 from windlass.testing.contract.reporting import ReportingContract  # noqa: E402
@@ -67,12 +74,15 @@ from windlass.testing.contract.submission import SubmissionContract  # noqa: E40
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [
+    "CircuitsContract",
     "ClaimingContract",
     "ClusterContract",
     "CompletingContract",
     "FollowingContract",
+    "GatesContract",
     "KeysContract",
     "LanesContract",
+    "LimitsContract",
     "MigratingContract",
     "ReadingContract",
     "ReportingContract",

@@ -10,8 +10,8 @@ import pytest
 from windlass.domain.clock import from_micros
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.states import JobStatus
-from windlass.stores import jobs
-from windlass.stores.dialect import ClaimRequest
+from windlass.stores import claiming, jobs
+from windlass.stores.merging import ClaimRequest
 from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Workbench, at_once, new_job, text_of_size
 
 MINUTE = 60 * SECOND
@@ -86,7 +86,7 @@ class ClaimingContract(StoreContract):
         assert [(head.queue, head.level, head.due_at) for head in found.heads] == [("pay", 4, bench.clock.micros())]
         assert (found.queues, found.now) == (frozenset({"pay"}), bench.clock.micros())
         bench.clock.advance(2)
-        claimed = bench.database.run(jobs.claim, ClaimRequest(NODE, found.heads, 10, 10, 0))
+        claimed = bench.database.run(claiming.claim, ClaimRequest(NODE, found.heads, 10, 10, 0))
         assert [claim.job_id for claim in claimed.claims] == [wanted]
         (left,) = bench.heads().heads
         assert (left.queue, left.level, left.due_at) == ("mail", 2, bench.clock.micros() - SECOND)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from windlass.domain.clock import from_micros
+from windlass.domain.lanes import left_to_others
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import passed_over
 from windlass.stores import queues
@@ -13,7 +14,7 @@ from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Wor
 
 DAY = 86_400
 STRANGE = "shop.next:refund"
-LANE = queues.TARGET_LANE + STRANGE
+LANE = left_to_others(None, STRANGE)
 
 
 def _knows_old(target: str) -> bool:

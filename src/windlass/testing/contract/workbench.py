@@ -16,9 +16,10 @@ from windlass.domain.clock import VirtualClock
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Attempt, Claim, Job, NewJob, Placed
 from windlass.domain.transition import Failure, Times, Transition, dead_letter, retry_at, succeeded
-from windlass.stores import cluster, jobs, queues, reading
+from windlass.stores import claiming, cluster, jobs, queues, reading
 from windlass.stores.database import Database
-from windlass.stores.dialect import Claimed, ClaimRequest, Dialect
+from windlass.stores.dialect import Claimed, Dialect
+from windlass.stores.merging import ClaimRequest
 from windlass.stores.plan import SCRIPT, Plan, Step
 
 SECOND = 1_000_000
@@ -81,8 +82,13 @@ class Workbench:
         knows: Callable[[str], bool] = lambda _: True,
     ) -> Claimed:
         """Claim from every queue for a node; `boost` in microseconds."""
-        heads = self.heads(knows=knows).heads
-        return self.database.run(jobs.claim, ClaimRequest(node, heads, wanted, chunk, boost))
+        found = self.heads(knows=knows)
+        request = ClaimRequest(node, found.heads, wanted, chunk, boost, found.limited)
+        return self.database.run(claiming.claim, request)
+
+    def claim_from(self, found: queues.Heads) -> list[Claim]:
+        """Claim by what was known a while ago."""
+        return self.database.run(claiming.claim, ClaimRequest(NODE, found.heads, 1000, 1000, 0, found.limited)).claims
 
     def claim(self, wanted: int = 1000, *, node: str = NODE) -> list[Claim]:
         """Claim without further ado."""

@@ -56,7 +56,8 @@ SELECT id, fence, attempts + 1, node, picked_at, {now}, 'lost', :error_class, :e
 FROM windlass_hot WHERE id = :id AND fence = :fence
 
 -- name: recover_hot :count
-UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, crash_count = crash_count + 1, node = NULL, picked_at = NULL
+UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, crash_count = crash_count + 1, node = NULL, picked_at = NULL,
+    holds = NULL
 WHERE id = :id AND fence = :fence
 
 -- name: give_up_done :count

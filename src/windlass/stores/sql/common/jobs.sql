@@ -3,13 +3,13 @@
 
 -- name: insert_jobs :count
 INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-    business_key, parent_id, created_at)
-SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, {now}
+    business_key, parent_id, lane, created_at)
+SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, lane, {now}
 FROM {new_jobs}
 
 -- name: insert_hot :count
-INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
-SELECT id, queue, target, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM {new_jobs}
+INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
+SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM {new_jobs}
 
 -- name: insert_tags :count
 INSERT INTO windlass_job_tag (tag, job_id) SELECT word, id FROM {keys}
@@ -56,15 +56,15 @@ WHERE queue = :queue AND lane = :lane AND priority = :level AND status = 'PENDIN
 ORDER BY due, id LIMIT {chunk}
 
 -- name: claim_picked :count
-UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1
+UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds
 WHERE id IN (SELECT id FROM {ids})
 
 -- name: claimed_rows :rows
-SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at
+SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at, h.lane, h.holds
 FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
 -- name: claims_of_node :rows
-SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at FROM windlass_hot
+SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds FROM windlass_hot
 WHERE node = :node AND status = 'RUNNING'
 
 -- name: load_payloads :rows
@@ -97,11 +97,12 @@ DELETE FROM windlass_hot WHERE id IN (SELECT id FROM {ids})
 
 -- name: requeue_hot :count
 UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = fence + 1, attempts = :attempts, node = NULL,
-    picked_at = NULL
+    picked_at = NULL, holds = NULL
 WHERE id = :id AND fence = :fence
 
 -- name: hand_back_hot :count
-UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, picked_at = NULL, lane = coalesce(:lane, lane)
+UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, picked_at = NULL, holds = NULL,
+    lane = coalesce(:lane, lane)
 WHERE id = :id AND fence = :fence
 
 -- name: charge_crash :count

@@ -1,37 +1,72 @@
 -- Which queues there are, and the head of each priority level: what a claim will look at, and the next due time.
 
+-- name: levels :fragment
+(
+    SELECT 0 AS level UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+)
+
 -- name: insert_queue :count
 INSERT INTO windlass_queue (name) VALUES (:name) ON CONFLICT (name) DO NOTHING
 
 -- name: heads :rows
-WITH level (level) AS (
-    SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-)
 SELECT q.name, l.level, (
         SELECT h.due FROM windlass_hot h
         WHERE h.queue = q.name AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NULL AND h.due IS NOT NULL
         ORDER BY h.due, h.id LIMIT 1
-    ), NULL
-FROM windlass_queue q CROSS JOIN level l WHERE q.paused = 0
+    ), CASE WHEN {is_limited} THEN 1 ELSE 0 END
+FROM windlass_queue q CROSS JOIN {levels} l WHERE q.paused = 0
 UNION ALL
-SELECT n.queue, l.level, (
+SELECT NULL, NULL, {now}, CASE WHEN EXISTS (
+        SELECT 1 FROM windlass_hot h WHERE h.status = 'PENDING' AND h.lane IS NOT NULL AND h.due IS NOT NULL
+    ) THEN 1 ELSE 0 END
+
+-- name: is_limited :fragment
+EXISTS (SELECT 1 FROM windlass_gate g WHERE g.name = 'queue:' || q.name AND (g.cap IS NOT NULL OR g.rate IS NOT NULL))
+
+-- name: limited_queues :rows
+SELECT q.name FROM windlass_queue q WHERE {is_limited}
+
+-- name: next_lane :row
+SELECT queue, lane FROM (
+    SELECT queue, lane FROM windlass_hot
+    WHERE status = 'PENDING' AND lane IS NOT NULL AND due IS NOT NULL AND queue = :queue AND lane > :lane
+    ORDER BY lane LIMIT 1
+) same_queue
+UNION ALL
+SELECT queue, lane FROM (
+    SELECT queue, lane FROM windlass_hot
+    WHERE status = 'PENDING' AND lane IS NOT NULL AND due IS NOT NULL AND queue > :queue
+    ORDER BY queue, lane LIMIT 1
+) next_queue
+LIMIT 1
+
+-- name: lane_due :row
+SELECT min(due) FROM (
+    SELECT (
         SELECT h.due FROM windlass_hot h
-        WHERE h.queue = n.queue AND h.lane = n.lane AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NOT NULL
+        WHERE h.queue = :queue AND h.lane = :lane AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NOT NULL
             AND h.due IS NOT NULL
         ORDER BY h.due, h.id LIMIT 1
-    ), n.lane
-FROM windlass_lane n JOIN windlass_queue q ON q.name = n.queue CROSS JOIN level l WHERE q.paused = 0
-UNION ALL
-SELECT NULL, NULL, {now}, NULL
+    ) AS due
+    FROM {levels} l
+) heads
 
 -- name: list_queues :rows
 SELECT name, paused FROM windlass_queue ORDER BY name
 
 -- name: queue_depth :row
 SELECT count(*) FROM (
-    SELECT 1 FROM windlass_hot
-    WHERE queue = :queue AND status = 'PENDING' AND lane IS NULL AND due IS NOT NULL LIMIT 10000
+    SELECT 1 FROM (
+        SELECT 1 FROM windlass_hot
+        WHERE queue = :queue AND status = 'PENDING' AND lane IS NULL AND due IS NOT NULL LIMIT 10000
+    ) plain
+    UNION ALL
+    SELECT 1 FROM (
+        SELECT 1 FROM windlass_hot
+        WHERE queue = :queue AND status = 'PENDING' AND lane IS NOT NULL AND due IS NOT NULL LIMIT 10000
+    ) in_lanes
+    LIMIT 10000
 ) waiting
 
 -- name: queue_head :row
@@ -41,10 +76,12 @@ SELECT min(due) FROM (
         WHERE h.queue = :queue AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NULL AND h.due IS NOT NULL
         ORDER BY h.due, h.id LIMIT 1
     ) AS due
-    FROM (
-        SELECT 0 AS level UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-        UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-    ) l
+    FROM {levels} l
+    UNION ALL
+    SELECT min(due) FROM (
+        SELECT due FROM windlass_hot
+        WHERE queue = :queue AND status = 'PENDING' AND lane IS NOT NULL AND due IS NOT NULL LIMIT 10000
+    ) in_lanes
 ) heads
 
 -- name: running_by_queue :rows

@@ -6,7 +6,7 @@ SELECT j.id, j.target, j.queue, coalesce(h.status, d.status), j.priority, j.args
     coalesce(h.fence, d.fence), coalesce(h.attempts, d.attempts), coalesce(h.crash_count, d.crash_count),
     coalesce(h.node, d.node), coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), coalesce(h.paused_from, d.paused_from),
     d.result, d.error, d.error_class, d.reason, d.superseded_by, d.started_at, d.finished_at,
-    p.done, p.total, p.message, p.at
+    p.done, p.total, p.message, p.at, j.lane
 FROM windlass_job j
 LEFT JOIN windlass_hot h ON h.id = j.id
 LEFT JOIN windlass_done d ON d.id = j.id
@@ -29,6 +29,10 @@ FROM windlass_attempt WHERE job_id = :id ORDER BY fence
 
 -- name: job_exists :row
 SELECT id FROM windlass_job WHERE id = :id
+
+-- Where a job waits now, which may be another lane than it was given: nodes pass on what they do not know.
+-- name: lane_of :row
+SELECT coalesce(h.lane, j.lane) FROM windlass_job j LEFT JOIN windlass_hot h ON h.id = j.id WHERE j.id = :id
 
 -- name: outcomes :rows
 SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason

@@ -37,8 +37,8 @@ UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL WHERE id IN (SELE
 UPDATE windlass_done SET status = 'FAILED', paused_from = NULL WHERE id IN (SELECT id FROM {ids})
 
 -- name: revive :count
-INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
-SELECT d.id, d.queue, d.target, 'PENDING', j.priority, {now}, d.fence + 1, 0, 0
+INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
+SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, {now}, d.fence + 1, 0, 0
 FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id = i.id
 
 -- name: forget_ended :count

@@ -13,12 +13,12 @@ SELECT CASE WHEN :tell::text IS NOT NULL THEN pg_notify('windlass_work', :tell::
 -- name: insert_job :count
 WITH stored AS (
     INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-        business_key, parent_id, created_at)
+        business_key, parent_id, lane, created_at)
     VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key,
-        :business_key, :parent_id, {now})
+        :business_key, :parent_id, :lane, {now})
 ), waiting AS (
-    INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
-    VALUES (:id, :queue, :target, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0)
+    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
+    VALUES (:id, :queue, :target, :lane, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0)
 )
 {tell}
 
@@ -26,26 +26,27 @@ WITH stored AS (
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :queues::text[], :targets::text[], :priorities::smallint[], :args::text[],
         :options::text[], :tags::text[], :params::text[], :correlations::text[], :keys::text[], :business_keys::text[],
-        :parents::uuid[], :dues::bigint[], :delays::bigint[])
+        :parents::uuid[], :dues::bigint[], :delays::bigint[], :lanes::text[])
         AS i(id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id,
-            due, delay)
+            due, delay, lane)
 ), stored AS (
     INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-        business_key, parent_id, created_at)
-    SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, {now}
+        business_key, parent_id, lane, created_at)
+    SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, lane,
+        {now}
     FROM input
 ), waiting AS (
-    INSERT INTO windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count)
-    SELECT id, queue, target, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM input
+    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
+    SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM input
 )
 {tell}
 
 -- name: copy_jobs :count
 COPY windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key,
-    parent_id, created_at) FROM STDIN
+    parent_id, lane, created_at) FROM STDIN
 
 -- name: copy_hot :count
-COPY windlass_hot (id, queue, target, status, priority, due, fence, attempts, crash_count) FROM STDIN
+COPY windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count) FROM STDIN
 
 -- name: find_keys :rows
 SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key = ANY(:keys::text[])
@@ -74,7 +75,7 @@ WHERE id = ANY(:ids::uuid[])
 -- name: gone :fragment
 gone AS (
     DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence
-    RETURNING h.queue, h.target, h.crash_count, h.node, h.due, h.picked_at, i.*
+    RETURNING h.queue, h.target, h.crash_count, h.node, h.due, h.picked_at, h.holds, i.*
 ), ended AS (
     INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
         reason, picked_at, started_at, finished_at)
@@ -85,6 +86,9 @@ gone AS (
     INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
         error, traceback)
     SELECT id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback FROM gone
+), freed AS (
+    INSERT INTO windlass_freed (gate, places)
+    SELECT e.value, count(*) FROM gone h CROSS JOIN {each_held} WHERE h.holds IS NOT NULL GROUP BY e.value
 )
 SELECT count(*), CASE WHEN count(*) < :expected::bigint THEN array_agg(id) END, CASE WHEN count(*) < :expected::bigint THEN array_agg(fence) END FROM gone
 
@@ -112,11 +116,11 @@ WITH input AS MATERIALIZED (
         :delays::bigint[], :lanes::text[])
         AS i(id, fence, outcome, number, attempts, error, error_class, traceback, started_at, ended_at, wait_us, delay, lane)
 ), held AS MATERIALIZED (
-    SELECT h.id, h.fence, h.node, h.picked_at FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
+    SELECT h.id, h.fence, h.node, h.picked_at, h.holds FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
     ORDER BY h.id FOR UPDATE OF h
 ), back AS (
     UPDATE windlass_hot h SET status = 'PENDING', fence = h.fence + 1, attempts = i.attempts, node = NULL, picked_at = NULL,
-        due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane)
+        holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane)
     FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE h.id = held.id AND h.fence = held.fence
 ), remembered AS (
     INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
@@ -124,6 +128,9 @@ WITH input AS MATERIALIZED (
     SELECT held.id, held.fence, i.number, held.node, held.picked_at, i.started_at, i.ended_at, i.wait_us, i.outcome,
         i.error_class, i.error, i.traceback
     FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence
+), freed AS (
+    INSERT INTO windlass_freed (gate, places)
+    SELECT e.value, count(*) FROM held h CROSS JOIN {each_held} WHERE h.holds IS NOT NULL GROUP BY e.value
 )
 SELECT id, fence FROM held
 

@@ -13,7 +13,7 @@
     json_extract(value, '$[6]') AS delay, json_extract(value, '$[7]') AS options, json_extract(value, '$[8]') AS tags,
     json_extract(value, '$[9]') AS params, json_extract(value, '$[10]') AS correlation_id,
     json_extract(value, '$[11]') AS idempotency_key, json_extract(value, '$[12]') AS business_key,
-    json_extract(value, '$[13]') AS parent_id
+    json_extract(value, '$[13]') AS parent_id, json_extract(value, '$[14]') AS lane
     FROM json_each(:rows))
 
 -- name: transitions :fragment
@@ -23,3 +23,17 @@
     json_extract(value, '$[9]') AS result, json_extract(value, '$[10]') AS error, json_extract(value, '$[11]') AS error_class,
     json_extract(value, '$[12]') AS traceback, json_extract(value, '$[13]') AS reason
     FROM json_each(:rows))
+
+-- name: names :fragment
+(SELECT value AS id FROM json_each(:names))
+
+-- name: key_names :fragment
+(SELECT names.value AS name, generals.value AS general
+    FROM json_each(:names) AS names JOIN json_each(:generals) AS generals ON generals.key = names.key)
+
+-- name: gate_rows :fragment
+(SELECT json_extract(value, '$[0]') AS name, json_extract(value, '$[1]') AS change, json_extract(value, '$[2]') AS taken
+    FROM json_each(:rows))
+
+-- name: each_held :fragment
+json_each(h.holds) AS e

@@ -1,0 +1,28 @@
+"""`windlass job explain`: why a job is not running."""
+
+from __future__ import annotations
+
+import click
+
+from windlass.app import Windlass
+from windlass.cli import phrases
+from windlass.cli.output import say, say_json
+from windlass.cli.parameters import job_id, json_option, on_application
+
+
+@click.command(name="explain")
+@on_application
+@click.argument("job", metavar="ID", callback=job_id)
+@json_option("job explain")
+def command(app: Windlass, job: str, as_json: bool) -> None:
+    """Say why a job is not running: the first thing that keeps it.
+
+    \b
+        windlass job explain 0198c0de-0000-7000-8000-000000000001
+    """
+    found = app.explain(job)
+    if as_json:
+        say_json(found)
+        return
+    until = "" if found.until is None else f", until {phrases.utc(found.until)}"
+    say(f"{found.code}: {found.message}{until}")

@@ -1,0 +1,87 @@
+"""`windlass resource`: how many jobs may use what at a time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from windlass.app import Windlass
+from windlass.cli.groups import NounGroup
+from windlass.cli.output import note, say, say_items
+from windlass.cli.parameters import json_option, on_application
+from windlass.cli.tables import Cell, Column, table
+from windlass.domain.protected import PER_US, Per, Resource
+
+COLUMNS: Final = (
+    Column("resource", lead=True),
+    Column("key", lead=True),
+    Column("in use", right=True, lead=True),
+    Column("at a time", right=True, lead=True),
+    Column("rate", right=True),
+    Column("looked at again", right=True),
+)
+
+
+@click.group(name="resource", cls=NounGroup)
+def command() -> None:
+    """List resources, and say how many jobs may use one at a time."""
+
+
+@command.command(name="list")
+@on_application
+@json_option("resource list")
+def list_resources(app: Windlass, as_json: bool) -> None:
+    """List resources, the keys of them that were used lately, and what is in use.
+
+    \b
+        windlass resource list
+    """
+    found = app.resources()
+    if as_json:
+        say_items(found)
+    elif found:
+        table(COLUMNS, [_row(resource) for resource in found])
+    else:
+        note("no resource is configured")
+
+
+@command.command(name="set")
+@on_application
+@click.argument("name")
+@click.option("--max-concurrent", type=int, help="How many jobs may use it at a time.")
+@click.option("--rate", type=int, help="How many may start on it in a second, or as --per says.")
+@click.option("--per", type=click.Choice(list(PER_US)), default="second", show_default=True, help="The rate's unit.")
+@click.option(
+    "--retry-delay", type=float, default=5.0, show_default=True, help="Seconds until a full one is looked at."
+)
+def set_resource(
+    app: Windlass, name: str, max_concurrent: int | None, rate: int | None, per: Per, retry_delay: float
+) -> None:
+    """Configure a resource, for every node and at once. Each of its keys has as many permits.
+
+    \b
+        windlass resource set stripe --max-concurrent 5 --rate 100
+    """
+    app.configure_resource(name, max_concurrent, rate, per, retry_delay)
+    say(f"resource {name} lets through {limit_words(max_concurrent, rate, per)}")
+
+
+def limit_words(cap: int | None, rate: int | None, per: Per | None) -> str:
+    """A limit as people say it."""
+    words = [] if cap is None else [f"{cap:,} at a time"]
+    if rate is not None:
+        words.append(f"{rate:,} per {per}")
+    return ", ".join(words) or "any number"
+
+
+def _row(resource: Resource) -> list[Cell]:
+    full = resource.max_concurrent is not None and resource.in_use >= resource.max_concurrent
+    return [
+        Cell(resource.name),
+        Cell(resource.key or ""),
+        Cell(f"{resource.in_use:,}", "yellow" if full else ""),
+        Cell("" if resource.max_concurrent is None else f"{resource.max_concurrent:,}"),
+        Cell("" if resource.rate is None else f"{resource.rate:,} per {resource.per}"),
+        Cell(f"{resource.retry_delay:g} s"),
+    ]

@@ -1,0 +1,84 @@
+"""What an application is told of the code it runs: which functions are jobs, whose methods they are, who listens."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
+from uuid import UUID
+
+from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.errors import ConfigurationError
+from windlass.events.bus import EventBus
+from windlass.events.types import Event
+from windlass.submission.call import Call, JobHandle, bind
+from windlass.submission.instances import Instances
+from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
+from windlass.submission.registry import Registry
+from windlass.submission.signature import CallSpec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound=Event)
+T = TypeVar("T")
+
+
+class Declaring(ABC):
+    """The declaring half of an application."""
+
+    registry: Registry
+    _bus: EventBus
+
+    @abstractmethod
+    def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+        """Store calls, all or none."""
+
+    @abstractmethod
+    async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+        """Async twin of `submit`."""
+
+    @abstractmethod
+    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
+        """A handle on a job stored earlier."""
+
+    @overload
+    def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncJobFunction[P, R]: ...
+    @overload
+    def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
+    @overload
+    def job(self, **options: Unpack[JobOptionsDict]) -> JobDecorator: ...
+    def job(self, function: Any = None, /, **options: Any) -> Any:  # type: ignore[misc]  # mypy and Unpack
+        """Make a function or method a job, bare or with options: `@app.job` or `@app.job(max_retries=3)`."""
+        checked = JobOptions.make(**options)
+
+        def decorate(function: Any) -> Any:
+            return declare(function, registry=self.registry, submitter=self, options=checked)
+
+        return decorate if function is None else decorate(function)
+
+    def provide(self, what: object, factory: Callable[[], object] | None = None) -> None:
+        """Give the object that methods of its class run on, or a class and a factory that makes it when needed."""
+        if not isinstance(self.registry.instances, Instances):
+            raise ConfigurationError(
+                "provide() belongs to the default instance resolver; this app was given another one"
+            )
+        if factory is None:
+            self.registry.instances.provide(what)
+        else:
+            self.registry.instances.provide(what, factory)
+
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], T]], Callable[[E], T]]:
+        """Call the decorated function with every event of a kind, after its commit: `@app.on(JobDeadLettered)`."""
+        return self._bus.on(kind)
+
+    @overload
+    def bind(self, function: Callable[..., Coroutine[Any, Any, R]], /, *args: Any, **kwargs: Any) -> Call[R]: ...
+    @overload
+    def bind(self, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> Call[R]: ...
+    def bind(self, function: Any, /, *args: Any, **kwargs: Any) -> Call[Any]:
+        """A call of a job, or of any function that `allow` admits, as a value: `app.bind(shop.tax.recalculate, 7)`."""
+        if isinstance(function, JobFunction | AsyncJobFunction):
+            return function.bind(*args, **kwargs)
+        return bind(function, args, kwargs, registry=self.registry, submitter=self, options=JobOptions())

@@ -1,0 +1,160 @@
+"""Why a job is not running: a pure function of what the store says about it, its queue, its gates and the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from windlass.domain.clock import from_micros
+from windlass.domain.gates import Gate, places, worth_a_look
+from windlass.domain.lanes import CIRCUIT, QUEUE, Lane, read_lane
+from windlass.domain.states import JobStatus
+
+NEVER: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a job is not running, from `app.explain(id)`: `code` for programs, `message` for people."""
+
+    code: str
+    """The first reason that holds: `not_due`, `queue_paused`, `permit_full` … (see the documentation for all)."""
+    message: str
+    until: datetime | None = None
+    """When that ends by itself, as far as it is known."""
+
+
+class WaitingJob(NamedTuple):
+    """A job, as far as it matters here."""
+
+    status: JobStatus
+    queue: str
+    target: str
+    lane: str | None
+    due_at: int | None
+    attempts: int
+    error: str | None
+    node: str | None
+    picked_at: int | None
+    reason: str | None
+    finished_at: int | None
+    paused_from: str | None
+
+
+class Surroundings(NamedTuple):
+    """What else decides whether it runs."""
+
+    now: int
+    queue_paused: bool
+    gates: Mapping[str, Gate]
+    node_queues: Sequence[tuple[str, ...] | None]
+    """Of every node that lives, the queues it serves; None: all of them."""
+
+
+def explain(job: WaitingJob, around: Surroundings) -> Explanation:
+    """The first reason why the job does not run, or that nothing keeps it."""
+    if job.status is not JobStatus.PENDING:
+        return _not_waiting(job)
+    return next(_reasons(job, around), _ready(job))
+
+
+def _not_waiting(job: WaitingJob) -> Explanation:
+    match job.status:
+        case JobStatus.RUNNING:
+            return Explanation("running", f"it runs on node {job.node}{_since(job.picked_at)}")
+        case JobStatus.PAUSED:
+            left = f" (it was {job.paused_from})" if job.paused_from else ""
+            return Explanation("paused", f"it is paused{left}; resume it to let it go on")
+        case JobStatus.WAITING:
+            return Explanation("waiting_for_signal", "it waits for a signal")
+        case JobStatus.FAILED:
+            return Explanation(
+                "failed", f"it has failed for good{_since(job.finished_at)} ({job.reason}); retry it to start it over"
+            )
+        case _:
+            word = job.status.value.lower()
+            return Explanation(word, f"it has ended: {word}{_since(job.finished_at)}")
+
+
+def _reasons(job: WaitingJob, around: Surroundings) -> Iterator[Explanation]:
+    """What keeps a job that waits, in the order in which it must be out of the way."""
+    now, lane = around.now, read_lane(job.lane)
+    if job.due_at is None:
+        yield Explanation("not_released", "it follows another job, which has not ended yet")
+    elif job.due_at > now:
+        yield _not_due(job, job.due_at)
+    if around.queue_paused:
+        yield Explanation("queue_paused", f"queue {job.queue} is paused; resume the queue to let its jobs go on")
+    if not around.node_queues:
+        yield Explanation("no_worker", "no worker is alive; start one: windlass worker <module>:<app>")
+    elif not any(queues is None or job.queue in queues for queues in around.node_queues):
+        yield Explanation("no_worker_for_queue", f"no worker that is alive serves queue {job.queue}")
+    if lane.target is not None:
+        yield Explanation(
+            "target_unknown",
+            f"the workers that took it do not know {lane.target}, so it waits for one that does; deploy it, or cancel",
+        )
+    yield from _gates(job, lane, around)
+
+
+def _not_due(job: WaitingJob, due: int) -> Explanation:
+    if job.attempts:
+        tries = "attempt" if job.attempts == 1 else "attempts"
+        return Explanation(
+            "waiting_for_retry",
+            f"it waits for its next try, {job.attempts} {tries} have failed: {job.error}",
+            from_micros(due),
+        )
+    return Explanation("not_due", "it is not due yet", from_micros(due))
+
+
+def _gates(job: WaitingJob, lane: Lane, around: Surroundings) -> Iterator[Explanation]:
+    now = around.now
+    circuit = around.gates.get(CIRCUIT + lane.circuit) if lane.circuit is not None else None
+    if circuit is not None and circuit.opens_at is not None:
+        yield from _circuit(lane.circuit or "", circuit, circuit.opens_at, now)
+    if lane.resource_gate is not None:
+        gate = around.gates.get(lane.resource_gate)
+        what = f"resource {lane.resource}" + (f" for {lane.resource_key}" if lane.resource_key is not None else "")
+        if gate is None:
+            yield Explanation(
+                "unknown_resource", f"no resource {lane.resource} is configured: it will fail when claimed"
+            )
+        else:
+            yield from _full(gate, now, what, "permit_full", "rate_limited")
+    limit = around.gates.get(QUEUE + job.queue)
+    if limit is not None:
+        yield from _full(limit, now, f"queue {job.queue}", "queue_full", "queue_rate_limited")
+
+
+def _circuit(service: str, gate: Gate, opens_at: int, now: int) -> Iterator[Explanation]:
+    if opens_at >= NEVER:
+        yield Explanation(
+            "circuit_open", f"the circuit of {service} was opened by hand; close it to let its jobs go on"
+        )
+    elif opens_at > now:
+        yield Explanation("circuit_open", f"the circuit of {service} is open", from_micros(opens_at))
+    elif places(gate, now) == 0:
+        yield Explanation("circuit_on_trial", f"the circuit of {service} waits for the outcome of its trials")
+
+
+def _full(gate: Gate, now: int, what: str, full: str, too_fast: str) -> Iterator[Explanation]:
+    if gate.cap is not None and gate.in_use >= gate.cap:
+        yield Explanation(full, f"{what} lets {gate.cap} jobs run at a time, and {gate.in_use} do")
+    elif places(gate, now) == 0:
+        yield Explanation(
+            too_fast, f"{what} has let through as many as its rate allows", from_micros(worth_a_look(gate, now))
+        )
+
+
+def _ready(job: WaitingJob) -> Explanation:
+    return Explanation(
+        "ready",
+        f"nothing keeps it: it is next when a worker of queue {job.queue} has a slot and those before it are taken",
+    )
+
+
+def _since(moment: int | None) -> str:
+    return "" if moment is None else f" since {from_micros(moment):%Y-%m-%d %H:%M:%S} UTC"

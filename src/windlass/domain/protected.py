@@ -1,0 +1,76 @@
+"""Resources and circuits as users see them, and how limits are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from windlass.domain.circuit import CircuitSettings, CircuitState
+from windlass.errors import InvalidOptionError
+
+Per = Literal["second", "minute", "hour", "day"]
+
+PER_US: Final = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000}
+MOST: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A resource, from `app.resources()`; with a `key`, the part of it that jobs with that key share."""
+
+    name: str
+    key: str | None
+    max_concurrent: int | None
+    in_use: int
+    rate: int | None
+    per: Per | None
+    retry_delay: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitStatus:
+    """A circuit, from `app.circuits()`."""
+
+    service: str
+    state: CircuitState
+    calls: int
+    """How many calls it counts just now."""
+    failures: int
+    opens_at: datetime | None
+    """When it lets trials through; None while it is closed, or held open by hand."""
+    held_open: bool
+    """Opened by hand: until it is closed by hand."""
+    settings: CircuitSettings
+
+
+def check_cap(value: object, name: str) -> int | None:
+    """How many at a time; None for any number."""
+    return _whole(value, name, least=0)
+
+
+def check_rate(value: object, name: str = "rate") -> int | None:
+    """How many in a stretch of time; None for any number."""
+    return _whole(value, name, least=1)
+
+
+def check_per(value: object) -> int:
+    """The stretch of time in microseconds."""
+    if isinstance(value, str) and value in PER_US:
+        return PER_US[value]
+    raise InvalidOptionError(f"per must be one of {', '.join(map(repr, PER_US))}, got {value!r}")
+
+
+def per_of(per_us: int | None) -> Per | None:
+    """The name of a stretch of time."""
+    names: dict[int, Per] = {1_000_000: "second", 60_000_000: "minute", 3_600_000_000: "hour", 86_400_000_000: "day"}
+    return None if per_us is None else names.get(per_us)
+
+
+def _whole(value: object, name: str, *, least: int) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST):
+        return value
+    hint = "; less than one a second is written per minute, hour or day" if name == "rate" else ""
+    raise InvalidOptionError(
+        f"{name} must be a whole number of at least {least}, or None for no limit, got {value!r}{hint}"
+    )

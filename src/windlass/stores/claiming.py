@@ -1,0 +1,68 @@
+"""The plan of a claim: which jobs a node takes, and the gates that some of them must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from windlass.domain.gates import share_out
+from windlass.domain.lanes import QUEUE, RESOURCE, general_gate, read_lane
+from windlass.stores import guards
+from windlass.stores.dialect import Claimed, Dialect
+from windlass.stores.merging import Allotment, ClaimRequest, Head
+from windlass.stores.plan import Plan, Step
+
+
+def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
+    """Claim jobs for a node: highest effective priority first, then due time, then id.
+
+    What waits behind gates is claimed as far as they let it through, lanes first, for at most half of what is wanted.
+    """
+    lanes = [head for head in request.heads if head.lane is not None]
+    limited = {head.queue for head in request.heads} & request.limited
+    if not lanes and not limited:
+        return (yield from dialect.claim(request, {}))
+    gates = yield from _enter(dialect, lanes, limited)
+    plain = [head for head in request.heads if head.lane is None]
+    room = (request.wanted + 1) // 2 if plain else request.wanted
+    found = yield from _claim_lanes(dialect, request._replace(wanted=room), lanes, gates)
+    if plain and len(found.claims) < request.wanted:
+        rest = request._replace(heads=plain, wanted=request.wanted - len(found.claims))
+        gates.count(found)
+        more = yield from dialect.claim(rest, gates.allotments(limited))
+        gates.count(more)
+        found = Claimed(found.claims + more.claims, found.payloads | more.payloads)
+    else:
+        gates.count(found)
+    changes = gates.changes()
+    if changes:
+        yield from dialect.write_gates(changes)
+    return found
+
+
+def _enter(dialect: Dialect, lanes: Sequence[Head], limited: Iterable[str]) -> Plan[guards.LockedGates]:
+    """Lock what these heads wait behind, in the order of names. Gates that let everything through are left alone."""
+    wanted = {QUEUE + queue for queue in limited} | {name for head in lanes for name in read_lane(head.lane).gates}
+    names = sorted(wanted)
+    found = yield from guards.lock(dialect, names)
+    missing = [name for name in names if name.startswith(RESOURCE) and "/" in name and name not in found]
+    if missing:
+        generals = dialect.names([general_gate(name) for name in missing])
+        if (yield Step("make_key_gates", {"names": dialect.names(missing), "generals": generals})):
+            found |= yield from guards.lock(dialect, missing)
+    return (yield from guards.locked(dialect, found))
+
+
+def _claim_lanes(
+    dialect: Dialect, request: ClaimRequest, lanes: Sequence[Head], gates: guards.LockedGates
+) -> Plan[Claimed]:
+    """So much of each lane as its gates let through, the one that has waited longest first."""
+    in_turn = sorted(lanes, key=lambda head: head.due_at)
+    ways = [[QUEUE + head.queue, *read_lane(head.lane).gates] for head in in_turn]
+    most = request.wanted if len(lanes) <= 2 else max(1, 2 * request.wanted // len(lanes))
+    shares = share_out(most, ways, gates.free())
+    allotted = {
+        head: Allotment(share, gates.holds(way))
+        for head, way, share in zip(in_turn, ways, shares, strict=True)
+        if share
+    }
+    return (yield from dialect.claim_lanes(request, allotted)) if allotted else Claimed([], {})

@@ -1,0 +1,122 @@
+"""Plans for gates: places that claims take, and that whoever ends, or is lost, gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.gates import Gate, places, taken_after
+from windlass.domain.lanes import QUEUE
+from windlass.stores.dialect import Claimed, Dialect
+from windlass.stores.merging import Allotment
+from windlass.stores.plan import Plan, Step
+
+
+class LockedGates:
+    """Gates that this transaction holds, and what it lets through."""
+
+    def __init__(self, gates: Iterable[Gate], freed: dict[str, int], now: int) -> None:
+        self._now = now
+        self._freed = freed
+        self.gates = {gate.name: gate._replace(in_use=gate.in_use - freed.get(gate.name, 0)) for gate in gates}
+        self._taken = dict.fromkeys(self.gates, 0)
+
+    def free(self) -> dict[str, int | None]:
+        """How many may still pass each."""
+        return {
+            name: None if (number := places(gate, self._now)) is None else number - self._taken[name]
+            for name, gate in self.gates.items()
+        }
+
+    def holds(self, names: Iterable[str]) -> str | None:
+        """What a job that has passed these holds of them: a place of each that counts."""
+        held = [name for name in names if name in self.gates]
+        return msgspec.json.encode(held).decode() if held else None
+
+    def allotments(self, queues: Iterable[str]) -> dict[str, Allotment]:
+        """How much limited queues may give."""
+        free = self.free()
+        names = {queue: QUEUE + queue for queue in queues if QUEUE + queue in self.gates}
+        return {queue: Allotment(free[name], self.holds([name])) for queue, name in names.items()}
+
+    def count(self, claimed: Claimed) -> None:
+        """These have passed."""
+        for claim in claimed.claims:
+            for name in held_places(claim.holds):
+                self._taken[name] += 1
+
+    def changes(self) -> list[tuple[str, int, str | None]]:
+        """What is to be written: name, change of the count, and what is remembered of its rate."""
+        return [
+            (name, self._taken[name] - self._freed.get(name, 0), taken_after(gate, self._taken[name], self._now))
+            for name, gate in self.gates.items()
+            if self._taken[name] or self._freed.get(name)
+        ]
+
+
+def locked(dialect: Dialect, found: dict[str, Gate]) -> Plan[LockedGates]:
+    """Gates that are locked, with what was given back to them."""
+    freed: dict[str, int] = {}
+    if found:
+        for name, count in (yield Step("take_freed", {"names": dialect.names(sorted(found))})):
+            freed[name] = freed.get(name, 0) + count
+    now = (yield Step("store_now"))[0]
+    return LockedGates(found.values(), freed, now)
+
+
+def lock(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]:
+    """Lock gates, in the order of their names. Those that let everything through are left alone."""
+    rows = (yield Step("lock_gates", {"names": dialect.names(names)})) if names else []
+    return {row[0]: Gate._make(row) for row in rows}
+
+
+def held_places(holds: str | None) -> list[str]:
+    """The gates in the text of what a job holds."""
+    return msgspec.json.decode(holds, type=list[str]) if holds else []
+
+
+# ---------------------------------------------------------------------- giving back
+
+
+class Body(NamedTuple):
+    """A body that has ended although its outcome did not count."""
+
+    job_id: str
+    fence: int
+
+
+def leave(dialect: Dialect, bodies: Sequence[Body]) -> Plan[int]:
+    """Give back what bodies kept that went on after their jobs' ends; answers how many places."""
+    freed: list[str] = []
+    for body in bodies:
+        for (holds,) in (yield Step("leave", body._asdict())):
+            freed += held_places(holds)
+    yield from _give_back(dialect, freed)
+    return len(freed)
+
+
+def leave_for_the_lost(dialect: Dialect) -> Plan[int]:
+    """Give back what bodies kept whose node is gone."""
+    freed = [name for (holds,) in (yield Step("abandoned_places")) for name in held_places(holds)]
+    yield from _give_back(dialect, freed)
+    return len(freed)
+
+
+def _give_back(dialect: Dialect, names: Sequence[str]) -> Plan[None]:
+    if names:
+        yield Step("insert_freed", {"names": dialect.names(names)})
+
+
+def forget_idle_keys(dialect: Dialect, idle_us: int) -> Plan[int]:
+    """Forget the gates of keys that nobody has asked for lately: they are made again when they are."""
+    idle = [name for (name,) in (yield Step("idle_key_gates", {"idle_us": idle_us}))]
+    if not idle:
+        return 0
+    gates = yield from locked(dialect, (yield from lock(dialect, idle)))
+    changes = gates.changes()
+    if changes:
+        yield from dialect.write_gates(changes)
+    count: int = yield Step("delete_idle_gates", {"names": dialect.names(list(gates.gates))})
+    return count

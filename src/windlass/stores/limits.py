@@ -1,0 +1,156 @@
+"""Plans for what people set: limits of queues, resources, circuits. And for what circuits learn from calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.circuit import Call, Circuit, CircuitSettings, CircuitState
+from windlass.domain.gates import Gate
+from windlass.domain.lanes import CIRCUIT, QUEUE, resource_gate
+from windlass.stores.database import WORK
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+
+LOOK_AGAIN_US: Final = 1_000_000
+"""When to look again at a full queue or a circuit on trial, should word of a free place get lost."""
+
+
+class Limit(NamedTuple):
+    """How many may hold a gate at a time, and how many may pass it in a stretch of time; None: any number."""
+
+    cap: int | None
+    rate: int | None
+    per_us: int | None
+    retry_us: int = LOOK_AGAIN_US
+
+
+def limit_queue(dialect: Dialect, queue: str, limit: Limit) -> Plan[None]:
+    """Limit a queue for the whole cluster, from now on. What runs already is counted in."""
+    name = QUEUE + queue
+    yield Step("insert_queue", rows=[{"name": queue}])
+    yield Step("set_gate", {"name": name, **limit._asdict()})
+    if limit.cap is not None or limit.rate is not None:
+        entry = msgspec.json.encode(name).decode()
+        running = yield Step("count_in_running", {"queue": queue, "entry": entry})
+        yield Step("count_more", {"name": name, "change": running})
+    yield from dialect.notify(WORK, " *")
+
+
+def configure_resource(dialect: Dialect, resource: str, limit: Limit) -> Plan[None]:
+    """Set a resource, and every key of it, for the whole cluster, from now on."""
+    name = resource_gate(resource)
+    yield Step("set_gate", {"name": name, **limit._asdict()})
+    yield Step("set_key_gates", {"first": f"{name}/", "beyond": f"{name}0", **limit._asdict()})
+    yield from dialect.notify(WORK, " *")
+
+
+def known_resources(dialect: Dialect, resources: Sequence[str]) -> Plan[set[str]]:
+    """Which of these were configured."""
+    gates = {resource_gate(resource): resource for resource in resources}
+    rows = yield Step("known_gates", {"names": dialect.names(sorted(gates))}, alone=True)
+    return {gates[name] for (name,) in rows}
+
+
+class GateRow(NamedTuple):
+    """A gate, and the circuit if it is one."""
+
+    gate: Gate
+    circuit: Circuit | None
+    now: int
+
+
+def gates(dialect: Dialect, prefix: str, after: str = "") -> Plan[list[GateRow]]:
+    """Gates of a kind, by name, up to a page of them from `after` on."""
+    del dialect
+    now = (yield Step("store_now", alone=True))[0]
+    beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    rows = yield Step("list_gates", {"first": prefix, "beyond": beyond, "after": after}, alone=True)
+    return [GateRow(Gate._make(row[:-1]), _circuit(row[-1]), now) for row in rows]
+
+
+# ---------------------------------------------------------------------- circuits
+
+
+class CircuitChange(NamedTuple):
+    """A circuit before and after, as of `now`."""
+
+    service: str
+    before: Circuit
+    after: Circuit
+    now: int
+
+    @property
+    def opened(self) -> bool:
+        """Whether it lets nothing through any more, or again."""
+        return self.after.opens_at is not None and self.after.opens_at != self.before.opens_at
+
+    @property
+    def closed(self) -> bool:
+        """Whether it lets everything through again."""
+        return self.after.opens_at is None and self.before.opens_at is not None
+
+
+def record_calls(dialect: Dialect, calls: Mapping[str, Sequence[Call]]) -> Plan[list[CircuitChange]]:
+    """Have circuits learn how calls to their services ended; answers those that opened or closed by it."""
+    changed = yield from _change(dialect, sorted(calls), lambda name, circuit, now: circuit.after(calls[name], now))
+    return [one for one in changed if one.opened or one.closed]
+
+
+def configure_circuit(dialect: Dialect, service: str, settings: CircuitSettings) -> Plan[None]:
+    """Set when a circuit opens and closes. Its state stays; an open one keeps the wait it has."""
+    yield from _change(dialect, [service], lambda _, circuit, __: replace(circuit, settings=settings))
+
+
+def steer_circuit(dialect: Dialect, service: str, move: Callable[[Circuit, int], Circuit]) -> Plan[list[CircuitChange]]:
+    """Open, close or reset a circuit by hand; answers it if it opened or closed by it."""
+    changed = yield from _change(dialect, [service], lambda _, circuit, now: move(circuit, now))
+    return [one for one in changed if one.opened or one.closed]
+
+
+def circuit_state(dialect: Dialect, service: str) -> Plan[CircuitState]:
+    """What a circuit does now."""
+    now = (yield Step("store_now", alone=True))[0]
+    rows = yield Step("read_circuits", {"names": dialect.names([CIRCUIT + service])}, alone=True)
+    circuit = _circuit(rows[0][1]) if rows else None
+    return (circuit or Circuit()).state(now)
+
+
+def _change(
+    dialect: Dialect, services: Sequence[str], change: Callable[[str, Circuit, int], Circuit]
+) -> Plan[list[CircuitChange]]:
+    """Change circuits under their locks. Those that are new are made: a circuit needs no setting up."""
+    names = [CIRCUIT + service for service in services]
+    found = yield from _lock(dialect, names)
+    missing = [name for name in names if name not in found]
+    if missing:
+        yield Step("make_circuit", rows=[{"name": name, "retry_us": LOOK_AGAIN_US} for name in missing])
+        found = yield from _lock(dialect, names)
+    now = (yield Step("store_now"))[0]
+    changes = []
+    for service, name in zip(services, names, strict=True):
+        before = found[name]
+        after = change(service, before, now)
+        if after != before:
+            yield Step("write_circuit", _columns(name, after))
+            changes.append(CircuitChange(service, before, after, now))
+    if any(one.opened or one.closed for one in changes):
+        yield from dialect.notify(WORK, " *")
+    return changes
+
+
+def _lock(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Circuit]]:
+    rows = yield Step("lock_circuits", {"names": dialect.names(names)})
+    return {name: _circuit(text) or Circuit() for name, text in rows}
+
+
+def _columns(name: str, circuit: Circuit) -> dict[str, Any]:
+    text = msgspec.json.encode(circuit.to_json()).decode()
+    return {"name": name, "cap": circuit.cap, "opens_at": circuit.opens_at, "circuit": text}
+
+
+def _circuit(text: str | None) -> Circuit | None:
+    return None if text is None else Circuit.from_json(msgspec.json.decode(text))

@@ -1,0 +1,104 @@
+-- Gates: who may pass, who has passed, and who has left. Places are counted in the gate's own row, which is locked first; a row of
+-- windlass_freed is a place given back that nobody has taken off yet.
+
+-- name: counted_gate :fragment
+(g.cap IS NOT NULL OR g.rate IS NOT NULL OR g.opens_at IS NOT NULL)
+
+-- name: lock_gates :rows
+SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
+FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names}) AND {counted_gate} ORDER BY g.name
+
+-- name: take_freed :rows
+DELETE FROM windlass_freed WHERE gate IN (SELECT id FROM {names}) RETURNING gate, places
+
+-- name: write_gates :count
+UPDATE windlass_gate SET in_use = windlass_gate.in_use + i.change, taken = i.taken, used_at = {now}
+FROM {gate_rows} i WHERE windlass_gate.name = i.name
+
+-- name: read_gates :rows
+SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0),
+    g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
+FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names})
+
+-- A key's gate is made after its resource's when it is first needed.
+-- name: make_key_gates :count
+INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
+SELECT i.name, g.cap, g.rate, g.per_us, g.retry_us, {now} FROM {key_names} i CROSS JOIN windlass_gate g WHERE g.name = i.general
+ON CONFLICT (name) DO NOTHING
+
+-- name: known_gates :rows
+SELECT name FROM windlass_gate WHERE name IN (SELECT id FROM {names})
+
+-- name: list_gates :rows
+SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0),
+    g.rate, g.per_us, g.opens_at, g.taken, g.retry_us, g.circuit
+FROM windlass_gate g WHERE g.name >= :first AND g.name < :beyond AND g.name > :after ORDER BY g.name LIMIT 200
+
+-- name: set_gate :count
+INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
+VALUES (:name, :cap, :rate, :per_us, :retry_us, {now})
+ON CONFLICT (name) DO UPDATE SET cap = excluded.cap, rate = excluded.rate, per_us = excluded.per_us,
+    retry_us = excluded.retry_us, taken = CASE WHEN windlass_gate.per_us = excluded.per_us THEN windlass_gate.taken END
+
+-- name: set_key_gates :count
+UPDATE windlass_gate SET cap = :cap, rate = :rate, retry_us = :retry_us,
+    taken = CASE WHEN per_us = :per_us THEN taken END, per_us = :per_us
+WHERE name > :first AND name < :beyond
+
+-- name: count_in_running :count
+UPDATE windlass_hot
+SET holds = CASE WHEN holds IS NULL THEN '[' || CAST(:entry AS text) || ']' ELSE substr(holds, 1, length(holds) - 1) || ',' || CAST(:entry AS text) || ']' END
+WHERE queue = :queue AND status = 'RUNNING' AND node > '' AND (holds IS NULL OR holds NOT LIKE '%"queue:%')
+
+-- name: count_more :count
+UPDATE windlass_gate SET in_use = in_use + :change WHERE name = :name
+
+-- name: free_places :count
+INSERT INTO windlass_freed (gate, places)
+SELECT e.value, count(*) FROM {transitions} t CROSS JOIN windlass_hot h CROSS JOIN {each_held}
+WHERE h.id = t.id AND h.fence = t.fence AND h.holds IS NOT NULL GROUP BY e.value
+
+-- name: free_place :count
+INSERT INTO windlass_freed (gate, places)
+SELECT e.value, 1 FROM windlass_hot h CROSS JOIN {each_held} WHERE h.id = :id AND h.fence = :fence AND h.holds IS NOT NULL
+
+-- Bodies that go on although their job has ended keep their places until they end.
+-- name: keep_places :count
+INSERT INTO windlass_permit (job_id, fence, node, holds)
+SELECT h.id, h.fence, h.node, h.holds FROM {ids} i CROSS JOIN windlass_hot h
+WHERE h.id = i.id AND h.status = 'RUNNING' AND h.holds IS NOT NULL
+
+-- name: keep_place :count
+INSERT INTO windlass_permit (job_id, fence, node, holds)
+SELECT id, fence, node, holds FROM windlass_hot WHERE id = :id AND fence = :fence AND holds IS NOT NULL
+
+-- name: pass_place_on :count
+UPDATE windlass_hot SET holds = NULL WHERE id = :id AND fence = :fence
+
+-- name: leave :rows
+DELETE FROM windlass_permit WHERE job_id = :job_id AND fence = :fence RETURNING holds
+
+-- name: abandoned_places :rows
+DELETE FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHERE state = 'alive') RETURNING holds
+
+-- name: insert_freed :count
+INSERT INTO windlass_freed (gate, places) SELECT id, count(*) FROM {names} GROUP BY id
+
+-- name: idle_key_gates :rows
+SELECT name FROM windlass_gate
+WHERE name > 'resource:' AND name < 'resource;' AND name LIKE '%/%' AND used_at < {now} - :idle_us ORDER BY name LIMIT 500
+
+-- name: delete_idle_gates :count
+DELETE FROM windlass_gate WHERE name IN (SELECT id FROM {names}) AND in_use = 0
+
+-- name: lock_circuits :rows
+SELECT name, circuit FROM windlass_gate WHERE name IN (SELECT id FROM {names}) ORDER BY name
+
+-- name: read_circuits :rows
+SELECT name, circuit FROM windlass_gate WHERE name IN (SELECT id FROM {names})
+
+-- name: make_circuit :count
+INSERT INTO windlass_gate (name, retry_us, used_at) VALUES (:name, :retry_us, {now}) ON CONFLICT (name) DO NOTHING
+
+-- name: write_circuit :count
+UPDATE windlass_gate SET cap = :cap, opens_at = :opens_at, circuit = :circuit, used_at = {now} WHERE name = :name

@@ -1,0 +1,27 @@
+-- Differs by need: gates are locked, in the order of their names, before anything is decided about them.
+
+-- name: names :fragment
+(SELECT unnest(:names::text[]) AS id)
+
+-- name: gate_rows :fragment
+(SELECT * FROM unnest(:gates::text[], :changes::int[], :takes::text[]) AS r(name, change, taken))
+
+-- name: each_held :fragment
+json_array_elements_text(h.holds::json) AS e(value)
+
+-- name: lock_gates :rows
+SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
+FROM windlass_gate g WHERE g.name = ANY(:names::text[]) AND {counted_gate} ORDER BY g.name FOR UPDATE
+
+-- name: key_names :fragment
+(SELECT * FROM unnest(:names::text[], :generals::text[]) AS k(name, general) ORDER BY name)
+
+-- name: make_key_gates :count
+INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
+SELECT i.name, g.cap, g.rate, g.per_us, g.retry_us, {now} FROM {key_names} i CROSS JOIN LATERAL (
+    SELECT cap, rate, per_us, retry_us FROM windlass_gate WHERE name = i.general FOR SHARE
+) g
+ON CONFLICT (name) DO NOTHING
+
+-- name: lock_circuits :rows
+SELECT name, circuit FROM windlass_gate WHERE name = ANY(:names::text[]) ORDER BY name FOR UPDATE

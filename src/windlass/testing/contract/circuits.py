@@ -1,0 +1,119 @@
+"""Circuits: what is behind an open one waits, trials decide, on every store."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from windlass.domain.circuit import Call, CircuitProfile, CircuitState
+from windlass.domain.job import Claim
+from windlass.domain.lanes import CIRCUIT, RESOURCE, Lane
+from windlass.domain.transition import released
+from windlass.stores import guards, limits
+from windlass.testing.contract.gated import GATEWAY, GatedContract
+from windlass.testing.contract.workbench import SECOND, Workbench, at_once
+
+BOTH = Lane(resource="stripe", circuit="gateway").text
+FAST = CircuitProfile.FAST.value
+REFUSED = Call(("builtins:ConnectionError", "builtins:OSError", "builtins:Exception"))
+
+
+class CircuitsContract(GatedContract):
+    """One state for the whole cluster, kept in the store."""
+
+    def test_nothing_is_claimed_behind_an_open_circuit(self, bench: Workbench) -> None:
+        """J6.1: it opens when enough calls failed, and is worth a look when its wait is over."""
+        self._trip(bench)
+        bench.put(5, lane=GATEWAY)
+        assert bench.claim() == []
+        (head,) = bench.heads().heads
+        assert head.due_at == bench.clock.micros() + 10 * SECOND
+        assert self._state(bench) is CircuitState.OPEN
+
+    def test_trials_are_bounded_in_the_whole_cluster(self, bench: Workbench) -> None:
+        """J6.1: half open, two go through however many nodes ask; two that went well close it."""
+        self._trip(bench)
+        bench.put(9, lane=GATEWAY)
+        bench.clock.advance(10)
+        bench.beat()
+        trials = [claim for claims in at_once(*[partial(bench.claim, 5)] * 4) for claim in claims]
+        assert len(trials) == 2
+        assert self._state(bench) is CircuitState.HALF_OPEN
+        self._ends(bench, *trials)
+        assert self._state(bench) is CircuitState.CLOSED
+        assert len(bench.claim()) == 7
+
+    def test_a_failed_trial_opens_it_again(self, bench: Workbench) -> None:
+        """J6.1: and the wait starts over."""
+        self._trip(bench)
+        bench.put(3, lane=GATEWAY)
+        bench.clock.advance(10)
+        trial, *_ = bench.claim()
+        self._ends(bench, trial, raised=REFUSED.raised)
+        assert self._state(bench) is CircuitState.OPEN
+        assert bench.claim() == []
+
+    def test_a_trial_that_says_nothing_lets_another_one_through(self, bench: Workbench) -> None:
+        """J6.1: released, snoozed or lost with its node, it gives its place back."""
+        self._trip(bench)
+        bench.put(3, lane=GATEWAY)
+        bench.clock.advance(10)
+        trials = bench.claim()
+        assert bench.claim() == []
+        assert all(bench.apply(*[released(trial, bench.times()) for trial in trials]))
+        assert len(bench.claim()) == 2
+
+    def test_what_was_claimed_before_it_opened_does_not_close_it(self, bench: Workbench) -> None:
+        """J6.1: only trials decide."""
+        bench.put(3, lane=GATEWAY)
+        before = bench.claim()
+        self._trip(bench)
+        bench.clock.advance(10)
+        self._ends(bench, *before)
+        assert self._state(bench) is CircuitState.HALF_OPEN
+
+    def test_a_circuit_is_switched_by_hand(self, bench: Workbench) -> None:
+        """J6.1: held open for as long as it takes, whatever calls say; closed and reset."""
+        bench.put(lane=GATEWAY)
+        bench.database.run(limits.steer_circuit, "gateway", lambda circuit, now: circuit.opened_by_hand(now))
+        bench.clock.advance(100_000)
+        bench.beat()
+        bench.database.run(limits.record_calls, {"gateway": [Call(trial=True)] * 9})
+        assert self._state(bench) is CircuitState.OPEN
+        assert bench.claim() == []
+        bench.database.run(limits.steer_circuit, "gateway", lambda circuit, now: circuit.closed())
+        assert len(bench.claim()) == 1
+
+    def test_several_nodes_teach_one_circuit_without_losing_a_call(self, bench: Workbench) -> None:
+        """J6.1: state is shared by all nodes; calls recorded at the same moment all count."""
+        settings = CircuitProfile.DEFAULT.with_changes(window=1000, minimum_calls=1000)
+        bench.database.run(limits.configure_circuit, "gateway", settings)
+        teach = partial(bench.database.run, limits.record_calls, {"gateway": [Call()] * 5})
+        at_once(*[teach] * 8)
+        (row,) = bench.database.read(limits.gates, CIRCUIT)
+        assert row.circuit is not None
+        assert len(row.circuit.calls) == 40
+
+    def test_two_gates_hold_until_both_let_through(self, bench: Workbench) -> None:
+        """J3.4: an open circuit takes no permit of the resource either."""
+        self._resource(bench, cap=2)
+        self._trip(bench)
+        bench.put(4, lane=BOTH)
+        assert bench.claim() == []
+        assert self._in_use(bench, RESOURCE) == 0
+        bench.clock.advance(10)
+        assert len(bench.claim()) == 2
+
+    def _trip(self, bench: Workbench) -> None:
+        bench.database.run(limits.configure_circuit, "gateway", FAST)
+        (change,) = bench.database.run(limits.record_calls, {"gateway": [REFUSED] * 3})
+        assert change.opened
+
+    def _ends(self, bench: Workbench, *claims: Claim, raised: tuple[str, ...] = ()) -> None:
+        """Bodies end, and their circuit learns of it."""
+        for claim in claims:
+            assert bench.succeed(claim)
+            trial = CIRCUIT + "gateway" in guards.held_places(claim.holds)
+            bench.database.run(limits.record_calls, {"gateway": [Call(raised, trial)]})
+
+    def _state(self, bench: Workbench) -> CircuitState:
+        return bench.database.read(limits.circuit_state, "gateway")
