@@ -50,6 +50,7 @@ from windlass.events.types import (
     JobTimedOut,
     NodeLost,
 )
+from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.settings import JobsSettings, NodeSettings, PollerSettings, Settings
 from windlass.spi import (
     Clock,
@@ -74,6 +75,7 @@ __all__ = [
     "Clock",
     "ConfigurationError",
     "Coordinator",
+    "DefaultErrorSanitizer",
     "DoNotRetry",
     "DroppedResult",
     "DuplicateBusinessKeyError",

@@ -225,4 +225,4 @@ SLOW_ATTEMPTS = [
 def test_no_text_makes_the_search_slow(piece: str):
     """J5.3: the search is linear in the length of a message: a quadratic one would grow ten times as fast."""
     tail = "@ %40 password </ -- bearer cookie ? telegram mysql value mnemonic"
-    assert growth(lambda size: redact((piece * size)[:size] + tail), small=4_000, factor=10) < 10 * 4
+    assert growth(lambda size: redact((piece * size)[:size] + tail), small=2_000, factor=10) < 10 * 5
