@@ -7,24 +7,20 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from windlass import errors
 from windlass.errors import (
     ConfigurationError,
-    DoNotRetry,
     DuplicateBusinessKeyError,
     InvalidOptionError,
     JobCanceledError,
     JobFailedError,
     JobNotFoundError,
-    NonRetryable,
     RetryAfter,
     SerializationError,
     WindlassError,
     do_not_retry,
-    do_not_retry_reason,
+    mark_of,
 )
 
 JOB = UUID("0198c0de-0000-7000-8000-000000000001")
@@ -128,28 +124,28 @@ class TestRetryAfter:
 
     def test_does_not_forbid_a_retry(self):
         """J5.2: RetryAfter passes the same checks as any failure."""
-        assert do_not_retry_reason(RetryAfter(1)) is None
+        assert mark_of(RetryAfter) is None
 
 
 class TestMark:
     def test_a_plain_exception_allows_a_retry(self):
         """J5.1: without a mark the checks go on."""
-        assert do_not_retry_reason(ValueError("x")) is None
+        assert mark_of(ValueError) is None
 
     def test_a_marked_class_forbids_it_with_its_reason(self):
         """J5.1: the mark with a reason."""
-        assert do_not_retry_reason(CardDeclinedError()) == "a declined card stays declined"
+        assert mark_of(CardDeclinedError) == "a declined card stays declined"
 
     def test_a_bare_mark_forbids_it_without_a_reason(self):
         """J5.1: the bare mark."""
-        assert do_not_retry_reason(MalformedOrderError()) == ""
+        assert mark_of(MalformedOrderError) == ""
 
     def test_empty_brackets_are_a_bare_mark(self):
         @do_not_retry()
         class OddError(Exception):
             pass
 
-        assert do_not_retry_reason(OddError()) == ""
+        assert mark_of(OddError) == ""
 
     def test_a_mark_on_any_base_counts(self):
         """J5.1: the exception class or any base."""
@@ -157,19 +153,10 @@ class TestMark:
         class LostCardError(LookupError, StolenCardError):
             pass
 
-        assert do_not_retry_reason(LostCardError()) == "a declined card stays declined"
+        assert mark_of(LostCardError) == "a declined card stays declined"
 
     def test_a_mark_on_a_subclass_leaves_its_base_alone(self):
-        assert do_not_retry_reason(ValueError()) is None
-
-    def test_wrapping_a_marked_exception_in_an_unmarked_one_allows_a_retry(self):
-        """J5.1: the mark is looked for on the class that was raised, not on its causes."""
-        assert do_not_retry_reason(raised(OSError("try later"), cause=CardDeclinedError())) is None
-
-    def test_a_marked_member_of_a_group_counts(self):
-        """J5.1: a task group wraps what the body raised; the wrapper must not hide the mark."""
-        group = ExceptionGroup("tasks", [OSError(), ExceptionGroup("inner", [StolenCardError()])])
-        assert do_not_retry_reason(group) == "a declined card stays declined"
+        assert mark_of(ValueError) is None
 
     @pytest.mark.parametrize("wrong", [int, 7, None, print])
     def test_refuses_what_is_no_exception_class(self, wrong):
@@ -179,64 +166,3 @@ class TestMark:
     def test_refuses_a_builtin_and_says_what_to_do(self):
         with pytest.raises(ConfigurationError, match="mark a subclass"):
             do_not_retry(KeyError)
-
-
-class TestDoNotRetryChain:
-    def test_the_alias_is_the_same_class(self):
-        assert NonRetryable is DoNotRetry
-
-    def test_raised_itself(self):
-        """J5.1: raised by the body."""
-        assert do_not_retry_reason(DoNotRetry("stolen")) == "stolen"
-        assert do_not_retry_reason(DoNotRetry()) == ""
-
-    def test_as_cause(self):
-        """J5.1: caused by DoNotRetry."""
-        assert do_not_retry_reason(raised(OSError(), cause=raised(KeyError(), cause=DoNotRetry("deep")))) == "deep"
-
-    def test_as_context(self):
-        """J5.1: raised while DoNotRetry was being handled."""
-        assert do_not_retry_reason(raised(OSError(), context=DoNotRetry("handled"))) == "handled"
-
-    def test_a_suppressed_context_does_not_count(self):
-        """J5.1: `raise … from None` cuts the chain on purpose."""
-        exc = raised(OSError(), context=DoNotRetry("gone"))
-        exc.__suppress_context__ = True
-        assert do_not_retry_reason(exc) is None
-
-    def test_inside_nested_groups(self):
-        """J5.1: anywhere in an exception group, also behind a member's cause."""
-        member = raised(OSError(), cause=DoNotRetry("inside"))
-        group = ExceptionGroup("outer", [ValueError(), ExceptionGroup("inner", [KeyError(), member])])
-        assert do_not_retry_reason(group) == "inside"
-
-    def test_a_circular_chain_ends(self):
-        first, second = OSError(), KeyError()
-        first.__cause__, second.__cause__ = second, first
-        assert do_not_retry_reason(first) is None
-
-    def test_a_chain_deeper_than_the_stack_is_walked(self):
-        exc: BaseException = DoNotRetry("bottom")
-        for _ in range(5_000):
-            above = OSError()
-            above.__context__ = exc
-            exc = above
-        assert do_not_retry_reason(exc) == "bottom"
-
-    def test_a_broken_text_does_not_break_the_answer(self):
-        class RudeError(DoNotRetry):
-            def __str__(self):
-                raise RuntimeError("no text")
-
-        assert do_not_retry_reason(RudeError()) == ""
-
-    @given(st.lists(st.sampled_from(["cause", "context", "group"]), max_size=8), st.booleans())
-    def test_any_wrapping_finds_it_if_and_only_if_it_is_there(self, wrappings, present):
-        """J5.1: however causes, contexts and groups are nested."""
-        exc: Exception = DoNotRetry("here") if present else KeyError("plain")
-        for wrapping in wrappings:
-            if wrapping == "group":
-                exc = ExceptionGroup("several", [OSError(), exc])
-            else:
-                exc = raised(OSError(), **{wrapping: exc})
-        assert do_not_retry_reason(exc) == ("here" if present else None)

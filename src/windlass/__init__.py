@@ -58,6 +58,7 @@ from windlass.events.types import (
     JobTimedOut,
     NodeLost,
 )
+from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.settings import JobsSettings, NodeSettings, PollerSettings, Settings
 from windlass.spi import (
     Clock,
@@ -90,6 +91,7 @@ __all__ = [
     "Clock",
     "ConfigurationError",
     "Coordinator",
+    "DefaultErrorSanitizer",
     "DoNotRetry",
     "DroppedResult",
     "DuplicateBusinessKeyError",

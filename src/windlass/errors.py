@@ -28,7 +28,7 @@ WindlassError
 The last two are not errors of Windlass but words a job's body says to it, hence their names.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 from uuid import UUID
@@ -58,7 +58,7 @@ __all__ = [
     "WorkerLostError",
     "WouldBlockLoopError",
     "do_not_retry",
-    "do_not_retry_reason",
+    "mark_of",
 ]
 
 _MARK = "__windlass_do_not_retry__"
@@ -205,7 +205,9 @@ class WouldBlockLoopError(WindlassError):
 
 
 class DoNotRetry(WindlassError):
-    """Raised by a job's body, or anywhere in the cause chain of what it raises: fail now, whatever retries are left.
+    """Raised by a job's body, or anywhere behind what it raises: fail now, whatever retries are left.
+
+    Behind it means causes, contexts and members of exception groups: all that a printed traceback would show.
 
     Example: `raise DoNotRetry("the card was reported stolen")`
     """
@@ -217,7 +219,8 @@ NonRetryable = DoNotRetry
 class RetryAfter(WindlassError):
     """Raised by a job's body: this attempt failed, the next one comes after `delay` instead of the job's backoff.
 
-    It spends an attempt like any other failure. Example: `raise RetryAfter(30, "rate limited")`
+    It spends an attempt like any other failure, and counts inside groups and chains too: the outermost of a chain, the
+    longest of a group. Example: `raise RetryAfter(30, "rate limited")`
     """
 
     def __init__(self, delay: float | timedelta, message: str = "") -> None:
@@ -274,48 +277,7 @@ def _mark(marked: Any, reason: str) -> Any:
     return marked
 
 
-def do_not_retry_reason(exc: BaseException) -> str | None:
-    """Tell whether `exc` forbids a retry: the reason ("" if none was given), or None when a retry is allowed.
-
-    A mark of `@do_not_retry` counts on the exception itself and on members of exception groups; wrapping a marked
-    exception in an unmarked one takes the mark back. `DoNotRetry` counts anywhere in the chain of causes.
-    """
-    for failure in _members(exc):
-        if (reason := getattr(type(failure), _MARK, None)) is not None:
-            return str(reason)
-    for link in _chain(exc):
-        if isinstance(link, DoNotRetry):
-            return _text(link)
-    return None
-
-
-def _members(exc: BaseException) -> Iterator[BaseException]:
-    waiting = [exc]
-    while waiting:
-        failure = waiting.pop()
-        yield failure
-        if isinstance(failure, BaseExceptionGroup):
-            waiting.extend(reversed(failure.exceptions))
-
-
-def _chain(exc: BaseException) -> Iterator[BaseException]:
-    """Everything a printed traceback of `exc` would show, each exception once (chains can be circular)."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [exc]
-    while waiting:
-        link = waiting.pop()
-        if link is None or id(link) in seen:
-            continue
-        seen.add(id(link))
-        yield link
-        waiting.append(None if link.__suppress_context__ else link.__context__)
-        waiting.append(link.__cause__)
-        if isinstance(link, BaseExceptionGroup):
-            waiting.extend(reversed(link.exceptions))
-
-
-def _text(exc: BaseException) -> str:
-    try:
-        return str(exc)
-    except Exception:  # noqa: BLE001 - a user's broken __str__ must not break the failure path
-        return ""
+def mark_of(kind: type[BaseException]) -> str | None:
+    """The reason given to `@do_not_retry` on a class or a base of it ("" for the bare mark); None without a mark."""
+    reason = getattr(kind, _MARK, None)
+    return None if reason is None else str(reason)

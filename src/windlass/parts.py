@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from windlass.client.results import Results
 from windlass.events.bus import EventBus
+from windlass.failure.guarded import GuardedSanitizer
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.runtime.process_pool import ProcessOptions, Surroundings
@@ -73,7 +74,7 @@ class Parts(NamedTuple):
     settings: Settings
     serializer: Serializer
     retry_policy: RetryPolicy
-    sanitizer: ErrorSanitizer
+    sanitizer: GuardedSanitizer
     polling: PollingStrategy
     executors: ExecutorProvider | None
     """None: coroutines on the node's own loop, the rest on threads."""
@@ -115,9 +116,8 @@ class Parts(NamedTuple):
 def make_parts(store: Store, registry: Registry, settings: Settings, given: Replacements) -> Parts:
     """Fill in the defaults."""
     limits, database = settings.jobs, store.database
-    sanitizer = given.sanitizer or DefaultErrorSanitizer(
-        redact_emails=limits.redact_emails, max_length=limits.max_error_length
-    )
+    default = DefaultErrorSanitizer(redact_emails=limits.redact_emails, max_length=limits.max_error_length)
+    sanitizer = GuardedSanitizer(given.sanitizer, default, limits.max_error_length)
     return Parts(
         database=database,
         clock=store.clock,

@@ -37,7 +37,17 @@ class RetryPolicy(Protocol):
 
 
 class ErrorSanitizer(Protocol):
-    """Takes secrets out of errors before they are stored, logged or published (`error_sanitizer=`)."""
+    """Takes secrets out of errors before they are stored, logged or published (`error_sanitizer=`).
+
+    If it also has `sanitize_text(text: str) -> str`, that one cleans tracebacks, progress messages and log lines kept
+    with jobs. `windlass.DefaultErrorSanitizer` has both, and is easily added to:
+
+    ```python
+    class Ours(DefaultErrorSanitizer):
+        def sanitize_text(self, text: str) -> str:
+            return CUSTOMER.sub("[CUSTOMER]", super().sanitize_text(text))
+    ```
+    """
 
     def sanitize(self, error: BaseException) -> str:
         """Give the text to keep, in the form `ClassName: message`."""

@@ -26,7 +26,6 @@ from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
 from windlass.errors import SerializationError
 from windlass.failure.callbacks import Callbacks
-from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.parts import Parts, processes_of
@@ -58,9 +57,6 @@ class Node:
         self._queues = frozenset(queues) if queues is not None else None
         self._loop = asyncio.get_running_loop()
         settings = parts.settings
-        self._fallback = DefaultErrorSanitizer(
-            redact_emails=settings.jobs.redact_emails, max_length=settings.jobs.max_error_length
-        )
         self.asked_to_drain = asyncio.Event()
         """Set once somebody wants this node to leave."""
         self.telling = Telling(parts, self._loop)
@@ -73,9 +69,9 @@ class Node:
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
         self._invoker = invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
         budget = settings.node.crash_budget
-        policies = Policies(parts.retry_policy, self._describe, self._fallback.sanitize_text, budget)
+        policies = Policies(parts.retry_policy, self._describe, parts.sanitizer.sanitize_text, budget)
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
-        self.reports = Reports(parts.database, settings.jobs, self._fallback, errors)
+        self.reports = Reports(parts.database, settings.jobs, parts.sanitizer, errors)
         self.runner.reporter, self.completer.before = self.reports, self.reports.before
         self.coordinator = Coordinator(parts.database, self.runner, invoker, self.completer, errors, concurrency)
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
@@ -233,16 +229,9 @@ class Node:
         return row
 
     def _describe(self, error: BaseException) -> Failure:
-        """An error as it may be stored.
-
-        A sanitizer that fails itself must neither stop the job nor let secrets through.
-        """
-        try:
-            text = self._parts.sanitizer.sanitize(error)
-        except Exception as broken:  # noqa: BLE001 - users' code
-            logger.error("the error sanitizer raised %s; the default was used", type(broken).__name__)
-            text = self._fallback.sanitize(error)
-        return Failure(text, type(error).__name__, self._fallback.traceback_tail(error))
+        """An error as it may be stored."""
+        sanitizer = self._parts.sanitizer
+        return Failure(sanitizer.sanitize(error), type(error).__name__, sanitizer.traceback_tail(error))
 
     def _follow(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
         """In the transaction of outcomes: the callbacks they set off."""

@@ -277,6 +277,13 @@ def _wrapped_marked() -> None:
         raise ValueError("wrapped") from error
 
 
+def _cut_off_marked() -> None:
+    try:
+        raise CardDeclinedError
+    except CardDeclinedError:
+        raise ValueError("try later") from None
+
+
 RAISES: dict[str, Callable[[], object]] = {
     "marked": lambda: _raise(CardDeclinedError("no")),
     "marked base": lambda: _raise(StolenCardError("no")),
@@ -285,6 +292,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "group": lambda: _raise(ExceptionGroup("several", [ValueError("a"), DoNotRetry("b")])),
     "marked in a group": lambda: _raise(ExceptionGroup("several", [ValueError("a"), StolenCardError("b")])),
     "wrapped mark": _wrapped_marked,
+    "cut mark": _cut_off_marked,
     "plain": lambda: _raise(ValueError("plain")),
     "retry after": lambda: _raise(RetryAfter(40, "busy")),
     "no message": lambda: _raise(ValueError()),

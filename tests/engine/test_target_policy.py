@@ -141,3 +141,65 @@ def test_a_target_that_fails_to_import_is_unknown_here(apps: Apps, shop: Shop):
         until(lambda: [attempt.outcome for attempt in app.history(unknown)] == ["passed_over"])
     job = app.get(unknown)
     assert (job.status, job.attempts) == (JobStatus.PENDING, 0)
+
+
+class Moody:
+    """A policy that gives, or raises, what it was told to."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def allows(self, target: str) -> bool:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # type: ignore[return-value]
+
+
+TROUBLE = [
+    (RuntimeError("token=hunter2"), "raised RuntimeError"),
+    (None, "answered with NoneType, not True or False"),
+    ("yes", "answered with str, not True or False"),
+]
+
+
+@pytest.mark.parametrize(("answer", "trouble"), TROUBLE, ids=["raises", "None", "text"])
+def test_what_no_policy_could_judge_is_not_enqueued(apps: Apps, answer: object, trouble: str):
+    """J6.3: no answer is no consent; the error says what the policy did."""
+    app = apps(target_policy=Moody(answer))
+    with pytest.raises(TargetNotAllowedError, match=f"the target policy {trouble}") as caught:
+        app.job(jobs.note).enqueue("x")
+    assert "hunter2" not in str(caught.value)
+    assert count(apps.url, "job") == 0
+
+
+@pytest.mark.parametrize(("answer", "trouble"), TROUBLE, ids=["raises", "None", "text"])
+def test_what_no_policy_could_judge_does_not_run_and_is_not_lost(
+    apps: Apps, answer: object, trouble: str, caplog: pytest.LogCaptureFixture
+):
+    """J6.3: a broken policy runs nothing and fails nothing: its jobs wait, here or elsewhere, for one that works."""
+    policy = Moody(True)
+    app = apps(target_policy=policy)
+    handle = app.job(jobs.note).enqueue("ran")
+    policy.answer = answer
+    with app.worker():
+        until(lambda: [attempt.outcome for attempt in app.history(handle.id)] == ["passed_over"])
+        assert (handle.status(), jobs.seen) == (JobStatus.PENDING, [])
+        assert f"the target policy {trouble}" in caplog.text
+        assert "hunter2" not in caplog.text
+        policy.answer = True
+        app.resume_queue("default")  # a wakeup
+        assert handle.join(timeout=LONG) is JobStatus.SUCCEEDED
+    assert jobs.seen == ["ran"]
+
+
+def test_a_policy_replaces_the_default_for_registered_functions_too(apps: Apps):
+    """J6.3: asked at enqueue and again before the run, with the stored name; its no is final."""
+    policy = Moody(True)
+    app = apps(target_policy=policy)
+    handle = app.job(max_retries=3)(jobs.note).enqueue("x")
+    policy.answer = False
+    with pytest.raises(TargetNotAllowedError, match="may not run"):
+        app.job(jobs.note).enqueue("y")
+    with app.worker():
+        job = settled(app, handle.id)
+    assert (job.status, job.reason, job.attempts, jobs.seen) == (JobStatus.FAILED, "target_not_allowed", 0, [])

@@ -32,6 +32,12 @@ class MalformedError(Exception):
     pass
 
 
+class Impatient(RetryAfter):
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.delay = "soon"  # type: ignore[assignment]
+
+
 @dataclass
 class Policy:
     """A policy that gives, or raises, what it was made with."""
@@ -61,7 +67,10 @@ def after(seconds: float, note: str = "") -> RetryAt:
 
 
 plain = ValueError("x")
+plain_too = ValueError("y")
 default = DefaultRetryPolicy()
+BEHIND = "DoNotRetry stands behind it"
+RUBBISH = "{} answered with {}, not a timedelta of 0 to 100 years; the default was used"
 RAISED = "RetryPolicy.{} raised KeyError; the default was used"
 
 
@@ -76,8 +85,9 @@ RAISED = "RetryPolicy.{} raised KeyError; the default was used"
         (DeclinedError(), 1, 9, NONE, default, GiveUp("non_retryable", "declined for good")),
         (StolenCardError(), 1, 9, NONE, default, GiveUp("non_retryable", "declined for good")),
         (MalformedError(), 1, 9, NONE, default, GiveUp("non_retryable", "")),
-        (DoNotRetry("stop"), 1, 9, NONE, default, GiveUp("non_retryable", "stop")),
-        (caused(ValueError(), DoNotRetry("stop")), 1, 9, NONE, default, GiveUp("non_retryable", "stop")),
+        (DoNotRetry("s3cret"), 1, 9, NONE, default, GiveUp("non_retryable", "")),
+        (caused(ValueError(), DoNotRetry("s3cret")), 1, 9, NONE, default, GiveUp("non_retryable", BEHIND)),
+        (caused(ValueError(), StolenCardError()), 1, 9, NONE, default, GiveUp("non_retryable", "declined for good")),
         (
             ExceptionGroup("g", [plain, DeclinedError()]),
             1,
@@ -89,7 +99,6 @@ RAISED = "RetryPolicy.{} raised KeyError; the default was used"
         (DeclinedError(), 9, 0, NONE, Policy(retry=False), GiveUp("non_retryable", "declined for good")),
         (plain, 1, 9, NONE, Policy(retry=False), GiveUp("non_retryable", BY_POLICY)),
         (plain, 9, 0, NONE, Policy(retry=False), GiveUp("non_retryable", BY_POLICY)),
-        (plain, 1, 9, NONE, Policy(retry=None), GiveUp("non_retryable", BY_POLICY)),
         # J5.2: the delay
         (plain, 1, 9, TEN, default, after(10)),
         (plain, 3, 9, Backoff.exponential(1), default, after(4)),
@@ -99,7 +108,11 @@ RAISED = "RetryPolicy.{} raised KeyError; the default was used"
         (RetryAfter(0), 1, 9, TEN, Policy(delay=timedelta(7)), after(0)),
         (RetryAfter(5), 2, 1, TEN, default, GiveUp("retry_exhausted")),
         (RetryAfter(5), 1, 9, TEN, Policy(retry=False), GiveUp("non_retryable", BY_POLICY)),
-        (caused(RetryAfter(5), DoNotRetry("stop")), 1, 9, TEN, default, GiveUp("non_retryable", "stop")),
+        (caused(RetryAfter(5), DoNotRetry("stop")), 1, 9, TEN, default, GiveUp("non_retryable", BEHIND)),
+        (caused(plain_too, RetryAfter(5)), 1, 9, TEN, Policy(delay=timedelta(7)), after(5)),
+        (caused(plain_too, RetryAfter(5)), 2, 1, TEN, default, GiveUp("retry_exhausted")),
+        (ExceptionGroup("g", [RetryAfter(5), plain, RetryAfter(8)]), 1, 9, TEN, default, after(8)),
+        (Impatient(), 1, 9, TEN, Policy(delay=timedelta(7)), after(10, RUBBISH.format("RetryAfter.delay", "str"))),
         # a policy that raises counts as the default one
         (plain, 1, 9, TEN, Policy(retry=KeyError("s3cret")), after(10, RAISED.format("should_retry"))),
         (plain, 1, 0, TEN, Policy(retry=KeyError()), GiveUp("retry_exhausted", RAISED.format("should_retry"))),
@@ -112,12 +125,20 @@ def test_what_follows_a_failed_attempt(exc, attempt, max_retries, backoff, polic
     assert decide_retry(exc, attempt, max_retries, backoff, policy) == expected
 
 
-@pytest.mark.parametrize("nonsense", [timedelta(seconds=-1), -1, "soon", None, float("nan")])
-def test_a_delay_that_is_none_counts_as_a_policy_that_raised(nonsense: object):
-    decision = decide_retry(plain, 1, 1, TEN, Policy(delay=nonsense))
-    assert isinstance(decision, RetryAt)
-    assert decision.delay == timedelta(seconds=10)
-    assert "get_delay raised InvalidOptionError" in decision.note
+@pytest.mark.parametrize("nonsense", [timedelta(seconds=-1), -1, "soon", None, float("nan"), float("inf"), True])
+def test_a_policy_that_gives_no_duration_is_passed_over_and_the_log_told(nonsense: object):
+    """J5.2: the job's backoff decides."""
+    note = RUBBISH.format("RetryPolicy.get_delay", type(nonsense).__name__)
+    assert decide_retry(plain, 1, 1, TEN, Policy(delay=nonsense)) == after(10, note)
+
+
+@pytest.mark.parametrize("nonsense", [None, 0, 1, "no", timedelta(0), []])
+def test_a_policy_that_says_neither_yes_nor_no_is_passed_over_and_the_log_told(nonsense: object):
+    """J5.1: most often a forgotten `return`, which must not end every job of an application."""
+    given = type(nonsense).__name__
+    note = f"RetryPolicy.should_retry answered with {given}, not True or False; the default was used"
+    assert decide_retry(plain, 1, 1, TEN, Policy(retry=nonsense)) == after(10, note)
+    assert decide_retry(plain, 1, 0, TEN, Policy(retry=nonsense)) == GiveUp("retry_exhausted", note)
 
 
 def test_the_policy_is_asked_with_the_attempt_and_the_error():

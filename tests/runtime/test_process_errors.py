@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from tests.support.process_bodies import OrderError, StolenCardError, fail
-from windlass.errors import DoNotRetry, RetryAfter, do_not_retry_reason
+from windlass.domain.chains import forbidding
+from windlass.errors import DoNotRetry, RetryAfter, mark_of
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.runtime.process_errors import TRACEBACK, raised, rebuilt
 from windlass.runtime.process_messages import Raised, decode_from_process, framed
@@ -47,7 +48,7 @@ def test_an_error_is_stored_as_if_it_had_been_raised_here(how: str):
 def test_marks_against_a_retry_are_kept(how: str):
     """J5.1: @do_not_retry on the class, DoNotRetry in the chain."""
     error = error_of(how)
-    assert do_not_retry_reason(through_the_channel(error)) == do_not_retry_reason(error)
+    assert type(forbidding(through_the_channel(error))) is type(forbidding(error))
 
 
 def test_policies_see_the_class_and_its_attributes():
@@ -98,6 +99,16 @@ def test_circular_and_endless_chains_come_to_an_end():
     assert str(through_the_channel(top)) == "top"
 
 
+@pytest.mark.parametrize("final", [DoNotRetry("stop"), StolenCardError(7, why="x")], ids=["do not retry", "marked"])
+def test_what_forbids_a_retry_comes_through_however_deep_it_is(final: Exception):
+    """J5.1, P4.1: a chain is cut short on its way, and not at what decides over the job."""
+    exc: Exception = final
+    for number in range(500):
+        below, exc = exc, ExceptionGroup("several", [KeyError(), exc]) if number % 2 else OSError(str(number))
+        exc.__cause__ = None if number % 2 else below
+    assert type(forbidding(through_the_channel(exc))) is type(final)
+
+
 def test_nothing_is_imported_for_an_error():
     """J1.1: a class whose module is not loaded is stood in for, below its nearest known base, with its marks."""
     program = """
@@ -115,5 +126,5 @@ except Exception as error:
     assert type(copy).__name__ == "StolenCardError"
     assert type(copy).__module__ == "not.loaded.here"
     assert isinstance(copy, Exception)
-    assert (str(copy), do_not_retry_reason(copy)) == ("order 7: stolen", "a stolen card stays stolen")
+    assert (str(copy), mark_of(type(copy))) == ("order 7: stolen", "a stolen card stays stolen")
     assert "not.loaded.here" not in sys.modules

@@ -21,7 +21,7 @@ from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim
 from windlass.engine.attempt import Attempt
 from windlass.errors import StoreUnavailableError
-from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.failure.guarded import GuardedSanitizer
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.settings import JobsSettings
@@ -104,7 +104,7 @@ class Reports(Service):
     """Gathers what the attempts of a node say, and writes it."""
 
     def __init__(
-        self, database: Database, settings: JobsSettings, sanitizer: DefaultErrorSanitizer, errors: ErrorHandling
+        self, database: Database, settings: JobsSettings, sanitizer: GuardedSanitizer, errors: ErrorHandling
     ) -> None:
         super().__init__("reports", errors)
         self.most_lines = settings.max_log_lines
@@ -159,7 +159,7 @@ class Reports(Service):
         if error is not None and room >= ROOM_FOR_TRACEBACK:
             text = f"{text}\n{self._sanitizer.traceback_tail(error, room)}"
         elif record.exc_text and room >= ROOM_FOR_TRACEBACK:  # of a record that was made in another process
-            text = f"{text}\n{self._clean(record.exc_text, len(record.exc_text))[-room:]}"
+            text = f"{text}\n{self._sanitizer.printed_traceback(record.exc_text, room)}"
         return text
 
     def _clean(self, text: str, length: int) -> str:

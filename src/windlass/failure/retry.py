@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.chains import delays_asked, forbidding
 from windlass.domain.durations import seconds
-from windlass.errors import RetryAfter, do_not_retry_reason
+from windlass.errors import InvalidOptionError, mark_of
 from windlass.spi import RetryPolicy
 
 NON_RETRYABLE: Final = "non_retryable"
@@ -59,30 +60,54 @@ def decide_retry(
     """Decide what follows attempt number `attempt` (the first is 1), which failed with `exc`.
 
     In this order: `@do_not_retry` and `DoNotRetry`; the policy; the number of attempts; then the delay, which is the
-    exception's own (`RetryAfter`), else the policy's, else the backoff's.
+    exception's own (`RetryAfter`, the longest if a group holds several), else the policy's, else the backoff's.
     """
-    forbidden = do_not_retry_reason(exc)
+    forbidden = forbidding(exc)
     if forbidden is not None:
-        return GiveUp(NON_RETRYABLE, forbidden)
-    allowed, note = _ask(lambda: bool(policy.should_retry(attempt, exc)), True, "should_retry")
+        return GiveUp(NON_RETRYABLE, _why(forbidden, exc))
+    allowed, note = _ask(lambda: _yes_or_no(policy.should_retry(attempt, exc)), True, "RetryPolicy.should_retry")
     if not allowed:
         return GiveUp(NON_RETRYABLE, "the retry policy refused")
     if attempt > max_retries:
         return GiveUp(RETRY_EXHAUSTED, note)
-    if isinstance(exc, RetryAfter):  # a subclass may have set the delay itself, as a number
-        return RetryAt(timedelta(seconds=seconds(exc.delay, "RetryAfter.delay")), note)
-    delay, delay_note = _ask(lambda: _policy_delay(policy, attempt), _AT_ONCE, "get_delay")
+    if delays := delays_asked(exc):
+        asked, delay_note = _ask(lambda: max(map(_duration, delays)), None, "RetryAfter.delay")
+        if asked is not None:
+            return RetryAt(asked, note)
+        return RetryAt(backoff.delay(attempt, random), note or delay_note)
+    delay, delay_note = _ask(lambda: _duration(policy.get_delay(attempt)), _AT_ONCE, "RetryPolicy.get_delay")
     return RetryAt(delay or backoff.delay(attempt, random), note or delay_note)
 
 
-def _policy_delay(policy: RetryPolicy, attempt: int) -> timedelta:
-    # Checked because it is users' code: a negative delay would put the job before all others.
-    return timedelta(seconds=seconds(policy.get_delay(attempt), "RetryPolicy.get_delay(...)"))
+def _why(forbidden: BaseException, exc: BaseException) -> str:
+    """What to log besides the error: never a message, which may hold secrets, and is in the error's text already."""
+    if reason := mark_of(type(forbidden)):
+        return reason
+    return "" if forbidden is exc else f"{type(forbidden).__name__} stands behind it"
+
+
+class _Rubbish(Exception):  # noqa: N818 - it never leaves this file
+    """Something else was answered than what was asked for."""
+
+
+def _yes_or_no(answer: object) -> bool:
+    if isinstance(answer, bool):
+        return answer
+    raise _Rubbish(f"answered with {type(answer).__name__}, not True or False")  # most often a forgotten return
+
+
+def _duration(answer: object) -> timedelta:
+    try:  # checked because it is users' code: a negative delay would put the job before all others
+        return timedelta(seconds=seconds(answer, "a delay"))
+    except InvalidOptionError:
+        raise _Rubbish(f"answered with {type(answer).__name__}, not a timedelta of 0 to 100 years") from None
 
 
 def _ask(question: Callable[[], _Answer], default: _Answer, name: str) -> tuple[_Answer, str]:
-    """Ask the policy; if it raises, the default answers, and the note says so, without its message: secrets."""
+    """Ask users' code; if it raises or answers with rubbish, the default answers, and the note says so."""
     try:
         return question(), ""
+    except _Rubbish as rubbish:
+        return default, f"{name} {rubbish}; the default was used"
     except Exception as error:  # noqa: BLE001 - a broken policy must not decide about jobs by being broken
-        return default, f"RetryPolicy.{name} raised {type(error).__name__}; the default was used"
+        return default, f"{name} raised {type(error).__name__}; the default was used"  # not its message: secrets

@@ -9,7 +9,7 @@ from windlass.runtime.process_errors import TRACEBACK
 _MAX_CAUSES = 5
 _MAX_MEMBERS = 3
 _MAX_FRAMES = 20
-_LONGEST_INPUT = 100_000  # far more than is ever kept; what is beyond it need not be searched for secrets
+LONGEST_INPUT = 100_000  # far more than is ever kept; what is beyond it need not be searched for secrets
 _CAUSED_BY = " caused by "
 _ELLIPSIS = "…"
 
@@ -37,44 +37,67 @@ class DefaultErrorSanitizer:
 
     def sanitize_text(self, text: str) -> str:
         """Give any text redacted and fit to be stored: no NUL, no lone surrogates, its first 100,000 characters."""
-        if len(text) > _LONGEST_INPUT:
+        if len(text) > LONGEST_INPUT:
             # At a space if there is one, so that no secret is cut in half and then not recognised.
-            space = text.rfind(" ", 0, _LONGEST_INPUT)
-            text = text[: space if space > 0 else _LONGEST_INPUT] + _ELLIPSIS
-        if not text.isascii():
-            text = text.encode("utf-8", "replace").decode("utf-8")
-        return redact(text.replace("\0", "\ufffd"), emails=self._redact_emails)
+            space = text.rfind(" ", 0, LONGEST_INPUT)
+            text = text[: space if space > 0 else LONGEST_INPUT] + _ELLIPSIS
+        return redact(storable(text), emails=self._redact_emails)
 
     def traceback_tail(self, error: BaseException, limit: int = 4000) -> str:
         """Give the end of the traceback, redacted, in whole lines, at most `limit` characters."""
-        try:
-            # An error from a job's process brings its traceback along as a text.
-            text = getattr(error, TRACEBACK, None) or "".join(traceback.format_exception(error, limit=-_MAX_FRAMES))
-        except Exception:  # noqa: BLE001 - an error that cannot be printed must not break the failure path
-            return self.sanitize(error)[-limit:]
-        text = self.sanitize_text(text[-_LONGEST_INPUT:]).rstrip("\n")
-        if len(text) <= limit:
-            return text
-        tail = text[len(text) - limit + len(_ELLIPSIS) + 1 :]
-        whole_lines = tail.partition("\n")[2] or tail
-        return f"{_ELLIPSIS}\n{whole_lines}"
+        text = traceback_of(error)
+        return self.sanitize(error)[-limit:] if text is None else last_lines(self.sanitize_text(text), limit)
 
     def _message(self, error: BaseException) -> str:
-        try:
-            message = str(error)
-        except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
-            return f"<no message: its __str__ raised {type(broken).__name__}>"
+        message = _said(error)
         if isinstance(error, BaseExceptionGroup):
             return f"{message} [{self._members(error)}]"
         return message
 
     def _members(self, group: BaseExceptionGroup[BaseException]) -> str:
         leaves = list(_leaves(group, _MAX_MEMBERS + 1))
-        shown = [
-            f"{type(leaf).__name__}: {message}" if (message := self._message(leaf)) else type(leaf).__name__
-            for leaf in leaves[:_MAX_MEMBERS]
-        ]
+        shown = [_with_causes(leaf) for leaf in leaves[:_MAX_MEMBERS]]
         return "; ".join([*shown, _ELLIPSIS] if len(leaves) > _MAX_MEMBERS else shown)
+
+
+def storable(text: str) -> str:
+    """Put a sign in the place of what no database can store."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    return text.replace("\0", "\ufffd")
+
+
+def traceback_of(error: BaseException) -> str | None:
+    """Give the traceback as it would be printed, from its last 100,000 characters on; None if it cannot be printed."""
+    try:
+        # An error from a job's process brings its traceback along as a text.
+        text = getattr(error, TRACEBACK, None) or "".join(traceback.format_exception(error, limit=-_MAX_FRAMES))
+    except Exception:  # noqa: BLE001 - an error that cannot be printed must not break the failure path
+        return None
+    return str(text)[-LONGEST_INPUT:]
+
+
+def last_lines(text: str, limit: int) -> str:
+    """Give the end of a text in whole lines, at most `limit` characters."""
+    text = text.rstrip("\n")
+    if len(text) <= limit:
+        return text
+    tail = text[len(text) - limit + len(_ELLIPSIS) + 1 :]
+    whole_lines = tail.partition("\n")[2] or tail
+    return f"{_ELLIPSIS}\n{whole_lines}"
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
+        return f"<no message: its __str__ raised {type(broken).__name__}>"
+
+
+def _with_causes(error: BaseException) -> str:
+    """A member of a group and what it was caused by, without the members of groups among that."""
+    links = ((type(link).__name__, _said(link)) for link in _chain(error))
+    return _CAUSED_BY.join(f"{name}: {message}" if message else name for name, message in links)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -19,6 +19,12 @@ _USER_AT_HOST = re.compile(
         (?P<name>:)(?!\[)[^\s:@/"'<>,;]{1,128}(?=@(?!sha256:)[\w(\[])""",
     re.VERBOSE,
 )
+# The same in a query or a form, where `:`, `/` and `@` are written as %3A, %2F and %40.
+_ENCODED = re.compile(
+    r"""(?P<name>%(?:25)?3A(?:%(?:25)?2F){2})(?!\[REDACTED\])
+        (?:(?!%(?:25)?40)[^\s&"'<>;,]){1,256}+(?=%(?:25)?40)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def redact_url_credentials(text: str, replacement: str) -> str:
@@ -33,6 +39,8 @@ def redact_url_credentials(text: str, replacement: str) -> str:
     if "://" in text:
         text = _URL_REST.sub(clean_url, text)
     text = _ORACLE.sub(keep_name, text)
+    if "%40" in text:
+        text = _ENCODED.sub(keep_name, text)
     return _USER_AT_HOST.sub(keep_name, text)
 
 

@@ -14,7 +14,8 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
-from windlass.errors import RetryAfter, do_not_retry, do_not_retry_reason
+from windlass.domain.chains import forbidding, links
+from windlass.errors import RetryAfter, do_not_retry, mark_of
 from windlass.runtime.main_module import main_module_name
 from windlass.runtime.process_messages import ErrorNote, Raised, fit, plain
 
@@ -35,17 +36,25 @@ def raised(error: BaseException) -> Raised:
         trace = "".join(traceback.format_exception(error, limit=-MOST_FRAMES))
     except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything when they are printed
         trace = f"<no traceback: printing it raised {type(broken).__name__}>"
-    return Raised(_described(error, _Told()), fit(trace[-100_000:]))
+    told = _Told()
+    note = _described(error, told)
+    forbidden = forbidding(error)
+    deep = None if forbidden is None or told.knows(forbidden) else _described(forbidden, _Told(MOST_LINKS))
+    return Raised(note, fit(trace[-100_000:]), deep)
 
 
 class _Told:
     """Which exceptions were described already: chains may be circular, and endless."""
 
-    def __init__(self) -> None:
+    def __init__(self, besides: int = 0) -> None:
         self._ids: set[int] = set()
+        self._most = MOST_LINKS - besides
+
+    def knows(self, error: BaseException) -> bool:
+        return id(error) in self._ids
 
     def news(self, error: BaseException | None) -> bool:
-        if error is None or id(error) in self._ids or len(self._ids) >= MOST_LINKS:
+        if error is None or self.knows(error) or len(self._ids) >= self._most:
             return False
         self._ids.add(id(error))
         return True
@@ -57,7 +66,7 @@ def _described(error: BaseException, told: _Told) -> ErrorNote:
     if all(map(plain, error.args)):
         note.args = list(error.args)
     note.state = {name: value for name, value in vars(error).items() if plain(name) and plain(value)}
-    note.do_not_retry = do_not_retry_reason(error)
+    note.do_not_retry = mark_of(type(error))
     if isinstance(error, RetryAfter):
         note.delay = _seconds(error.delay)
     note.suppressed = error.__suppress_context__
@@ -93,6 +102,9 @@ def _seconds(delay: Any) -> float | None:
 def rebuilt(message: Raised) -> BaseException:
     """An exception that looks, to policies and in the history, like the one described."""
     error = _rebuilt(message.error)
+    if message.deep is not None:
+        *_, last = links(error)
+        last.__cause__ = _rebuilt(message.deep)
     setattr(error, TRACEBACK, message.traceback)
     return error
 

@@ -99,6 +99,8 @@ class Raised(msgspec.Struct, tag=True):
 
     error: ErrorNote
     traceback: str
+    deep: ErrorNote | None = None
+    """What forbids a retry, if it stands farther behind the error than is described."""
 
 
 Answer = Returned | Snoozed | Raised

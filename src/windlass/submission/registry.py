@@ -95,10 +95,14 @@ class Registry:
     def resolve(self, target: str) -> Resolution:
         """Find out what a stored name means here. The policy is asked every time, the rest is remembered.
 
-        Nothing is imported for a target that the policy does not admit. Raises `SerializationError` if the function is
-        there but its annotations cannot be resolved.
+        Nothing is imported for a target that the policy does not admit. If the policy raises, or says neither True nor
+        False, the target is `Unknown` here: it does not run, and nodes whose policy works may take it. Raises
+        `SerializationError` if the function is there but its annotations cannot be resolved.
         """
-        if not self.policy.allows(target):
+        allowed = _allows(self.policy, target)
+        if isinstance(allowed, Unknown):
+            return allowed
+        if not allowed:
             return self._not_admitted(target)
         known = self._known.get(target)
         if known is not None:
@@ -136,7 +140,7 @@ class Registry:
             return _known(target, *found)
         return _known(target, function, function.owner)
 
-    def _imported(self, target: str) -> Known | Denied:
+    def _imported(self, target: str) -> Resolution:
         value = self.resolver.resolve(target)
         found = find_loaded(target)
         try:
@@ -144,7 +148,10 @@ class Registry:
         except SerializationError as error:
             return Denied(target, str(error))
         # An allowed module may hold functions of others (`from os import system`): their own home must be admitted too.
-        if home != target and not self.policy.allows(home):
+        admitted = home == target or _allows(self.policy, home)
+        if isinstance(admitted, Unknown):
+            return admitted
+        if not admitted:
             return Denied(target, f"{target} is {home}; {_how_to_admit(home)}")
         if found is not None and found.owner is not None and inspect.isfunction(found.value):
             return _known(target, *found)
@@ -159,7 +166,8 @@ class Registry:
             case Denied():
                 raise TargetNotAllowedError(resolution.error)
             case Unknown():
-                raise TargetNotFoundError(resolution.error)
+                kind = TargetNotAllowedError if resolution.policy_failed else TargetNotFoundError
+                raise kind(resolution.error)
 
     def admit_function(self, function: Callable[..., Any]) -> Known:
         """Give what the name of a function leads to; raises unless that is this very function and it may run."""
@@ -185,6 +193,19 @@ class Registry:
         self._unknown.clear()
         if isinstance(self.instances, Instances):
             self.instances.clear()
+
+
+def _allows(policy: TargetPolicy, target: str) -> bool | Unknown:
+    """What the policy says, which is users' code; without its error's message, which may hold secrets."""
+    try:
+        answer: object = policy.allows(target)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, it was no yes
+        trouble = f"raised {type(error).__name__}"
+    else:
+        if isinstance(answer, bool):
+            return answer
+        trouble = f"answered with {type(answer).__name__}, not True or False"
+    return Unknown(target, f"{target} does not run here: the target policy {trouble}; mend it", policy_failed=True)
 
 
 class _Placement(NamedTuple):

@@ -48,6 +48,8 @@ class Unknown:
 
     target: str
     error: str
+    policy_failed: bool = False
+    """Whether nobody could say if it may run: it does not, and is not lost for it either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+"""Secrets that are known by their form alone, whatever stands around them: private keys, tokens of services."""
+
+import re
+from re import Match
+
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
+    r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
+)
+# Words of ordinary names (`sk-learn-contrib`, `npm_config_cache`) have no digits, and dashes or underscores in between.
+_TOKEN = re.compile(
+    r"""(?:(?<![A-Za-z0-9_-]) | (?<=\\[nrt]))(?:
+        eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*){0,3}                                # JSON web tokens
+      | (?:AKIA|ASIA|AROA|AIDA|ANPA|AGPA)[A-Z0-9]{16}(?![A-Za-z0-9])            # AWS: the id, and the key next to it
+            (?:["',;:|\s/]{1,4}[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=]))?
+      | AIza[\w-]{30,} | ya29\.[\w-]{10,} | GOCSPX-[\w-]{20,}                   # Google
+      | gh[pousr]_\w{20,} | github_pat_\w{20,} | gl(?:pat|rt|dt|cbt|ptt|ft|soat|agent)-[\w-]{16,}
+      | xox[a-z]-[\w-]{10,} | xapp-[\w-]{20,}                                   # Slack
+      | (?:sk|pk|rk)_(?:live|test)_\w{8,} | whsec_[\w+/=]{8,}                   # Stripe
+      | sk-(?:[A-Za-z0-9]{20}|(?=[\w-]{0,100}[0-9])[\w-]{20})[\w-]* | hf_[A-Za-z0-9]{20,}      # OpenAI, Anthropic …
+      | npm_[A-Za-z0-9]{20,} | pypi-(?=[\w-]{0,100}[0-9])[\w-]{20,} | rubygems_[0-9a-f]{20,}
+      | SG\.[\w-]{10,}\.[\w-]{10,} | key-[0-9a-f]{32}\b | SK[0-9a-f]{32}\b      # SendGrid, Mailgun, Twilio
+      | dop_v1_[0-9a-f]{20,} | dapi[0-9a-f]{32}(?:-[0-9])?\b | dckr_pat_[\w-]{20,} | shp(?:at|ca|pa|ss)_[0-9a-fA-F]{20,}
+      | hv[sbr]\.[\w-]{20,} | glsa_\w{20,} | sntrys_[\w+/=]{20,} | lin_api_\w{20,} | NRAK-[A-Z0-9]{20,}
+      | ATATT3[\w=-]{20,} | pscale_(?:tkn|pw|oauth)_[\w.-]{16,} | sbp_[0-9a-f]{20,} | sq0(?:atp|csp)-[\w-]{16,}
+      | AGE-SECRET-KEY-1[A-Z0-9]{20,} | dp\.(?:pt|st|ct|sa)\.[\w.]{20,} | [0-9]{8,10}:AA[\w-]{30,}
+      | \$2[abxy]?\$[0-9]{2}\$[./A-Za-z0-9]{53} | \$argon2(?:id|i|d)\$[^\s"']{20,}
+      | \$[156]\$[^\s$"']{1,40}\$[./\w]{20,}
+    )""",
+    re.VERBOSE,
+)
+# Addresses that are themselves the secret.
+_ADDRESS = re.compile(
+    r"""(?P<name>hooks\.slack\.com/(?:services|workflows|triggers)/ | discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/
+        | api\.telegram\.org/(?:file/)?bot | webhook\.office\.com/webhookb2/)
+        (?!\[REDACTED\])[^\s"'<>?&]{8,}?(?=/(?:send|get|edit)|[\s"'<>?&,;)]|\Z)""",
+    re.VERBOSE,
+)
+
+
+def redact_known_tokens(text: str, replacement: str) -> str:
+    """Put `replacement` in the place of all that can be told by its form."""
+    if "-----BEGIN" in text:
+        text = _PRIVATE_KEY.sub(replacement, text)
+    text = _TOKEN.sub(replacement, text)
+    if "hook" in text or "telegram" in text:
+
+        def keep_name(match: Match[str]) -> str:
+            return match["name"] + replacement
+
+        text = _ADDRESS.sub(keep_name, text)
+    return text
