@@ -23,6 +23,7 @@ from windlass.engine.verdict import Policies, failed_for_good, verdict
 from windlass.errors import SerializationError, TargetNotAllowedError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
+from windlass.runtime.failpoints import reached
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
 
@@ -54,7 +55,9 @@ class Runner:
             attempt.started = monotonic()
             if self._bus.wanted(JobStarted):
                 self._bus.publish([_started(attempt, attempt.started, self.node)])
+            reached("run.before_body")
             found = await self._invoker.invoke(attempt, payload, found)
+            reached("run.after_body")
         self.settle(attempt, found)
 
     def settle(self, attempt: Attempt, ending: Ending) -> None:

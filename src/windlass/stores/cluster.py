@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, GivenUp, nothing_else
 from windlass.stores.plan import Plan, Step
 
@@ -102,6 +103,7 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
     if given_up:
         yield from also(dialect, [job for job, _ in given_up])
     yield Step("forget_lost_nodes")
+    reached("recovery.before_commit", lambda: bool(recovered or given_up))
     return Recovery(recovered, given_up, more)
 
 
@@ -109,6 +111,7 @@ def _bring_back(job: str, fence: int, node: str) -> Plan[int]:
     params = {"id": job, "fence": fence, "error_class": None, "error": f"node {node} was lost"}
     if (yield Step("recover_attempt", params)) != 1:
         return 0
+    reached("recovery.attempt_written")
     yield Step("recover_hot", params)
     return 1
 
@@ -120,6 +123,7 @@ def _give_up(job: str, fence: int, node: str, crashes: int) -> Plan[bool]:
     if (yield Step("recover_attempt", params)) != 1:
         return False
     yield Step("give_up_done", params)
+    reached("recovery.given_up")
     yield Step("give_up_hot", params)
     yield Step("delete_live_key", params)
     return True

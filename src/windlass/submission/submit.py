@@ -14,6 +14,7 @@ from windlass.domain.clock import micros
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.options import ResolvedOptions
 from windlass.errors import DuplicateBusinessKeyError, PayloadTooLargeError, SerializationError, StoreUnavailableError
+from windlass.runtime.failpoints import reached
 from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
@@ -22,7 +23,6 @@ from windlass.submission.stored_options import NO_CALLBACKS, Callbacks, to_text
 
 MOST_UNITS = 200
 MICROSECONDS = 1_000_000
-
 Unit = Sequence[NewJob]
 Answer = list[Placed] | Conflict
 
@@ -166,10 +166,9 @@ class Submitter:
                 ticket.error = error
             return
         except BaseException:  # an interrupt of the caller that leads: the others cannot know what became of their jobs
+            interrupted = "the caller that stored this job along with its own was interrupted"
             for ticket in tickets:
-                ticket.error = StoreUnavailableError(
-                    "the caller that stored this job along with its own was interrupted"
-                )
+                ticket.error = StoreUnavailableError(interrupted)
             raise
         for ticket, answer in zip(tickets, answers, strict=True):
             ticket.answer = answer
@@ -255,6 +254,7 @@ class _Commits:
         except BaseException:
             self._not_told(tell)
             raise
+        reached("submit.after_commit")
         self._database.known_queues.update(new)
         if self._work is not None and tell is None:
             self._work.tell(words)
@@ -267,6 +267,7 @@ class _Commits:
         except BaseException:
             self._not_told(tell)
             raise
+        reached("submit.after_commit")
         self._database.known_queues.update(new)
         if self._work is not None and tell is None:
             await self._work.atell(words)
@@ -277,8 +278,7 @@ class _Commits:
             self._work.owe(tell)
 
     def _prepare(self, units: Sequence[Unit]) -> tuple[list[str], list[str], str | None]:
-        rows = [job for unit in units for job in unit]
-        levels = levels_of(rows)
+        levels = levels_of(rows := [job for unit in units for job in unit])
         words, keyed = words_for(levels), any(job.idempotency_key or job.business_key for job in rows)
         # A commit with keys may wait for somebody's lock, or store nothing: it carries no wakeup, least of all others'.
         tell = None if self._work is None or keyed else self._work.with_commit(words)

@@ -15,6 +15,7 @@ from psycopg import sql
 
 from windlass import saying
 from windlass.errors import ConfigurationError, StoreUnavailableError
+from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
@@ -90,10 +91,13 @@ class PostgresDatabase:
         except StopIteration as stop:
             result: T = stop.value
             return result
-        if first.alone:
+        if first.alone and not are_armed():
             return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
         with connection.transaction():
-            return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
+            result = drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
+            reached("store.before_commit")
+        reached("store.after_commit")
+        return result
 
     async def _play_async(self, connection: AsyncConnection, plan: Plan[T]) -> T:
         extra = self._extra()
@@ -102,14 +106,17 @@ class PostgresDatabase:
         except StopIteration as stop:
             result: T = stop.value
             return result
-        if first.alone:
+        if first.alone and not are_armed():
             return await drive_async(
                 plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
             )
         async with connection.transaction():
-            return await drive_async(
+            result = await drive_async(
                 plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
             )
+            reached("store.before_commit")
+        reached("store.after_commit")
+        return result
 
     def _on_this_loop(self) -> AsyncConnections:
         loop = asyncio.get_running_loop()
