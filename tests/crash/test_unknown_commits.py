@@ -47,7 +47,12 @@ def cut(proxy: TcpProxy, mark: bytes, times: int, *, arrives: bool) -> None:
 
 @CUTS
 def test_an_outcome_with_a_callback_is_written_once(
-    app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, arrives: bool
+    app: Windlass,
+    proxy: TcpProxy,
+    pg_url: str,
+    programs: Programs,
+    arrives: bool,
+    caplog: pytest.LogCaptureFixture,
 ):
     """P9.C8, J4.3, J5.5: outcome and callback were committed together or not at all, and are not written again."""
     calls = [app.bind(bodies.pay, n).using(on_success=bodies.follow) for n in range(JOBS)]
@@ -59,6 +64,7 @@ def test_an_outcome_with_a_callback_is_written_once(
     assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
     assert Counter(programs.ran("followed")) == Counter(str(n) for n in range(JOBS))
     assert outcomes(pg_url) == {"succeeded": 2 * JOBS}
+    assert "came too late" not in caplog.text, "its own outcome was taken for somebody else's"
     check_invariants(pg_url)
 
 
