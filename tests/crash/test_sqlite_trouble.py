@@ -11,7 +11,7 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import now_of, one, outcomes, statuses
+from tests.support.facts import leases_that_ran_out, one, outcomes, statuses
 from tests.support.invariants import check_invariants
 from tests.support.programs import Programs
 from tests.support.waiting import until
@@ -29,7 +29,6 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-LEASES_THAT_RAN_OUT = "SELECT count(*) FROM windlass_node WHERE lease_until < {now}"
 READ_ONLY = "it is read-only; check the permissions of the file and its folder"
 NO_LOCK = r"cannot create the lock files .*; the folder of a SQLite database must exist and be writable"
 
@@ -173,7 +172,7 @@ def test_a_file_that_another_program_holds_for_longer_than_every_lease_costs_tim
     locker.says("^locked$")
     programs.open_gate()
     until(lambda: len(programs.ran()) == 4, "the bodies to end without a store")
-    until(lambda: one(sqlite_url, LEASES_THAT_RAN_OUT.format(now=now_of(sqlite_url))) == 2, "all leases to run out")
+    until(lambda: leases_that_ran_out(sqlite_url) == 2, "all leases to run out")
     assert statuses(sqlite_url) == {"RUNNING": 4}
     (tmp_path / "release").touch()
     late = app.bind(bodies.note, 4).enqueue()

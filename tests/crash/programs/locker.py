@@ -1,5 +1,6 @@
-"""Another program on the same file: `python -m tests.crash.programs.locker URL FILE`. It holds the write lock until FILE
-exists, and knows nothing of Windlass. It prints `locked` and `released`.
+"""Another program on the same file: `python -m tests.crash.programs.locker URL FILE`.
+
+It holds the write lock until FILE exists, and knows nothing of Windlass. It prints `locked` and `released`.
 """
 
 import sqlite3
