@@ -32,6 +32,7 @@ from windlass.parts import Parts, processes_of
 from windlass.resilience.breaker import StoreBreakers
 from windlass.runtime import logcontext
 from windlass.runtime.executors import LocalExecutors
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.spi import (
     ExecutorProvider,
@@ -190,6 +191,7 @@ class Node:
 
     def _leave(self) -> None:
         try:
+            reached("drain.before_sign_off")
             self.heartbeat.unregister()
         except Exception as error:  # noqa: BLE001 - the lease will run out by itself
             logger.warning("node %s could not sign off: %s", self.id, self._parts.sanitizer.sanitize(error))

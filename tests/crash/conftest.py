@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.crashing import Stage, stage_on
 from tests.support.programs import Programs
 
 
@@ -15,3 +16,10 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Progra
         for name, value in started.environ.items():
             monkeypatch.setenv(name, value)
         yield started
+
+
+@pytest.fixture
+def stage(store_url: str, programs: Programs) -> Iterator[Stage]:
+    """An empty store of each kind in turn, with workers that can be made to die."""
+    with stage_on(store_url, programs) as ready:
+        yield ready

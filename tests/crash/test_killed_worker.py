@@ -68,7 +68,7 @@ def test_killing_a_worker_at_full_speed_loses_nothing(app: Windlass, store_url: 
 
 
 def test_a_job_that_kills_every_worker_ends_as_worker_lost(app: Windlass, store_url: str, programs: Programs):
-    """J7.4: three redeliveries after a died worker, then FAILED as `worker_lost`; other work is not dragged along."""
+    """P9.C9, J7.4: three redeliveries after a died worker, then FAILED as `worker_lost`; other work is not dragged along."""
     workers = [programs.worker(store_url, 10, environ=SHORTER_LEASES) for _ in range(5)]
     for worker in workers:
         worker.says("^ready")
@@ -88,7 +88,7 @@ def test_a_job_that_kills_every_worker_ends_as_worker_lost(app: Windlass, store_
 
 
 def test_at_default_settings_jobs_are_recovered_within_twenty_seconds(sqlite_url: str, programs: Programs):
-    """J7.2: recovery in seconds, not minutes, with nothing configured. Takes most of these twenty seconds."""
+    """P9.C5, J7.2: recovery in seconds, not minutes, with nothing configured. Takes most of these twenty seconds."""
     app = make_app(sqlite_url)
     first, second = (programs.worker(sqlite_url, 2, environ={}) for _ in range(2))
     assert first.node != second.node

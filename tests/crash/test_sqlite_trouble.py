@@ -11,10 +11,12 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import one, outcomes, statuses
+from tests.support.facts import leases_that_ran_out, one, outcomes, statuses
+from tests.support.invariants import check_invariants
 from tests.support.programs import Programs
 from tests.support.waiting import until
 from windlass import StoreUnavailableError, Windlass
+from windlass.stores.dialects import sqlite_files
 
 
 @pytest.fixture
@@ -155,3 +157,59 @@ def test_a_worker_says_why_it_cannot_start(tmp_path: Path, programs: Programs):
     assert worker.exit_code() not in (0, 3)
     assert "StoreUnavailableError" in worker.said
     until(lambda: "check that the folder exists" in worker.said or "must exist" in worker.said, "advice", 1)
+
+
+def test_a_file_that_another_program_holds_for_longer_than_every_lease_costs_time_only(
+    sqlite_url: str, tmp_path: Path, programs: Programs
+):
+    """J7.8, J7.2: nobody can beat, so nobody is lost; bodies end, and are written when the lock is free."""
+    app = make_app(sqlite_url)
+    workers = [programs.worker(sqlite_url, 2) for _ in range(2)]
+    assert workers[0].node != workers[1].node
+    handles = [app.bind(bodies.hold, n).enqueue() for n in range(4)]
+    until(lambda: len(programs.ran("began")) == 4, "all jobs to begin")
+    locker = programs.start("locker", sqlite_url, tmp_path / "release")
+    locker.says("^locked$")
+    programs.open_gate()
+    until(lambda: len(programs.ran()) == 4, "the bodies to end without a store")
+    until(lambda: leases_that_ran_out(sqlite_url) == 2, "all leases to run out")
+    assert statuses(sqlite_url) == {"RUNNING": 4}
+    (tmp_path / "release").touch()
+    late = app.bind(bodies.note, 4).enqueue()
+    assert [handle.result(30) for handle in (*handles, late)] == [0, 1, 2, 3, 4]
+    assert outcomes(sqlite_url) == {"succeeded": 5}
+    assert sorted(programs.ran()) == ["0", "1", "2", "3", "4"]
+    for worker in workers:
+        worker.terminate()
+        assert worker.exit_code() == 0
+        assert "lost" not in worker.said
+    app.close()
+    check_invariants(sqlite_url)
+
+
+def test_a_file_that_stays_locked_is_named_as_such_and_used_once_it_is_free(
+    sqlite_url: str,
+    tmp_path: Path,
+    programs: Programs,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    """J7.8: callers are told after a while, workers go on trying; what ended meanwhile is written."""
+    monkeypatch.setattr(sqlite_files, "BUSY_TIMEOUT_MS", 200)  # ten seconds in real life
+    app = make_app(sqlite_url)
+    with app.worker(concurrency=5):
+        held = app.bind(bodies.hold, 0).enqueue()
+        until(lambda: programs.ran("began"), "the body to begin")
+        locker = programs.start("locker", sqlite_url, tmp_path / "release")
+        locker.says("^locked$")
+        programs.open_gate()
+        with pytest.raises(StoreUnavailableError, match="it is locked by another process"):
+            app.bind(bodies.note, 1).enqueue()
+        until(lambda: "completer failed" in caplog.text, "the worker to notice")
+        (tmp_path / "release").touch()
+        assert held.result(30) == 0
+        assert app.bind(bodies.note, 2).enqueue().result(30) == 2
+    app.close()
+    assert programs.ran() == ["0", "2"]
+    assert outcomes(sqlite_url) == {"succeeded": 2}
+    assert len(caplog.records) < 20, caplog.text

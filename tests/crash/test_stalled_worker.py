@@ -6,14 +6,13 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import now_of, one, outcomes, statuses
+from tests.support.facts import leases_that_ran_out, outcomes, statuses
 from tests.support.freezing import while_nobody_writes
 from tests.support.programs import Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 
 JOBS = 4
-LEASES_THAT_RAN_OUT = "SELECT count(*) FROM windlass_node WHERE lease_until < {now}"
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def app(store_url: str):
 def test_late_results_of_a_stalled_worker_are_refused_and_it_goes_on_under_a_new_name(
     app: Windlass, store_url: str, programs: Programs
 ):
-    """J7.3, J2.1: what a stalled node brings late is fenced off; it notices, logs it, and works again."""
+    """P9.C5b, J7.3, J2.1: what a stalled node brings late is fenced off; it notices, logs it, and works again."""
     first = programs.worker(store_url)
     old_name = first.node
     handles = [app.bind(bodies.hold, n).enqueue() for n in range(JOBS)]
@@ -67,7 +66,7 @@ def test_a_stalled_worker_that_is_alone_keeps_its_jobs(app: Windlass, store_url:
     until(lambda: len(programs.ran("began")) == JOBS, "all jobs to begin")
     with while_nobody_writes(store_url):
         worker.freeze()
-    until(lambda: one(store_url, LEASES_THAT_RAN_OUT.format(now=now_of(store_url))) == 1, "its lease to run out")
+    until(lambda: leases_that_ran_out(store_url) == 1, "its lease to run out")
     worker.resume()
     programs.open_gate()
     assert [handle.result(30) for handle in handles] == list(range(JOBS))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.runtime.sample_services import FAST, Kind, LoopService, OwnThreadService, both_kinds
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.guard import MOST_SAID, ErrorHandling
 from windlass.runtime.service import Service
 from windlass.runtime.thread_service import ThreadService
 
@@ -122,6 +122,25 @@ async def test_an_error_is_logged_once_per_kind_and_the_service_goes_on(kind: Ki
     texts = [record.getMessage() for record in caplog.records]
     said = ["ValueError('a')", "KeyError('c')", "works again after 4 failed", "ValueError('again')", "after 1 failed"]
     assert [part for part, text in zip(said, texts, strict=True) if part not in text] == []
+
+
+@both_kinds
+async def test_an_error_that_comes_and_goes_is_logged_a_few_times_and_not_for_ever(
+    kind: Kind, caplog: pytest.LogCaptureFixture
+):
+    """J7.8: a database that is gone and back many times a second does not fill anybody's disk."""
+    flapping: list[float | BaseException | None] = [ValueError("gone"), 0] * 50
+    service = kind(scripted(*flapping, None), ErrorHandling(0.0001, 0.0001, describe=repr))
+    service.signals.ticked.arm()
+    with caplog.at_level(logging.INFO, "windlass.service"):
+        service.start()
+        while await service.signals.ticked.wait() is not None:
+            pass
+    await service.astop()
+    said = [record.getMessage() for record in caplog.records]
+    assert len([text for text in said if "failed, trying again" in text]) == MOST_SAID
+    assert len([text for text in said if "works again" in text]) == MOST_SAID
+    assert ["comes and goes" in text for text in said] == [False] * (2 * MOST_SAID - 2) + [True, False]
 
 
 @both_kinds

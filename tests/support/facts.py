@@ -49,6 +49,11 @@ def outcomes(url: str) -> dict[str, int]:
     return dict(rows(url, "SELECT outcome, count(*) FROM windlass_attempt GROUP BY outcome"))
 
 
+def leases_that_ran_out(url: str) -> int:
+    """How many nodes have not beaten in time."""
+    return int(one(url, f"SELECT count(*) FROM windlass_node WHERE lease_until < {now_of(url)}"))
+
+
 def now_of(url: str) -> str:
     """The store's own time, in microseconds, as its SQL writes it."""
     if is_sqlite(url):

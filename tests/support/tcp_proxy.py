@@ -1,7 +1,7 @@
-"""A wire between a client and PostgreSQL that can be cut at the worst moment.
+"""A wire between a client and PostgreSQL that can be cut at the worst moment, fall silent, or be slow.
 
-That moment is: the statement was forwarded and committed, its answer not yet delivered. Behind the proxy add
-`?pooled=true` to the URL: statements then always travel as text, in which a mark can be found.
+That moment is: the statement was forwarded and committed, its answer not yet delivered; or: it never got through.
+`url` says `pooled=true`: statements then always travel as text, in which a mark can be found.
 """
 
 import contextlib
@@ -26,10 +26,18 @@ class TcpProxy:
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
         user = f"{parts.username}@" if parts.username else ""
-        self.url = urlunsplit(parts._replace(netloc=f"{user}127.0.0.1:{port}", query="pooled=true"))
+        netloc = f"{user}127.0.0.1:{port}"
+        self.url = urlunsplit(parts._replace(netloc=netloc, query="pooled=true"))
+        self.unpooled_url = urlunsplit(parts._replace(netloc=netloc))
+        """The same for who needs no marks, and listens."""
         self._lock = threading.Lock()
         self._mark: bytes | None = None
+        self._final: bytes | None = None
+        self._lets_through = True
         self._cuts_left = 0
+        self._silent = False
+        self.delay = 0.0
+        """Seconds that everything takes on its way, each way."""
         self._wires: set[_Wire] = set()
         self.cuts = 0
         """How often a wire was cut so far."""
@@ -47,10 +55,28 @@ class TcpProxy:
         for wire in list(self._wires):
             wire.cut()
 
-    def cut_after(self, mark: bytes, times: int = 1) -> None:
-        """Cut the wire once the server has done what a message with `mark` asked, before its answer is through."""
+    def cut_after(self, mark: bytes, times: int = 1, *, final: bytes | None = None) -> None:
+        """Cut the wire once the server has done what a message with `mark` asked, before its answer is through.
+
+        With `final`, what is cut is the next message with it on a wire that carried the mark: `COMMIT`.
+        """
         with self._lock:
-            self._mark, self._cuts_left = mark, times
+            self._mark, self._cuts_left, self._final, self._lets_through = mark, times, final, True
+
+    def cut_before(self, mark: bytes, times: int = 1, *, final: bytes | None = None) -> None:
+        """Cut the wire when such a message comes, which never gets to the server."""
+        self.cut_after(mark, times, final=final)
+        self._lets_through = False
+
+    def fall_silent(self) -> None:
+        """A black hole: lines stay open, nothing gets through any more, on new ones neither."""
+        self._silent = True
+        for wire in list(self._wires):
+            wire.silent = True
+
+    def speak_again(self) -> None:
+        """New lines work. Old ones stay silent for ever: whoever waits on them waits in vain."""
+        self._silent = False
 
     def has_cut(self) -> bool:
         """Whether all cuts that were asked for have been made."""
@@ -62,13 +88,21 @@ class TcpProxy:
         for wire in list(self._wires):
             wire.cut()
 
-    def is_doomed(self, data: bytes) -> bool:
-        """Whether this message is one to cut after; each cut is given out once."""
+    def is_doomed(self, wire: "_Wire", data: bytes) -> bool:
+        """Whether this message is one to cut at; each cut is given out once."""
         with self._lock:
-            if self._cuts_left and self._mark is not None and self._mark in data:
-                self._cuts_left -= 1
-                return True
-            return False
+            if not self._cuts_left or self._mark is None:
+                return False
+            if self._final is not None and self._mark in data:
+                wire.marked = True
+            doomed = (self._mark in data) if self._final is None else (wire.marked and self._final in data)
+            self._cuts_left -= doomed
+            return doomed
+
+    @property
+    def lets_through(self) -> bool:
+        """Whether a message to cut at still gets to the server."""
+        return self._lets_through
 
     def was_cut(self) -> None:
         with self._lock:
@@ -87,6 +121,7 @@ class TcpProxy:
                 continue
             server.settimeout(None)
             wire = _Wire(self, client, server)
+            wire.silent = self._silent
             self._wires.add(wire)
             wire.start()
 
@@ -103,6 +138,8 @@ class _Wire:
         self._server = server
         self._doomed = False
         self._withheld = b""
+        self.silent = False
+        self.marked = False
 
     def start(self) -> None:
         for pump in (self._ask, self._answer):
@@ -111,9 +148,12 @@ class _Wire:
     def _ask(self) -> None:
         with contextlib.suppress(OSError):
             while data := self._client.recv(1 << 20):
-                if self._proxy.is_doomed(data):
+                if self._proxy.is_doomed(self, data):
+                    if not self._proxy.lets_through:
+                        self._proxy.was_cut()
+                        break
                     self._doomed = True
-                self._server.sendall(data)
+                self._forward(self._server, data)
         self.cut()
 
     def _answer(self) -> None:
@@ -125,8 +165,14 @@ class _Wire:
                         self._proxy.was_cut()
                         break
                 else:
-                    self._client.sendall(data)
+                    self._forward(self._client, data)
         self.cut()
+
+    def _forward(self, end: socket.socket, data: bytes) -> None:
+        if self._proxy.delay:
+            threading.Event().wait(self._proxy.delay)
+        if not self.silent:
+            end.sendall(data)
 
     def cut(self) -> None:
         """Reset both ends: no goodbye, as when a cable is pulled."""

@@ -15,6 +15,7 @@ from windlass.domain.states import JobStatus
 from windlass.events.bus import EventBus
 from windlass.events.types import JobCanceled, JobEvent, JobPaused, JobResumed
 from windlass.resilience.events import circuit_events
+from windlass.runtime.failpoints import reached
 from windlass.spi import Clock
 from windlass.stores.limits import CircuitChange
 from windlass.stores.steering import Steered
@@ -37,6 +38,7 @@ class Aftermath(NamedTuple):
 
     def canceled(self, moved: Sequence[Steered]) -> int:
         """Stop what runs here, and let nobody wait any longer."""
+        reached("cancel.after_commit")
         if moved:
             self.stop([job.job_id for job in moved if job.left is JobStatus.RUNNING])
             self.results.tell([Outcome(job.job_id, JobStatus.CANCELED, job.target) for job in moved])

@@ -15,9 +15,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from windlass import saying
+from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
 from windlass.errors import StoreUnavailableError
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.stores import jobs
@@ -122,6 +124,9 @@ class Completer(Service):
             await self._write(batch[middle:], unsure=unsure)
             return
         self._unsure = False
+        reached("completer.after_commit")
+        reached("retry.after_commit", lambda: _retries(batch))
+        reached("dead_letter.after_commit", lambda: _dies(batch))
         self._written(batch)
         winners = batch if all(won) else self._winners(batch, won)
         if winners:
@@ -160,13 +165,26 @@ class Completer(Service):
 def _apply(
     dialect: Dialect, batch: Sequence[Attempt], consequences: Sequence[Consequence], *, retried: bool
 ) -> Plan[list[bool]]:
+    reached("completer.before_write")
     transitions = [transition for attempt in batch if (transition := attempt.transition) is not None]
     # What an earlier try has committed has its consequences already: they were in the same transaction.
     done = (yield from dialect.applied(transitions)) if retried and consequences else [False] * len(batch)
     won = yield from jobs.apply(dialect, transitions, retried=retried, alone=not consequences)
+    reached("completer.written")
     fresh = [attempt for attempt, fine, before in zip(batch, won, done, strict=True) if fine and not before]
     for consequence in consequences:
         concerned = [attempt for attempt in fresh if consequence.concerns(attempt)]
         if concerned:
             yield from consequence.plan(dialect, concerned)
+    reached("completer.before_commit")
+    reached("retry.before_commit", lambda: _retries(batch))
+    reached("dead_letter.before_commit", lambda: _dies(batch))
     return won
+
+
+def _retries(batch: Sequence[Attempt]) -> bool:
+    return any(attempt.verdict.outcome == "retried" for attempt in batch)
+
+
+def _dies(batch: Sequence[Attempt]) -> bool:
+    return any(attempt.verdict.status is JobStatus.FAILED for attempt in batch)

@@ -23,6 +23,7 @@ from windlass.engine.invoke import Invoker
 from windlass.engine.pace import Pace
 from windlass.engine.runner import Runner
 from windlass.errors import JobTimeoutError
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.stores import jobs
@@ -248,6 +249,7 @@ class Coordinator(Service):
         True: all finished.
         """
         self._draining = True
+        reached("drain.before_hand_back")
         self._hand_back_unstarted()
         await self._wait_for_bodies(timeout, self._forced)
         clean = not self._running

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from windlass.domain.clock import monotonic
 from windlass.domain.polling import WINDOW, PollObservation
 from windlass.engine.coordinator import Coordinator
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.spi import PollingStrategy
@@ -190,6 +191,7 @@ class Poller(Service):
             self._unsure_since = monotonic()
             raise
         if claimed.claims:
+            reached("claim.after_commit")
             self._coordinator.accept(claimed, monotonic())
         return len(claimed.claims)
 

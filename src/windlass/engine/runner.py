@@ -28,6 +28,7 @@ from windlass.engine.verdict import Policies, failed_for_good, verdict
 from windlass.errors import SerializationError, TargetNotAllowedError, UnknownResourceError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
+from windlass.runtime.failpoints import reached
 from windlass.stores.guards import held_places
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
@@ -68,7 +69,9 @@ class Runner:
             attempt.started = monotonic()
             if self._bus.wanted(JobStarted):
                 self._bus.publish([_started(attempt, attempt.started, self.node)])
+            reached("run.before_body")
             found = await self._called(attempt, payload, found)
+            reached("run.after_body")
         self.settle(attempt, found)
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:

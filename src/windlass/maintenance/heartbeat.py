@@ -9,6 +9,7 @@ from typing import NamedTuple
 from windlass import saying
 from windlass.domain.clock import monotonic, wall_nanos
 from windlass.domain.heartbeat import heartbeat_interval, lease_for
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.thread_service import ThreadService
 from windlass.settings import NodeSettings
@@ -57,6 +58,7 @@ class Heartbeat(ThreadService):
         """Enter the node; before anything is claimed in its name."""
         lease_us = self._lease_us(self._settings.heartbeat_interval)
         self._database.run(cluster.register, self.node, lease_us)
+        reached("node.registered")
         self._renewed(lease_us)
 
     def unregister(self) -> None:
@@ -70,8 +72,10 @@ class Heartbeat(ThreadService):
         interval = heartbeat_interval(self._settings.heartbeat_interval, load.utilisation, nodes, self._latency)
         started = monotonic()
         lease_us = self._lease_us(interval)
+        reached("heartbeat.before_beat")
         alive = self._database.run(cluster.beat, self.node.id, lease_us, load.running)
         self._latency = monotonic() - started
+        reached("heartbeat.after_beat")
         if alive:
             self._renewed(lease_us)
         else:

@@ -18,6 +18,7 @@ from windlass.domain.keys import error_fingerprint
 from windlass.events.bus import EventBus
 from windlass.events.types import Event, JobDeadLettered, JobFailed, NodeLost
 from windlass.maintenance.heartbeat import Heartbeat
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.settings import NodeSettings
@@ -67,7 +68,8 @@ class Recovery(Service):
     async def tick(self) -> float | None:
         """One pass."""
         if self._heartbeat.steady_for() >= self._patience:
-            await self._database.arun(cluster.mark_lost, self._heartbeat.node.id)
+            marked = await self._database.arun(cluster.mark_lost, self._heartbeat.node.id)
+            reached("recovery.marked", lambda: marked > 0)
         while (await self._recover()).more:
             pass
         if self._passes % UNKNOWN_EVERY == 0:
@@ -78,6 +80,7 @@ class Recovery(Service):
 
     async def _recover(self) -> cluster.Recovery:
         found = await self._database.arun(cluster.recover, self._settings.crash_budget, self._given_up)
+        reached("recovery.after_commit", lambda: bool(found.recovered or found.given_up))
         for node, count in found.recovered.items():
             logger.warning("node %s was lost; %d of its jobs are waiting again", node, count)
         for job, node in found.given_up:

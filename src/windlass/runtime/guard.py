@@ -1,13 +1,19 @@
 """What a service does about its own errors: say each kind once, wait longer each time, never end."""
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from windlass import saying
+from windlass.domain.clock import monotonic
 from windlass.runtime.signals import Signal
 
 _log = saying.logger("windlass.service")
+
+MOST_SAID = 5
+"""Troubles a service may speak of within `SAID_WITHIN` seconds."""
+SAID_WITHIN = 60.0
 
 
 def class_name(error: BaseException) -> str:
@@ -45,13 +51,15 @@ class ServiceSignals:
 
 
 class ErrorGuard:
-    """Counts the errors of one service in a row."""
+    """Counts the errors of one service in a row, and says of them what is new, in few words when they come and go."""
 
     def __init__(self, name: str, handling: ErrorHandling) -> None:
         self._name = name
         self._handling = handling
         self._kinds_said: set[type[BaseException]] = set()
         self._failures = 0
+        self._said_at: deque[float] = deque(maxlen=MOST_SAID)
+        self._silent = False
 
     def failed(self, error: BaseException) -> float:
         """Log the error if its kind is new since the last good tick; give the seconds to wait before the next try."""
@@ -59,19 +67,33 @@ class ErrorGuard:
         # The exponent is capped because 2.0 ** 1024 overflows, which a day without a database reaches.
         delay = min(handling.first_delay * 2.0 ** min(self._failures, 30), handling.max_delay)
         self._failures += 1
-        if type(error) not in self._kinds_said:
+        if type(error) not in self._kinds_said and self._may_speak():
             self._kinds_said.add(type(error))
             handling.logger.error(
-                "%s failed, trying again (next in %.1f s): %s", self._name, delay, self._describe(error)
+                "%s failed, trying again (next in %.1f s): %s%s",
+                self._name,
+                delay,
+                self._describe(error),
+                f" (this comes and goes: for the next {SAID_WITHIN:g} s it is not logged)" if self._silent else "",
             )
         return delay
 
     def succeeded(self) -> None:
         """Forget earlier errors, and say that they are over."""
         if self._failures:
-            self._handling.logger.info("%s works again after %d failed tries", self._name, self._failures)
+            if self._kinds_said:
+                self._handling.logger.info("%s works again after %d failed tries", self._name, self._failures)
             self._failures = 0
             self._kinds_said.clear()
+
+    def _may_speak(self) -> bool:
+        """A database that is gone and back ten times a second must not fill a disk with the news."""
+        now = monotonic()
+        if len(self._said_at) == MOST_SAID and now - self._said_at[0] < SAID_WITHIN:
+            return False
+        self._said_at.append(now)
+        self._silent = len(self._said_at) == MOST_SAID and now - self._said_at[0] < SAID_WITHIN
+        return True
 
     def _describe(self, error: BaseException) -> str:
         try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from windlass.domain.gates import share_out
 from windlass.domain.lanes import QUEUE, RESOURCE, general_gate, read_lane
+from windlass.runtime.failpoints import reached
 from windlass.stores import guards
 from windlass.stores.dialect import Claimed, Dialect
 from windlass.stores.merging import Allotment, ClaimRequest, Head
@@ -19,20 +20,27 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
     """
     lanes = [head for head in request.heads if head.lane is not None]
     limited = {head.queue for head in request.heads} & request.limited
-    if not lanes and not limited:
-        return (yield from dialect.claim(request, {}))
+    if lanes or limited:
+        found = yield from _claim_past_gates(dialect, request, lanes, limited)
+    else:
+        found = yield from dialect.claim(request, {})
+    reached("claim.before_commit", lambda: bool(found.claims))
+    return found
+
+
+def _claim_past_gates(
+    dialect: Dialect, request: ClaimRequest, lanes: Sequence[Head], limited: Collection[str]
+) -> Plan[Claimed]:
     gates = yield from _enter(dialect, lanes, limited)
     plain = [head for head in request.heads if head.lane is None]
     room = (request.wanted + 1) // 2 if plain else request.wanted
     found = yield from _claim_lanes(dialect, request._replace(wanted=room), lanes, gates)
+    gates.count(found)
     if plain and len(found.claims) < request.wanted:
         rest = request._replace(heads=plain, wanted=request.wanted - len(found.claims))
-        gates.count(found)
         more = yield from dialect.claim(rest, gates.allotments(limited))
         gates.count(more)
         found = Claimed(found.claims + more.claims, found.payloads | more.payloads)
-    else:
-        gates.count(found)
     changes = gates.changes()
     if changes:
         yield from dialect.write_gates(changes)

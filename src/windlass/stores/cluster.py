@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, GivenUp, nothing_else
 from windlass.stores.guards import leave_for_the_lost
 from windlass.stores.plan import Plan, Step
@@ -104,6 +105,7 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
         yield from also(dialect, [job for job, _ in given_up])
     yield from leave_for_the_lost(dialect)
     yield Step("forget_lost_nodes")
+    reached("recovery.before_commit", lambda: bool(recovered or given_up))
     return Recovery(recovered, given_up, more)
 
 
@@ -112,6 +114,7 @@ def _bring_back(job: str, fence: int, node: str) -> Plan[int]:
     if (yield Step("recover_attempt", params)) != 1:
         return 0
     yield Step("free_place", params)
+    reached("recovery.attempt_written")
     yield Step("recover_hot", params)
     return 1
 
@@ -124,6 +127,7 @@ def _give_up(job: str, fence: int, node: str, crashes: int) -> Plan[bool]:
         return False
     yield Step("give_up_done", params)
     yield Step("free_place", params)
+    reached("recovery.given_up")
     yield Step("give_up_hot", params)
     yield Step("delete_live_key", params)
     return True

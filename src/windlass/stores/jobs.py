@@ -8,6 +8,7 @@ from windlass.domain.admission import Admission, admit
 from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Transition
+from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
@@ -26,9 +27,11 @@ def submit(
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
     if not any(job.idempotency_key or job.business_key or job.tags for job in jobs):
         yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
+        reached("submit.before_commit")
         return [[Placed(job.id) for job in unit] for unit in units]
     admission = yield from _decide(dialect, units, jobs)
     yield from store(dialect, admission, tell)
+    reached("submit.before_commit")
     return admission.answers
 
 

@@ -15,6 +15,7 @@ from windlass.domain.admission import NOT_STARTED, Admission, admit
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
+from windlass.runtime.failpoints import reached
 from windlass.stores import finding, jobs
 from windlass.stores.database import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
@@ -56,6 +57,7 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
         yield from dialect.notify(CANCELED, ",".join(running) if len(running) <= MOST_NAMED else "")
     if live or ended:
         yield from dialect.notify(DONE, "")
+    reached("cancel.before_commit")
     return live + ended
 
 

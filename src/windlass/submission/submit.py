@@ -9,6 +9,7 @@ from uuid import UUID
 
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.errors import DuplicateBusinessKeyError, StoreUnavailableError
+from windlass.runtime.failpoints import reached
 from windlass.runtime.forks import after_fork
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
@@ -115,10 +116,9 @@ class Submitter:
                 ticket.error = error
             return
         except BaseException:  # an interrupt of the caller that leads: the others cannot know what became of their jobs
+            interrupted = "the caller that stored this job along with its own was interrupted"
             for ticket in tickets:
-                ticket.error = StoreUnavailableError(
-                    "the caller that stored this job along with its own was interrupted"
-                )
+                ticket.error = StoreUnavailableError(interrupted)
             raise
         for ticket, answer in zip(tickets, answers, strict=True):
             ticket.answer = answer
@@ -204,6 +204,7 @@ class _Commits:
         except BaseException:
             self._not_told(tell)
             raise
+        reached("submit.after_commit")
         self._database.known_queues.update(new)
         if self._work is not None and tell is None:
             self._work.tell(words)
@@ -216,6 +217,7 @@ class _Commits:
         except BaseException:
             self._not_told(tell)
             raise
+        reached("submit.after_commit")
         self._database.known_queues.update(new)
         if self._work is not None and tell is None:
             await self._work.atell(words)
@@ -226,8 +228,7 @@ class _Commits:
             self._work.owe(tell)
 
     def _prepare(self, units: Sequence[Unit]) -> tuple[list[str], list[str], str | None]:
-        rows = [job for unit in units for job in unit]
-        levels = levels_of(rows)
+        levels = levels_of(rows := [job for unit in units for job in unit])
         words, keyed = words_for(levels), any(job.idempotency_key or job.business_key for job in rows)
         # A commit with keys may wait for somebody's lock, or store nothing: it carries no wakeup, least of all others'.
         tell = None if self._work is None or keyed else self._work.with_commit(words)

@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from windlass import JobContext
+from windlass import JobContext, JobResult
 
 PAUSE = 0.01
 
@@ -132,6 +132,34 @@ def wordless(number: int) -> None:
     raise ValueError
 
 
+async def pay(number: int) -> int:
+    """An effect outside of the store, which is given the key and the fence that make it safe to repeat."""
+    context = JobContext.current()
+    write_down(f"effect-{number}", context.effect_key)
+    write_down(f"fence-{number}", context.fence)
+    write_down("ran", number)
+    return number
+
+
+async def fail_until(number: int, attempt: int) -> int:
+    """Fail every attempt before the one named."""
+    write_down(f"attempt-{number}", JobContext.current().attempt)
+    if JobContext.current().attempt < attempt:
+        raise ConnectionError("the gateway does not answer")
+    write_down("ran", number)
+    return number
+
+
+async def follow(result: JobResult) -> None:
+    """What comes after another job."""
+    write_down("followed", result.value)
+
+
+async def mourn(result: JobResult) -> None:
+    """What comes after a job that failed."""
+    write_down("mourned", result.args[0])
+
+
 def attempt_number() -> int:
     """Tell which attempt this is."""
     return JobContext.current().attempt
@@ -154,4 +182,8 @@ ALL = (
     leave,
     wordless,
     attempt_number,
+    pay,
+    fail_until,
+    follow,
+    mourn,
 )

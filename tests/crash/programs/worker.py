@@ -1,7 +1,7 @@
 """A worker process: `python -m tests.crash.programs.worker URL [CONCURRENCY] [MODULE:FUNCTION,…]`.
 
-It knows the functions named, else all of `bodies`, and what lies in the modules of TEST_ALLOW. It prints `ready NODE`
-once it works, and its log.
+It knows the functions named, else all of `bodies`, and what lies in the modules of TEST_ALLOW. It serves the queues of
+TEST_QUEUES, else all. It prints `ready NODE` once it works, and its log.
 """
 
 import importlib
@@ -25,7 +25,8 @@ def main(url: str, concurrency: str = "10", known: str = "") -> int:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     allow = os.environ.get("TEST_ALLOW", "").split()
     app = make_app(url, tuple(map(function_named, known.split(","))) if known else bodies.ALL, allow=allow)
-    worker = app.worker(concurrency=int(concurrency))
+    queues = os.environ.get("TEST_QUEUES", "").split(",")
+    worker = app.worker(concurrency=int(concurrency), queues=queues if any(queues) else None)
     code = worker.run(lambda node: print(f"ready {node.id}", flush=True))
     app.close()
     return code

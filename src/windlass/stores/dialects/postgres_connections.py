@@ -16,7 +16,8 @@ import psycopg
 
 from windlass.domain.clock import monotonic
 from windlass.errors import StoreUnavailableError
-from windlass.stores.dialects.postgres_session import prepare_connection
+from windlass.stores.dialects import postgres_session as session
+from windlass.stores.dialects.postgres_patience import LoopPatience, ThreadPatience
 
 MOST_CONNECTIONS = 10
 """Per process and kind; callers beyond that wait for one to come back."""
@@ -49,6 +50,7 @@ class SyncConnections:
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.patience = ThreadPatience()
         self._closed = False
 
     @contextmanager
@@ -61,8 +63,10 @@ class SyncConnections:
         try:
             connection = self._take()
             try:
+                self.patience.begin(connection, session.STATEMENT_TIMEOUT)
                 yield connection
             finally:
+                self.patience.end(connection)
                 self._give_back(connection)
         finally:
             self._places.release()
@@ -73,7 +77,7 @@ class SyncConnections:
                 return found
             found.close()
         connection: Connection = psycopg.connect(self._conninfo, autocommit=True)
-        prepare_connection(connection, pooled=self._pooled)
+        session.prepare_connection(connection, pooled=self._pooled)
         return connection
 
     def _pop(self) -> Connection | None:
@@ -105,18 +109,25 @@ class AsyncConnections:
         self._pooled = pooled
         self._idle: list[tuple[AsyncConnection, float]] = []
         self._places = asyncio.BoundedSemaphore(MOST_CONNECTIONS)
+        self.patience = LoopPatience()
         self._closed = False
 
     async def use(
         self, action: Callable[Concatenate[AsyncConnection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Lend a connection for an action; it is kept only if it comes back in good order."""
-        await self._places.acquire()
+        if self._places.locked():
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._places.acquire()
+        else:
+            await self._places.acquire()
         try:
             connection = await self._take()
             try:
+                self.patience.begin(connection, session.STATEMENT_TIMEOUT)
                 return await action(connection, *args, **kwargs)
             finally:
+                self.patience.end(connection)
                 await self._give_back(connection)
         finally:
             self._places.release()
@@ -127,8 +138,9 @@ class AsyncConnections:
             if monotonic() - since < SURELY_SOUND or is_sound(found):
                 return found
             await found.close()
-        connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
-        prepare_connection(connection, pooled=self._pooled)
+        async with asyncio.timeout(session.STATEMENT_TIMEOUT):  # the driver's own limit does not cover names
+            connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        session.prepare_connection(connection, pooled=self._pooled)
         return connection
 
     async def _give_back(self, connection: AsyncConnection) -> None:

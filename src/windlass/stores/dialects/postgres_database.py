@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
 import psycopg
@@ -15,13 +12,15 @@ from psycopg import sql
 
 from windlass import saying
 from windlass.errors import ConfigurationError, StoreUnavailableError
+from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres import PostgresDialect
 from windlass.stores.dialects.postgres_connections import AsyncConnection, AsyncConnections, Connection, SyncConnections
-from windlass.stores.plan import Plan, RestartPlanError, drive, drive_async
+from windlass.stores.dialects.postgres_patience import cut
+from windlass.stores.plan import Plan, RestartPlanError, Step, drive, drive_async
 
 T = TypeVar("T")
 
@@ -70,12 +69,11 @@ class PostgresDatabase:
         raise AssertionError("unreachable")
 
     async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`run` on the running loop; a server that stopped answering is given up after a while."""
+        """`run` on the running loop."""
         connections = self._on_this_loop()
         for restart in range(MOST_RESTARTS):
             try:
-                async with asyncio.timeout(session.STATEMENT_TIMEOUT):
-                    return await connections.use(self._play_async, plan(self.dialect, *args, **kwargs))
+                return await connections.use(self._play_async, connections, plan(self.dialect, *args, **kwargs))
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
@@ -84,32 +82,44 @@ class PostgresDatabase:
     aread = arun
 
     def _play(self, plan: Plan[T], connection: Connection) -> T:
-        extra = self._extra()
-        try:
-            first = next(plan)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-        if first.alone:
-            return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
-        with connection.transaction():
-            return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
+        extra, patience = self._extra(), self._sync.patience
 
-    async def _play_async(self, connection: AsyncConnection, plan: Plan[T]) -> T:
-        extra = self._extra()
+        def execute(step: Step) -> Any:
+            patience.begin(connection, session.limit_of(step))
+            return session.execute(connection, self._statements, step, extra)
+
         try:
             first = next(plan)
         except StopIteration as stop:
-            result: T = stop.value
-            return result
-        if first.alone:
-            return await drive_async(
-                plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
-            )
+            nothing: T = stop.value
+            return nothing
+        if first.alone and not are_armed():
+            return drive(plan, first, execute)
+        with connection.transaction():
+            result = drive(plan, first, execute)
+            reached("store.before_commit")
+        reached("store.after_commit")
+        return result
+
+    async def _play_async(self, connection: AsyncConnection, connections: AsyncConnections, plan: Plan[T]) -> T:
+        extra, patience = self._extra(), connections.patience
+
+        async def execute(step: Step) -> Any:
+            patience.begin(connection, session.limit_of(step))
+            return await session.execute_async(connection, self._statements, step, extra)
+
+        try:
+            first = next(plan)
+        except StopIteration as stop:
+            nothing: T = stop.value
+            return nothing
+        if first.alone and not are_armed():
+            return await drive_async(plan, first, execute)
         async with connection.transaction():
-            return await drive_async(
-                plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
-            )
+            result = await drive_async(plan, first, execute)
+            reached("store.before_commit")
+        reached("store.after_commit")
+        return result
 
     def _on_this_loop(self) -> AsyncConnections:
         loop = asyncio.get_running_loop()
@@ -242,8 +252,7 @@ class Listener:
         self._stop.set()
         connection = self._connection
         if connection is not None:
-            with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
-                line.shutdown(socket.SHUT_RDWR)  # ends the wait for notifications
+            cut(connection)  # ends the wait for notifications
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=2)
 

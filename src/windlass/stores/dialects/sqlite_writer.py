@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from windlass.errors import StoreUnavailableError
+from windlass.runtime.failpoints import reached
 from windlass.stores.database import MOST_RESTARTS, StoreDataError
 from windlass.stores.dialects.sqlite_files import Checkpoints, WriteLock, connect, is_unavailable, unavailable
 from windlass.stores.dialects.sqlite_forks import FORK_GATE, leave_to_the_parent
@@ -118,11 +119,13 @@ class Writer:
         connection.execute("BEGIN IMMEDIATE")
         try:
             outcomes = [self._attempt(session, work) for work in works]
+            reached("store.before_commit")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        reached("store.after_commit")
         return outcomes
 
     def _attempt(self, session: Session, work: Work) -> tuple[bool, Any]:

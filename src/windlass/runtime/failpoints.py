@@ -1,0 +1,184 @@
+"""Failpoints: named places at which a process can be made to die, stop, stumble or dawdle, for tests of crashes.
+
+`WINDLASS_FAILPOINTS="completer.before_commit=kill@3;submit.after_commit=stop"` is read once, when this module is
+imported. Each part names a point and what happens there, with `@n` at its n-th pass only, else at every pass:
+
+| action | what happens |
+|---|---|
+| `kill` | SIGKILL: the process is gone, nothing is tidied up |
+| `stop` | SIGSTOP: the whole process stands still until SIGCONT |
+| `exit` | the process ends at once with exit code 70 |
+| `raise` | a `FailpointError` where the point stands |
+| `sleep:<seconds>` | the thread that passes (the loop, if it stands there) sleeps |
+
+Without the variable a point costs a function call and a look at a name. While points are armed, plans of a single
+statement run in a transaction too (`stores`): only then is there a moment between their write and their commit.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from windlass import saying
+from windlass.errors import ConfigurationError
+
+VARIABLE: Final = "WINDLASS_FAILPOINTS"
+EXIT_CODE: Final = 70
+LONGEST_SLEEP: Final = 3_600.0
+
+POINTS: Final[Mapping[str, str]] = {
+    "submit.before_commit": "new jobs are written, nothing is committed",
+    "submit.after_commit": "new jobs are stored; their caller has no answer, others know what the commit told them",
+    "claim.before_commit": "jobs are marked RUNNING for this node, nothing is committed",
+    "claim.after_commit": "jobs are claimed; none of them has been given to a slot",
+    "run.before_body": "an attempt is about to enter its body",
+    "run.after_body": "a body has ended; nobody but this process knows",
+    "completer.before_write": "a flush of outcomes is about to be written",
+    "completer.written": "outcomes are written; what follows from them (callbacks) is not, nothing is committed",
+    "completer.before_commit": "outcomes and what follows from them are written, nothing is committed",
+    "completer.after_commit": "outcomes are stored; no listener, handle or other process was told",
+    "retry.before_commit": "a retry is written (attempt, due time, history), nothing is committed",
+    "retry.after_commit": "a retry is stored; the poller does not know its due time yet",
+    "dead_letter.before_commit": "a failure for good is written with all that belongs to it, nothing is committed",
+    "dead_letter.after_commit": "a failure for good is stored; nobody was told",
+    "recovery.marked": "nodes whose lease ran out are marked lost; their jobs are still RUNNING",
+    "recovery.attempt_written": "a lost attempt is in the history, its job not yet PENDING, nothing is committed",
+    "recovery.given_up": "a job whose crash budget is spent has its outcome, its live row is still there",
+    "recovery.before_commit": "a batch of a lost node's jobs is brought back, nothing is committed",
+    "recovery.after_commit": "a batch of a lost node's jobs is PENDING again; nobody was told",
+    "node.registered": "a node has entered the cluster, and does nothing yet",
+    "heartbeat.before_beat": "a node is about to renew its lease",
+    "heartbeat.after_beat": "a node has renewed its lease",
+    "drain.before_hand_back": "a node stops claiming; what it has not started is still in its name",
+    "drain.before_sign_off": "a drained node has written everything; its row is still there",
+    "cancel.before_commit": "a cancel is written, nothing is committed",
+    "cancel.after_commit": "a cancel is stored; the caller has no answer yet, its own process was not told",
+    "store.before_commit": "any transaction: all of it is written, nothing is committed",
+    "store.after_commit": "any transaction: it is committed, nobody has the answer",
+}
+"""Every point, and what is true when a process passes it."""
+
+logger = saying.logger("windlass.failpoints")
+
+
+class FailpointError(Exception):
+    """What the action `raise` raises."""
+
+
+class Trap(NamedTuple):
+    """What happens at a point, and at which pass of it (None: at each)."""
+
+    action: str
+    seconds: float
+    nth: int | None
+
+
+class _Traps:
+    """The traps that are armed, and how often each point was passed."""
+
+    def __init__(self, by_point: Mapping[str, list[Trap]]) -> None:
+        self._by_point = by_point
+        self._passes = dict.fromkeys(by_point, 0)
+        self._lock = threading.Lock()
+
+    def passed(self, name: str) -> None:
+        traps = self._by_point.get(name)
+        if traps is None:
+            if name not in POINTS:
+                raise AssertionError(f"failpoint {name!r} has no sentence in POINTS")
+            return
+        with self._lock:
+            self._passes[name] += 1
+            count = self._passes[name]
+        for trap in traps:
+            if trap.nth in (None, count):
+                _spring(name, trap)
+
+
+def parse(text: str) -> dict[str, list[Trap]]:
+    """Read the variable's text; what cannot be read, or names no point, is a ConfigurationError."""
+    found: dict[str, list[Trap]] = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, equals, what = (word.strip() for word in part.partition("="))
+        if not equals or name not in POINTS:
+            raise ConfigurationError(
+                f"{VARIABLE}: expected point=action with one of the points below, got {part!r}\n{_listed()}"
+            )
+        found.setdefault(name, []).append(_trap(part, what))
+    return found
+
+
+def _trap(part: str, what: str) -> Trap:
+    action, at, nth = what.partition("@")
+    action, colon, seconds = action.strip().partition(":")
+    try:
+        if action not in _ACTIONS or (colon == ":") != (action == "sleep") or (at and int(nth) < 1):
+            raise ValueError
+        if action == "sleep" and not 0 <= float(seconds) <= LONGEST_SLEEP:
+            raise ValueError
+        return Trap(action, float(seconds or 0), int(nth) if at else None)
+    except ValueError:
+        raise ConfigurationError(
+            f"{VARIABLE}: expected {', '.join(sorted(set(_ACTIONS) - {'sleep'}))} or sleep:<seconds>, "
+            f"perhaps with @<number of the pass, from 1>, got {part!r}; the points are\n{_listed()}"
+        ) from None
+
+
+def _listed() -> str:
+    return "\n".join(f"  {name}: {sentence}" for name, sentence in POINTS.items())
+
+
+def _raise(name: str, trap: Trap) -> None:
+    raise FailpointError(f"failpoint {name}")
+
+
+_ACTIONS: Final[Mapping[str, Callable[[str, Trap], None]]] = {
+    "exit": lambda name, trap: os._exit(EXIT_CODE),
+    "kill": lambda name, trap: os.kill(os.getpid(), signal.SIGKILL),
+    "raise": _raise,
+    "sleep": lambda name, trap: time.sleep(trap.seconds),  # noqa: TID251 - standing still is what was asked for
+    "stop": lambda name, trap: os.kill(os.getpid(), signal.SIGSTOP),
+}
+
+
+def _spring(name: str, trap: Trap) -> None:
+    logger.warning("failpoint %s: %s", name, trap.action)
+    _ACTIONS[trap.action](name, trap)
+
+
+def _from_environment() -> _Traps | None:
+    by_point = parse(os.environ.get(VARIABLE, ""))
+    if by_point:
+        logger.warning("%s is set: this process will come to harm at %s", VARIABLE, ", ".join(by_point))
+    return _Traps(by_point) if by_point else None
+
+
+_armed: _Traps | None = _from_environment()
+
+
+def reached(name: str, when: Callable[[], bool] | None = None) -> None:
+    """Pass a point. `when` is asked only while points are armed: the point is passed only if it is true."""
+    if _armed is not None and (when is None or when()):
+        _armed.passed(name)
+
+
+def are_armed() -> bool:
+    """Whether this process has points at which something will happen."""
+    return _armed is not None
+
+
+@contextmanager
+def armed(text: str) -> Iterator[None]:
+    """Arm points in this process for the time of a block, as the variable would."""
+    global _armed  # noqa: PLW0603 - one switch for the process, looked at on the hot path
+    before, _armed = _armed, _Traps(parse(text))
+    try:
+        yield
+    finally:
+        _armed = before

@@ -1,0 +1,187 @@
+"""PostgreSQL is restarted, ends sessions, or has no connection to give, while jobs come and go."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+
+from tests.crash.programs import bodies
+from tests.crash.programs.application import make_app
+from tests.support.facts import outcomes, rows, statuses
+from tests.support.invariants import check_invariants
+from tests.support.programs import Program, Programs
+from tests.support.waiting import until
+from windlass import StoreUnavailableError, Windlass
+from windlass.testing.embedded_postgres import EmbeddedPostgres
+
+# One server of its own, which these tests stop and start, and one test process for all of them.
+pytestmark = pytest.mark.xdist_group("postgres_outage")
+
+MOST_LINES = 60
+"""What a worker may log about one trouble, however often it meets it."""
+KILL_ALL_OTHERS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres() as running:
+        yield running
+
+
+@pytest.fixture
+def url(server: EmbeddedPostgres) -> Iterator[str]:
+    server.start_server()
+    database = server.create_database()
+    yield database
+    server.start_server()
+    server.drop_database(database)
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[Windlass]:
+    application = make_app(url)
+    application.migrate()
+    yield application
+    application.close()
+
+
+class Caller:
+    """Enqueues without end, each job until it is acknowledged: a repeat has the same key."""
+
+    def __init__(self, app: Windlass) -> None:
+        self._app = app
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._enqueue)
+        self.acknowledged = 0
+        self.refused = 0
+
+    def _enqueue(self) -> None:
+        while not self._over.is_set():
+            call = self._app.bind(bodies.note, self.acknowledged).using(idempotency_key=f"job-{self.acknowledged}")
+            try:
+                call.enqueue()
+            except StoreUnavailableError:
+                self.refused += 1
+                self._over.wait(0.05)
+            else:
+                self.acknowledged += 1
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            self._thread.join()
+
+
+def has_run(programs: Programs, count: int) -> bool:
+    return len(programs.ran()) >= count
+
+
+def each_ran_once(url: str, programs: Programs, count: int) -> None:
+    """Workers that live lose nothing and repeat nothing, whatever the database does."""
+    until(lambda: statuses(url) == {"SUCCEEDED": count}, "all acknowledged jobs to succeed", 60)
+    assert sorted(int(n) for n in programs.ran()) == list(range(count))
+    assert outcomes(url).pop("succeeded") == count
+    assert rows(url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]
+    check_invariants(url)
+
+
+def left_without_a_flood(*workers: Program) -> None:
+    for worker in workers:
+        worker.terminate()
+    assert [worker.exit_code() for worker in workers] == [0] * len(workers)
+    for worker in workers:
+        lines = worker.said.splitlines()
+        assert len(lines) < MOST_LINES, "\n".join(lines)
+        assert "Traceback" not in worker.said
+
+
+@pytest.mark.parametrize("immediately", [False, True], ids=["shut down", "crashed"])
+def test_restarts_in_the_middle_of_work_lose_and_repeat_nothing(
+    app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs, immediately: bool
+):
+    """J7.8, J4.3, J1.4: three restarts while jobs are enqueued and run; every acknowledged job runs, once."""
+    workers = [programs.worker(url, 20, environ={}) for _ in range(2)]
+    assert all(worker.node for worker in workers)
+    caller = Caller(app)
+    with caller.calling():
+        for _ in range(3):
+            until(partial(has_run, programs, len(programs.ran()) + 100), "the work to go on", 60)
+            server.restart(immediately=immediately)
+        until(partial(has_run, programs, len(programs.ran()) + 100), "the work to go on", 60)
+    each_ran_once(url, programs, caller.acknowledged)
+    said = "".join(worker.said for worker in workers)  # one of them may not have needed the store just then
+    assert re.search(r"failed, trying again .*does not answer", said)
+    assert re.search(r"works again after \d+ failed tries", said)
+    left_without_a_flood(*workers)
+
+
+def test_sessions_that_are_ended_all_the_time_lose_and_repeat_nothing(app: Windlass, url: str, programs: Programs):
+    """J7.8, J4.3: `pg_terminate_backend` for everybody, twenty times a second, while jobs are enqueued and run."""
+    workers = [programs.worker(url, 20, environ={}) for _ in range(2)]
+    assert all(worker.node for worker in workers)
+    caller, killed, pause = Caller(app), 0, threading.Event()
+    with caller.calling(), psycopg.connect(url, autocommit=True) as administrator:
+        for _ in range(60):
+            pause.wait(0.05)
+            killed += len(administrator.execute(KILL_ALL_OTHERS).fetchall())
+        until(partial(has_run, programs, len(programs.ran()) + 20), "the work to go on", 60)
+    assert killed > 60
+    each_ran_once(url, programs, caller.acknowledged)
+    left_without_a_flood(*workers)
+
+
+@pytest.fixture
+def shop_url(url: str) -> Iterator[str]:
+    """The same database for a user who is no superuser: those have connections kept for them."""
+    with psycopg.connect(url, autocommit=True) as administrator:
+        administrator.execute("CREATE ROLE shop LOGIN")
+        administrator.execute("GRANT CREATE, USAGE ON SCHEMA public TO shop")
+    parts = urlsplit(url)
+    yield urlunsplit(parts._replace(netloc=f"shop@{parts.hostname}:{parts.port}"))
+    with psycopg.connect(url, autocommit=True) as administrator:
+        administrator.execute(KILL_ALL_OTHERS)
+        administrator.execute("DROP OWNED BY shop")
+        administrator.execute("DROP ROLE shop")
+
+
+def refusal(app: Windlass) -> str:
+    """Why nothing can be enqueued. At first perhaps because a connection was just ended."""
+    with pytest.raises(StoreUnavailableError) as refused:
+        app.bind(bodies.note, 100).enqueue()
+    return str(refused.value)
+
+
+def test_a_server_without_a_free_connection_is_waited_for(url: str, shop_url: str, programs: Programs):
+    """J7.8: whoever asks is told why; a worker that lost its connections goes on once it may connect again."""
+    app = make_app(shop_url)
+    app.migrate()
+    worker = programs.worker(shop_url, environ={})
+    assert worker.node
+    handles = [app.bind(bodies.hold, n).enqueue() for n in range(3)]
+    until(lambda: len(programs.ran("began")) == 3, "the bodies to begin")
+    with psycopg.connect(url, autocommit=True) as administrator:
+        administrator.execute("ALTER ROLE shop CONNECTION LIMIT 0")
+        administrator.execute(KILL_ALL_OTHERS)
+        programs.open_gate()
+        until(lambda: "does not answer: " in (why := refusal(app)) and "too many connections for role" in why, "a no")
+        worker.says(r"failed, trying again .*too many connections for role")
+        until(lambda: len(programs.ran()) == 3, "the bodies to end without a database")
+        late = programs.worker(shop_url, environ={})
+        assert late.exit_code() not in (0, 3)
+        assert "too many connections" in late.said
+        administrator.execute("ALTER ROLE shop CONNECTION LIMIT -1")
+    assert [handle.result(30) for handle in handles] == [0, 1, 2]
+    assert app.bind(bodies.note, 3).enqueue().result(30) == 3
+    app.close()
+    each_ran_once(url, programs, 4)
+    left_without_a_flood(worker)

@@ -1,0 +1,88 @@
+"""Workers that die at a failpoint, and one that finishes what they leave."""
+
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tests.crash.programs.application import make_app
+from tests.support.facts import is_sqlite, one, statuses
+from tests.support.invariants import check_invariants
+from tests.support.programs import SHORT_LEASES, Program, Programs
+from tests.support.waiting import until
+from windlass import Call, JobHandle, Windlass
+
+KILLED = -signal.SIGKILL
+LIVE = {"PENDING", "RUNNING", "WAITING", "PAUSED"}
+
+
+class Victim(NamedTuple):
+    """A worker that died at a point, its node, and the job that it had to itself."""
+
+    point: str
+    worker: Program
+    job: JobHandle[Any]
+
+
+class Stage:
+    """One store, an application on it, and the processes of a test."""
+
+    def __init__(self, url: str, programs: Programs, app: Windlass) -> None:
+        self.url = url
+        self.programs = programs
+        self.app = app
+
+    def start(self, failpoints: str, queues: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> Program:
+        """Start a worker that comes to harm."""
+        given = {**SHORT_LEASES, "WINDLASS_FAILPOINTS": failpoints, "TEST_QUEUES": ",".join(queues), **(environ or {})}
+        return self.programs.worker(self.url, environ=given)
+
+    def killed_at(self, calls: Mapping[str, Call[Any]]) -> list[Victim]:
+        """For each point (perhaps with `@n`) a worker that dies there, and a job of its own in a queue of its own.
+
+        All of them are dead when this returns.
+        """
+        victims = []
+        for number, (point, call) in enumerate(calls.items()):
+            queue = f"victim-{number}"
+            job = call.using(queue=queue).enqueue()
+            name, at, nth = point.partition("@")
+            victims.append(Victim(name, self.start(f"{name}=kill{at}{nth}", [queue]), job))
+        for victim in victims:
+            code = victim.worker.exit_code()
+            assert code == KILLED, f"it did not die at {victim.point} but ended with {code}:\n{victim.worker.said}"
+        return victims
+
+    def finished(self, timeout: float = 60.0) -> Program:
+        """Have a sound worker do all that is left; then everything must be in order."""
+        saviour = self.programs.worker(self.url)
+        self.settled(timeout)
+        saviour.terminate()
+        assert saviour.exit_code() == 0
+        self.in_order()
+        return saviour
+
+    def settled(self, timeout: float = 60.0) -> None:
+        """Wait until no job lives any more."""
+        until(lambda: not LIVE & set(statuses(self.url)), f"all jobs to end, now {statuses(self.url)}", timeout)
+
+    def in_order(self) -> None:
+        """Check what must hold once nobody writes."""
+        check_invariants(self.url)
+        if is_sqlite(self.url):
+            assert one(self.url, "PRAGMA integrity_check") == "ok"
+
+    def history(self, job: JobHandle[Any]) -> list[str]:
+        """The outcomes of a job's attempts."""
+        return [attempt.outcome for attempt in self.app.history(job.id)]
+
+
+@contextmanager
+def stage_on(url: str, programs: Programs) -> Iterator[Stage]:
+    """A stage on an empty store."""
+    app = make_app(url)
+    app.migrate()
+    try:
+        yield Stage(url, programs, app)
+    finally:
+        app.close()

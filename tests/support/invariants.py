@@ -1,0 +1,110 @@
+"""What must hold of a store whatever died, asked in SQL past the code under test.
+
+A job's fence is its version: every claim and every way back to the queue raises it by one. So the attempts of a job
+have the fences 1, 3, 5 …, without gaps, and while it lives its row has the one after the last of them.
+"""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+from tests.support.facts import now_of, one, rows
+from windlass import Windlass
+
+COUNTED = {"succeeded", "retried", "failed"}
+"""Outcomes that spend an attempt."""
+
+
+class Attempt(NamedTuple):
+    """A row of the history."""
+
+    fence: int
+    outcome: str
+
+
+class Live(NamedTuple):
+    """A job's row while it lives."""
+
+    status: str
+    fence: int
+    attempts: int
+    crash_count: int
+    node: str | None
+
+
+class Ended(NamedTuple):
+    """A job's row once it has ended."""
+
+    status: str
+    fence: int
+    attempts: int
+    crash_count: int
+
+
+def check_invariants(url: str) -> None:
+    """Everything that holds at any moment at which nobody writes."""
+    jobs = {row[0] for row in rows(url, "SELECT id FROM windlass_job")}
+    live = _by_id(url, "SELECT id, status, fence, attempts, crash_count, node FROM windlass_hot", Live)
+    ended = _by_id(url, "SELECT id, status, fence, attempts, crash_count FROM windlass_done", Ended)
+    attempts: dict[Any, list[Attempt]] = defaultdict(list)
+    for job, fence, outcome in rows(url, "SELECT job_id, fence, outcome FROM windlass_attempt ORDER BY job_id, fence"):
+        attempts[job].append(Attempt(fence, outcome))
+    assert live.keys() & ended.keys() == set(), "jobs that live and have ended"
+    assert live.keys() | ended.keys() == jobs, "jobs that are stored and in no state, or the other way round"
+    assert set(attempts) <= jobs, "a history without its job"
+    for job, row in live.items():
+        _check_live(row, attempts[job])
+    for job, end in ended.items():
+        _check_ended(end, attempts[job])
+    _check_owners(url, live)
+    _check_keys(url, live)
+
+
+def _by_id(url: str, question: str, kind: Any) -> dict[Any, Any]:
+    found = rows(url, question)
+    by_id = {row[0]: kind(*row[1:]) for row in found}
+    assert len(by_id) == len(found), "two rows for one job"
+    return by_id
+
+
+def _check_live(row: Live, history: list[Attempt]) -> None:
+    _without_gaps(history)
+    assert row.fence == 2 * len(history) + (row.status == "RUNNING"), (row, history)
+    assert row.attempts == sum(attempt.outcome == "retried" for attempt in history), (row, history)
+    assert row.crash_count == sum(attempt.outcome == "lost" for attempt in history), (row, history)
+    assert (row.node is not None) == (row.status == "RUNNING"), row
+    assert {attempt.outcome for attempt in history} <= {"retried", "lost", "released", "snoozed", "passed_over"}
+
+
+def _check_ended(row: Ended, history: list[Attempt]) -> None:
+    _without_gaps(history)
+    last = history[-1].outcome if history else None
+    expected = {"SUCCEEDED": {"succeeded"}, "FAILED": {"failed", "lost"}}.get(row.status)
+    if expected is not None:
+        assert last in expected, (row, history)
+        assert row.fence == history[-1].fence, (row, history)
+    terminal = [attempt for attempt in history if attempt.outcome in ("succeeded", "failed", "canceled")]
+    assert len(terminal) <= 1, ("ended twice", row, history)
+    assert row.attempts == sum(attempt.outcome in COUNTED for attempt in history), (row, history)
+    assert row.crash_count == sum(attempt.outcome == "lost" for attempt in history), (row, history)
+
+
+def _without_gaps(history: list[Attempt]) -> None:
+    assert [attempt.fence for attempt in history] == [2 * n + 1 for n in range(len(history))], history
+
+
+def _check_owners(url: str, live: dict[Any, Live]) -> None:
+    """Nothing runs without a node that holds a lease."""
+    alive = f"SELECT id FROM windlass_node WHERE state = 'alive' AND lease_until >= {now_of(url)}"
+    owners = {row.node for row in live.values() if row.status == "RUNNING"}
+    assert owners <= {row[0] for row in rows(url, alive)}, "RUNNING without a live lease"
+
+
+def _check_keys(url: str, live: dict[Any, Live]) -> None:
+    holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'job'")}
+    assert holders <= live.keys(), "business keys of jobs that have ended"
+    gone = "SELECT count(*) FROM windlass_key k WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = k.job_id)"
+    assert one(url, gone) == 0, "idempotency keys without a job"
+    assert {row[0] for row in rows(url, "SELECT job_id FROM windlass_permit")} <= live.keys(), "permits of ended jobs"
+    if hasattr(Windlass, "dead_letters"):
+        letters = {row[0] for row in rows(url, "SELECT job_id FROM windlass_dead_letter")}
+        assert letters == {row[0] for row in rows(url, "SELECT id FROM windlass_done WHERE status = 'FAILED'")}
