@@ -7,6 +7,7 @@ from windlass.client.health import Health
 from windlass.context import JobCancelled, JobContext
 from windlass.domain.backoff import Backoff
 from windlass.domain.cluster import Node, Queue
+from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.options import JobOptions
@@ -38,6 +39,7 @@ from windlass.errors import (
     do_not_retry,
 )
 from windlass.events.types import (
+    AlertRaised,
     Event,
     JobCanceled,
     JobCompleted,
@@ -50,7 +52,7 @@ from windlass.events.types import (
     JobTimedOut,
     NodeLost,
 )
-from windlass.settings import JobsSettings, NodeSettings, PollerSettings, Settings
+from windlass.settings import DeadLettersSettings, JobsSettings, NodeSettings, PollerSettings, Settings
 from windlass.spi import (
     Clock,
     Coordinator,
@@ -68,12 +70,17 @@ from windlass.submission.tagged import DroppedResult
 
 __all__ = [
     "RESULT",
+    "Alert",
+    "AlertRaised",
     "Attempt",
     "Backoff",
     "Call",
     "Clock",
     "ConfigurationError",
     "Coordinator",
+    "DeadLetter",
+    "DeadLetterGroup",
+    "DeadLettersSettings",
     "DoNotRetry",
     "DroppedResult",
     "DuplicateBusinessKeyError",
@@ -119,6 +126,7 @@ __all__ = [
     "Priority",
     "Progress",
     "Queue",
+    "Redrive",
     "RetryAfter",
     "RetryPolicy",
     "SerializationError",

@@ -103,6 +103,8 @@ class Attempt:
     """What is wrong with the stored row, so that its body must not be entered."""
     transition: Transition | None = None
     """The verdict, once it was passed: whatever the body still does is not heard."""
+    raised_alert: bool = False
+    """Whether its end as a dead letter, once written, is the first of its kind in a while."""
 
     @property
     def verdict(self) -> Transition:
