@@ -49,3 +49,11 @@ class TestMigrating(contract.MigratingContract):
 
 class TestSteering(contract.SteeringContract):
     pass
+
+
+class TestBurying(contract.BuryingContract):
+    pass
+
+
+class TestTriaging(contract.TriagingContract):
+    pass
