@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,11 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure
 from windlass.stores import archive, dead_letters, redriving, reports, steering, triage
 from windlass.stores.dead_letters import AuditEntry
-from windlass.testing.contract.burying import ANY, DAY, RACERS, bury, groups, letters, rows
+from windlass.testing.contract.burying import ANY, DAY, RACERS, bury, groups, letters, of_old, rows
 from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench, at_once
 
 S = JobStatus
+FILTERS = ("fingerprint", "target", "queue", "error_class", "reason")
 ENTRY = AuditEntry("00000000-0000-7000-8000-000000000001", "ann@web1", "dead_letters.redrive", 0, {"reason": "mended"})
 
 
@@ -23,7 +25,7 @@ class TriagingContract(StoreContract):
 
     # ------------------------------------------------------------------ finding
 
-    @pytest.mark.parametrize("name", ["fingerprint", "target", "queue", "error_class", "reason"])
+    @pytest.mark.parametrize("name", FILTERS)
     def test_each_filter_finds_its_own(self, bench: Workbench, name: str) -> None:
         """J5.7: alone and with others, in pages, the latest first; a re-drive takes the first to die first."""
         mine = _various(bench)
@@ -40,6 +42,10 @@ class TriagingContract(StoreContract):
         assert [facts.job_id for facts in oldest.letters] == mine
         both = asked._replace(tag="odd")
         assert [facts.job_id for facts in bench.database.read(triage.find, both, None, 9).letters] == mine[1::2][::-1]
+        other: dict[str, Any] = {name: "another"}
+        every = triage.LetterFilters(**{each: getattr(_facts(bench, mine[0]), each) for each in FILTERS})
+        assert len(bench.database.read(triage.find, every, None, 9).letters) == 4
+        assert bench.database.read(triage.find, every._replace(**other), None, 9).letters == []
         assert [group.size for group in groups(bench, asked)] == [4]
         assert [group.size for group in groups(bench, both)] == [2]
 
@@ -115,6 +121,16 @@ class TriagingContract(StoreContract):
         left = ("job", "done", "dead_letter", "job_tag", "attempt", "alert", "dead_letter_group")
         assert {table: rows(bench, table) for table in left} == dict.fromkeys(left, 1)
         assert {rows(bench, table) for table in ("archive", "progress", "job_log")} == {0}
+
+    def test_a_purge_looks_at_the_job_itself(self, bench: Workbench) -> None:
+        """J5.6, J2.3: a node of an earlier version paused one, and revived another, and knew of no dead letters."""
+        paused, revived, dead = (bench.claimed_job() for _ in range(3))
+        bury(bench, [paused, revived, dead])
+        bench.database.run(of_old, paused.job_id, "pause_ended")
+        bench.database.run(of_old, revived.job_id, "revive", "forget_ended")
+        assert bench.database.run(dead_letters.purge, 0, 10) == 1
+        assert [bench.exists(claim.job_id) for claim in (paused, revived, dead)] == [True, True, False]
+        assert [claim.job_id for claim in bench.claim()] == [revived.job_id]
 
     def test_a_purge_and_a_retry_at_once_do_not_tear_a_job(self, bench: Workbench) -> None:
         """J5.6, J2.4: it is gone, or it lives; never half of it."""
