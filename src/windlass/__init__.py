@@ -8,6 +8,7 @@ from windlass.context import JobCancelled, JobContext
 from windlass.domain.backoff import Backoff
 from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.cluster import Node, Queue
+from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.explanation import Explanation
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
@@ -44,6 +45,7 @@ from windlass.errors import (
     do_not_retry,
 )
 from windlass.events.types import (
+    AlertRaised,
     CircuitClosed,
     CircuitOpened,
     Event,
@@ -59,7 +61,7 @@ from windlass.events.types import (
     NodeLost,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
-from windlass.settings import JobsSettings, NodeSettings, PollerSettings, Settings
+from windlass.settings import DeadLettersSettings, JobsSettings, NodeSettings, PollerSettings, Settings
 from windlass.spi import (
     Clock,
     Coordinator,
@@ -78,6 +80,8 @@ from windlass.submission.tagged import DroppedResult
 
 __all__ = [
     "RESULT",
+    "Alert",
+    "AlertRaised",
     "Attempt",
     "Backoff",
     "Call",
@@ -91,6 +95,9 @@ __all__ = [
     "Clock",
     "ConfigurationError",
     "Coordinator",
+    "DeadLetter",
+    "DeadLetterGroup",
+    "DeadLettersSettings",
     "DefaultErrorSanitizer",
     "DoNotRetry",
     "DroppedResult",
@@ -138,6 +145,7 @@ __all__ = [
     "Priority",
     "Progress",
     "Queue",
+    "Redrive",
     "ResilienceStrategy",
     "Resource",
     "RetryAfter",

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
+from windlass.client.dead_letters import Triage
 from windlass.client.handle import Following
 from windlass.client.jobs import Jobs
 from windlass.client.looking import Looking
@@ -52,7 +53,7 @@ T = TypeVar("T")
 DEFAULT_URL = "sqlite:///windlass.db"
 
 
-class Windlass(Declaring, Looking, Steering, Protection, Reporting):
+class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage):
     """A durable job engine on the database you have.
 
     ```python

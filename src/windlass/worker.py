@@ -16,6 +16,7 @@ from windlass.engine.callbacks import callbacks_due, has_callback
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.completer import Completer, Consequence
 from windlass.engine.coordinator import Coordinator
+from windlass.engine.dead_letters import deaths_of, is_dead, mark_alerts
 from windlass.engine.invoke import Invoker, Limits
 from windlass.engine.permits import Leaving
 from windlass.engine.poller import Poller, PollerOptions
@@ -26,6 +27,7 @@ from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
 from windlass.errors import SerializationError
 from windlass.failure.callbacks import Callbacks
+from windlass.failure.dead_letters import DeadLetters
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.parts import Parts, processes_of
@@ -67,6 +69,9 @@ class Node:
         self.completer = Completer(parts.database, self.telling.told, errors, one_by_one=settings.jobs.commit == "each")
         self._callbacks = Callbacks(parts.registry, parts.serializer, parts.database.known_queues)
         self.completer.add_consequence(Consequence(has_callback, self._follow))
+        window_us = int(settings.dead_letters.alert_window * MICROSECONDS)
+        self._dead_letters = DeadLetters(parts.database.dialect.name, row.host, window_us)
+        self.completer.add_consequence(Consequence(is_dead, self._bury))
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
         self._invoker = invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
         budget = settings.node.crash_budget
@@ -109,7 +114,7 @@ class Node:
             parts.clock,
             self.telling.work_came_back,
             self.heartbeat,
-            self._callbacks.of_given_up,
+            self._given_up,
             errors,
         )
         self.cancellations = Cancellations(
@@ -238,3 +243,13 @@ class Node:
     def _follow(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
         """In the transaction of outcomes: the callbacks they set off."""
         return self._callbacks.store(dialect, callbacks_due(attempts))
+
+    def _bury(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
+        """In the transaction of outcomes: the dead letters and alerts of those that fail for good."""
+        raised = yield from self._dead_letters.store(dialect, deaths_of(attempts))
+        mark_alerts(attempts, raised)
+
+    def _given_up(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+        """The same, and callbacks, for jobs that fail outside of any attempt."""
+        yield from self._callbacks.of_given_up(dialect, ids)
+        yield from self._dead_letters.of_given_up(dialect, ids)

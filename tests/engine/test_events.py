@@ -10,6 +10,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, settled, until
 from windlass import (
+    AlertRaised,
     Backoff,
     ConfigurationError,
     Event,
@@ -47,14 +48,14 @@ def test_a_success_is_told_as_started_and_completed(app: Windlass):
 
 
 def test_a_failure_is_told_in_order_down_to_the_dead_letter(app: Windlass):
-    """J5.8: JobFailed with will_retry, then JobRetrying or, strictly after it, JobDeadLettered."""
+    """J5.8: JobFailed with will_retry, then JobRetrying or, strictly after it, JobDeadLettered, and its alert."""
     told: list[Any] = []
     app.on(Event)(told.append)
     fail = app.job(max_retries=1, backoff=Backoff.fixed(0.05))(jobs.fail)
     with app.worker():
         job = settled(app, fail.enqueue("token=abcdef123").id)
-    assert kinds(told) == [JobStarted, JobFailed, JobRetrying, JobStarted, JobFailed, JobDeadLettered]
-    _, failed, retrying, again, last, dead = told
+    assert kinds(told) == [JobStarted, JobFailed, JobRetrying, JobStarted, JobFailed, JobDeadLettered, AlertRaised]
+    _, failed, retrying, again, last, dead, alert = told
     assert (failed.will_retry, failed.attempt, failed.error_class) == (True, 1, "ValueError")
     assert failed.error == "ValueError: token=[REDACTED]"
     assert (retrying.attempt, retrying.delay.total_seconds()) == (1, 0.05)
@@ -63,6 +64,7 @@ def test_a_failure_is_told_in_order_down_to_the_dead_letter(app: Windlass):
     assert (last.will_retry, last.attempt) == (False, 2)
     assert (dead.reason, dead.attempt, dead.error) == ("retry_exhausted", 2, "ValueError: token=[REDACTED]")
     assert len(dead.fingerprint) == 16
+    assert (alert.job_id, alert.error_hash, alert.sample) == (job.id, dead.fingerprint, dead.error)
     assert job.status is JobStatus.FAILED
 
 
@@ -73,7 +75,7 @@ def test_a_timeout_is_told_before_its_failure(app: Windlass):
     slow = app.job(timeout=0.1)(jobs.sleep_long)
     with app.worker():
         settled(app, slow.enqueue().id)
-    assert kinds(told) == [JobStarted, JobTimedOut, JobFailed, JobDeadLettered]
+    assert kinds(told) == [JobStarted, JobTimedOut, JobFailed, JobDeadLettered, AlertRaised]
 
 
 def test_a_target_that_is_denied_is_told_of_without_a_start(app: Windlass, apps: Apps):
@@ -85,7 +87,7 @@ def test_a_target_that_is_denied_is_told_of_without_a_start(app: Windlass, apps:
     denied = app.job(jobs.note).enqueue("x")
     with strict.worker():
         settled(strict, denied.id)
-    assert kinds(told) == [JobFailed, JobDeadLettered]
+    assert kinds(told) == [JobFailed, JobDeadLettered, AlertRaised]
     assert told[1].reason == "target_not_allowed"
 
 

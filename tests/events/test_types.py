@@ -17,6 +17,7 @@ OWN = {
     "JobFailed": {"error", "error_class", "attempt", "will_retry"},
     "JobRetrying": {"error", "error_class", "attempt", "next_at", "delay"},
     "JobDeadLettered": {"error", "error_class", "attempt", "reason", "fingerprint"},
+    "AlertRaised": {"error_hash", "error_class", "sample"},
     "JobCanceled": set(),
     "JobTimedOut": {"timeout"},
     "NodeLost": {"node", "recovered"},

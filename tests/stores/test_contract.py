@@ -61,3 +61,11 @@ class TestLimits(contract.LimitsContract):
 
 class TestCircuits(contract.CircuitsContract):
     pass
+
+
+class TestBurying(contract.BuryingContract):
+    pass
+
+
+class TestTriaging(contract.TriagingContract):
+    pass

@@ -29,6 +29,7 @@ OVERRIDES = {
         "applied",
         "find_holders",
         "find_keys",
+        "forget_tags",
         "insert_jobs",
         "insert_keys",
         "insert_live_keys",

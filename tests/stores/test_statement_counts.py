@@ -9,13 +9,14 @@ import psycopg
 import pytest
 
 from tests.stores.recording import recorded, statements
-from windlass import JobCompleted, Windlass
+from windlass import JobCompleted, JobDeadLettered, Windlass
 from windlass.domain.clock import VirtualClock
 from windlass.domain.job import EndedJob
 from windlass.domain.states import JobStatus
-from windlass.domain.transition import dead_letter, passed_over, released, retry_at, succeeded
+from windlass.domain.transition import Failure, dead_letter, passed_over, released, retry_at, succeeded
 from windlass.failure.callbacks import Callbacks, Due
-from windlass.stores import claiming, cluster, jobs, queues, reading
+from windlass.failure.dead_letters import DeadLetters, Death
+from windlass.stores import claiming, cluster, jobs, queues, reading, steering
 from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
@@ -82,6 +83,23 @@ def test_200_callbacks_follow_in_a_handful(bench: Workbench):
     follow = Callbacks(Registry(), JsonSerializer(), ()).store
     assert statements(steps_of(bench, follow, [Due(callback, job) for job in ended])) <= A_HANDFUL
     assert len(bench.claim()) == 2 * FLUSH
+
+
+def test_burying_1000_jobs_is_a_handful(bench: Workbench):
+    """J5.4, J4.1: dead letters, groups and alerts of a batch are one statement each, of however many kinds."""
+    bench.put(MANY)
+    claims = bench.claim(MANY)
+    bench.apply(*[dead_letter(claim, bench.times(), FAILURE, "retry_exhausted", holds_key=False) for claim in claims])
+    errors = [Failure(f"{name}: no", name) for name in ("KeyError", "OSError", "ValueError")]
+    deaths = [
+        Death(claim.job_id, claim.target, claim.queue, 1, 1, "retry_exhausted", errors[number % 3])
+        for number, claim in enumerate(claims)
+    ]
+    store = DeadLetters("postgres", "here", 1).store
+    assert statements(steps_of(bench, store, deaths)) <= A_HANDFUL // 2
+    ids = [claim.job_id for claim in claims]
+    for plan in (steering.pause, steering.resume, steering.retry):
+        assert statements(steps_of(bench, plan, ids)) <= A_HANDFUL
 
 
 @pytest.mark.parametrize("keyed", [0, 10], ids=["plain", "a tenth with keys and tags"])
@@ -161,6 +179,32 @@ def test_a_worker_drains_1000_jobs_in_few_transactions(pg_url: str):
     with app.worker():
         assert all_completed.wait(60)
     app.close()
+    assert _transactions(pg_url) - before < MANY / 4
+
+
+def fail() -> None:
+    raise ValueError("on purpose")
+
+
+def test_a_worker_fails_1000_jobs_in_few_transactions(pg_url: str):
+    """J5.4, J4.3: each with its dead letter; outcomes and what follows from them share commits."""
+    app = Windlass(pg_url)
+    app.migrate()
+    job = app.job(fail)
+    dead, all_dead = count(1), threading.Event()
+
+    @app.on(JobDeadLettered)
+    def told(_: JobDeadLettered) -> None:
+        if next(dead) == MANY:
+            all_dead.set()
+
+    before = _transactions(pg_url)
+    app.enqueue_many([job.bind() for _ in range(MANY)])
+    with app.worker():
+        assert all_dead.wait(60)
+    (group,), (alert,) = app.dead_letters.groups(), app.alerts.find()
+    app.close()
+    assert (group.count, alert.count) == (MANY, MANY)
     assert _transactions(pg_url) - before < MANY / 4
 
 

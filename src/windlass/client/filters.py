@@ -68,8 +68,8 @@ def checked_filters(
         None if tag is None else check_tags([tag])[0],
         target,
         None if business_key is None else check_key(business_key, "business_key"),
-        _moment(created_after, "created_after"),
-        _moment(created_before, "created_before"),
+        checked_moment(created_after, "created_after"),
+        checked_moment(created_before, "created_before"),
     )
 
 
@@ -98,7 +98,8 @@ def _status(status: JobStatus | str) -> JobStatus:
         raise InvalidOptionError(f"status must be one of {names}, got {status!r}") from None
 
 
-def _moment(value: object, name: str) -> datetime | None:
+def checked_moment(value: object, name: str) -> datetime | None:
+    """A time that was given, which must have a zone."""
     if value is None:
         return None
     if isinstance(value, datetime) and value.tzinfo is not None:

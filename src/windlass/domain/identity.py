@@ -122,3 +122,8 @@ def new_node_id(host: str, pid: int) -> str:
     """Name a node for one run: host, pid and a random part, e.g. `web1-1234-a1b2c3d4`."""
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-")[:_MAX_HOST] or "node"
     return f"{readable}-{pid}-{secrets.token_hex(4)}"
+
+
+def host_of(node_id: str) -> str:
+    """The host in a node's name: `host_of("web-1-1234-a1b2c3d4") == "web-1"`."""
+    return node_id.rsplit("-", 2)[0]

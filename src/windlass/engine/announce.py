@@ -14,10 +14,10 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import NO_FAILURE
 from windlass.engine.attempt import Attempt
 from windlass.events.bus import EventBus
-from windlass.events.types import Event, JobCompleted, JobDeadLettered, JobFailed, JobRetrying, JobTimedOut
+from windlass.events.types import AlertRaised, Event, JobCompleted, JobDeadLettered, JobFailed, JobRetrying, JobTimedOut
 from windlass.stores.merging import Head
 
-LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, JobTimedOut)
+LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut)
 
 
 def events_of(batch: Sequence[Attempt], bus: EventBus) -> list[Event]:
@@ -104,6 +104,9 @@ def _failure_events(attempt: Attempt, base: dict[str, Any]) -> list[Event]:
     if transition.terminal:
         fingerprint = error_fingerprint(attempt.claim.target, failure.error_class, failure.error)
         events.append(JobDeadLettered(**base, **error, reason=transition.reason or "", fingerprint=fingerprint))
+        if attempt.raised_alert:
+            alert = {**base, "error_hash": fingerprint, "error_class": failure.error_class, "sample": failure.error}
+            events.append(AlertRaised(**alert))
     else:
         due = transition.times.ended_at + transition.delay_us
         delay = timedelta(microseconds=transition.delay_us)

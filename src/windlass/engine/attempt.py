@@ -116,6 +116,8 @@ class Attempt:
     """Its verdict was passed while its body goes on."""
     transition: Transition | None = None
     """The verdict, once it was passed: whatever the body still does is not heard."""
+    raised_alert: bool = False
+    """Whether its end as a dead letter, once written, is the first of its kind in a while."""
 
     @property
     def verdict(self) -> Transition:

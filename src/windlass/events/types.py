@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 __all__ = [
+    "AlertRaised",
     "CircuitClosed",
     "CircuitOpened",
     "Event",
@@ -96,6 +97,20 @@ class JobDeadLettered(JobEvent):
     """Why nothing is left to try: `retry_exhausted`, `non_retryable`, `worker_lost` …"""
     fingerprint: str
     """Equal for failures of the same kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRaised(JobEvent):
+    """Jobs of a target have begun to die of one kind of error. Follows the `JobDeadLettered` of the first of them.
+
+    Further ones within the hour (`dead_letters.alert_window`) only add to the alert's count.
+    """
+
+    error_hash: str
+    """The fingerprint of their dead letters."""
+    error_class: str
+    sample: str
+    """The error of this job, sanitised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

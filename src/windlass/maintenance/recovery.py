@@ -16,7 +16,7 @@ from windlass.domain.clock import from_micros
 from windlass.domain.heartbeat import lease_for
 from windlass.domain.keys import error_fingerprint
 from windlass.events.bus import EventBus
-from windlass.events.types import Event, JobDeadLettered, JobFailed, NodeLost
+from windlass.events.types import AlertRaised, Event, JobDeadLettered, JobFailed, NodeLost
 from windlass.maintenance.heartbeat import Heartbeat
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
@@ -108,34 +108,33 @@ class Recovery(Service):
 
     async def _tell_failed(self, ids: Iterable[str]) -> None:
         """What died without an attempt of its own is told of like any other dead letter."""
-        if not (self._bus.wanted(JobFailed) or self._bus.wanted(JobDeadLettered)):
-            return
-        for job_id in ids:
-            job = await self._database.aread(reading.failed, job_id)
-            if job is not None:
-                self._bus.publish(_failure_events(job_id, job))
+        chosen = list(ids)
+        if chosen and any(map(self._bus.wanted, (JobFailed, JobDeadLettered, AlertRaised))):
+            for job in await self._database.aread(reading.failed, chosen):
+                self._bus.publish(_failure_events(job))
 
     def _publish(self, events: Sequence[Event]) -> None:
         if events and self._bus.wanted(type(events[0])):
             self._bus.publish(events)
 
 
-def _failure_events(job_id: str, job: reading.FailedJob) -> list[Event]:
-    told: dict[str, Any] = {
-        "job_id": UUID(job_id),
+def _failure_events(job: reading.FailedJob) -> list[Event]:
+    base: dict[str, Any] = {
+        "job_id": UUID(job.job_id),
         "target": job.target,
         "queue": job.queue,
         "correlation_id": job.correlation_id,
         "at": from_micros(job.finished_at),
-        "error": job.error,
-        "error_class": job.error_class,
-        "attempt": job.attempts + 1,
     }
+    told = {**base, "error": job.error, "error_class": job.error_class, "attempt": job.attempts + 1}
     fingerprint = error_fingerprint(job.target, job.error_class, job.error)
-    return [
+    events: list[Event] = [
         JobFailed(**told, will_retry=False),
         JobDeadLettered(**told, reason=job.reason, fingerprint=fingerprint),
     ]
+    if job.raised:
+        events.append(AlertRaised(**base, error_hash=fingerprint, error_class=job.error_class, sample=job.error))
+    return events
 
 
 def _error_for(waited: float) -> Callable[[str], str]:

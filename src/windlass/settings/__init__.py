@@ -21,6 +21,7 @@ from windlass.domain.polling import AdaptivePolling
 from windlass.errors import ConfigurationError
 from windlass.settings.option import (
     Commit,
+    Cron,
     KeepLogs,
     OptionalSeconds,
     OptionalWhole,
@@ -29,6 +30,7 @@ from windlass.settings.option import (
     Switch,
     Whole,
     commit_mode,
+    cron,
     duration,
     kept_logs,
     optional_bytes,
@@ -38,7 +40,15 @@ from windlass.settings.option import (
 )
 from windlass.settings.sources import from_environ, from_file, from_overrides
 
-__all__ = ["SECTIONS", "JobsSettings", "NodeSettings", "PollerSettings", "Settings", "adaptive_polling"]
+__all__ = [
+    "SECTIONS",
+    "DeadLettersSettings",
+    "JobsSettings",
+    "NodeSettings",
+    "PollerSettings",
+    "Settings",
+    "adaptive_polling",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +132,22 @@ class JobsSettings(Section):
     """How many log lines of one attempt are kept."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeadLettersSettings(Section):
+    """How long dead letters are kept, and when they are alerted of."""
+
+    section: ClassVar[str] = "dead_letters"
+
+    retention: Seconds = duration(7_776_000)
+    """How long after its death a job that FAILED is kept, live or archived, before it is purged."""
+    purge_cron: Cron = cron("0 2 * * *")
+    """When dead letters are purged, by one node, in UTC; None (`none` in files and variables) for never."""
+    alert_window: Seconds = duration(3600)
+    """How long further deaths of the same target and kind of error only add to an alert's count."""
+
+
 SECTIONS: Final[dict[str, type[Section]]] = {
-    kind.section: kind for kind in (PollerSettings, NodeSettings, JobsSettings)
+    kind.section: kind for kind in (PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings)
 }
 """The section classes by name."""
 
@@ -141,6 +165,8 @@ class Settings:
     """How a worker process lives in the cluster."""
     jobs: JobsSettings = field(default_factory=JobsSettings)
     """What holds for every job that does not say otherwise."""
+    dead_letters: DeadLettersSettings = field(default_factory=DeadLettersSettings)
+    """How long dead letters are kept, and when they are alerted of."""
 
     def __post_init__(self) -> None:
         for name, kind in SECTIONS.items():

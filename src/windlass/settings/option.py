@@ -80,6 +80,7 @@ OptionalWhole: TypeAlias = Option[int | None, int | None]
 Switch: TypeAlias = Option[bool, bool]
 CommitMode: TypeAlias = Literal["group", "each"]
 Commit: TypeAlias = Option[CommitMode, CommitMode]
+Cron: TypeAlias = Option[str | None, str | None]
 KeptLogs: TypeAlias = Literal["job", "all", "none"]
 KeepLogs: TypeAlias = Option[KeptLogs, KeptLogs]
 
@@ -143,6 +144,18 @@ def commit_mode(default: CommitMode) -> Commit:
         raise ValueError
 
     return Option(default, '"group" or "each"', str, accept)
+
+
+def cron(default: str) -> Cron:
+    """Make a cron expression, as far as its number of fields tells; the schedule itself is read by who follows it."""
+
+    def accept(value: Any) -> str | None:
+        if not (value is None or (isinstance(value, str) and 5 <= len(value.split()) <= 7)):
+            raise ValueError
+        return None if value is None else " ".join(value.split())
+
+    allowed = 'a cron expression of 5 to 7 fields, e.g. "0 2 * * *", or None ("none" in files and variables)'
+    return Option(default, allowed, str | None, accept)
 
 
 def kept_logs(default: KeptLogs) -> KeepLogs:

@@ -23,6 +23,7 @@ class StoredJob(NamedTuple):
 class FailedJob(NamedTuple):
     """A dead letter, as far as events tell of it."""
 
+    job_id: str
     target: str
     queue: str
     correlation_id: str | None
@@ -31,6 +32,9 @@ class FailedJob(NamedTuple):
     error_class: str
     reason: str
     finished_at: int
+    node: str | None
+    raised: int | None
+    """1 if it raised an alert."""
 
 
 def get(dialect: Dialect, job_id: str) -> Plan[StoredJob | None]:
@@ -98,7 +102,8 @@ def given_up(dialect: Dialect, ids: Sequence[str]) -> Plan[list[tuple[str, Ended
     return [(options, EndedJob(*columns)._replace(status=JobStatus.FAILED)) for options, *columns in rows]
 
 
-def failed(dialect: Dialect, job_id: str) -> Plan[FailedJob | None]:
-    """A job that has failed for good; None when it has not, or no more."""
-    row = yield Step("failed_job", {"id": job_id}, alone=True)
-    return None if row is None else FailedJob._make(row)
+def failed(dialect: Dialect, ids: Sequence[str]) -> Plan[list[FailedJob]]:
+    """Jobs that have failed for good, in the order of these ids; others are left out."""
+    rows = yield Step("failed_jobs", {"ids": dialect.ids(ids)})
+    found = {row[0]: FailedJob._make(row) for row in rows}
+    return [found[job] for job in ids if job in found]

@@ -16,7 +16,7 @@ from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
 from windlass.runtime.failpoints import reached
-from windlass.stores import finding, jobs
+from windlass.stores import dead_letters, finding, jobs
 from windlass.stores.database import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -52,6 +52,7 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
     ended = yield from _ended(dialect, ids, Move.CANCEL)
     if ended:
         yield Step("cancel_ended", {**_ids(dialect, ended), "reason": reason})
+        yield from dead_letters.remove(dialect, [job.job_id for job in ended])
     running = [job.job_id for job in live if job.left is JobStatus.RUNNING]
     if running:
         yield from dialect.notify(CANCELED, ",".join(running) if len(running) <= MOST_NAMED else "")
@@ -79,6 +80,7 @@ def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     failed = [job for job in ended if job.left is not JobStatus.PAUSED]
     if failed:
         yield Step("pause_ended", _ids(dialect, failed))
+        yield from dead_letters.hide(dialect, [job.job_id for job in failed])
     return live + ended
 
 
@@ -90,6 +92,7 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     ended = yield from _ended(dialect, ids, Move.RESUME)
     if ended:
         yield Step("resume_ended", _ids(dialect, ended))
+        yield from dead_letters.show(dialect, [job.job_id for job in ended])
     yield from _tell_of_work(dialect, live)
     return live + ended
 
@@ -97,15 +100,49 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
     failed = yield from _ended(dialect, ids, Move.RETRY)
-    if not failed:
-        return []
-    keys = sorted((job.business_key, job.job_id) for job in failed if job.business_key is not None)
+    keys = _keys(failed)
     if keys:
-        yield from _take_keys(dialect, keys)
+        yield from _refuse_held(dialect, keys)
+    if failed:
+        yield from _revive(dialect, failed)
+    return failed
+
+
+class Revived(NamedTuple):
+    """Dead letters that were started over, and those that could not be: their key, and the job that holds it."""
+
+    moved: list[Steered]
+    kept: dict[str, DuplicateBusinessKeyError]
+
+
+def retry_free(dialect: Dialect, ids: Sequence[str]) -> Plan[Revived]:
+    """`retry` of those whose business keys are free. Of several that want one key, the first gets it."""
+    failed = {job.job_id: job for job in (yield from _ended(dialect, ids, Move.RETRY))}
+    wanted = {job.business_key for job in failed.values() if job.business_key is not None}
+    held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
+    holders = {key: holder.id for key, holder in held.items()}
+    revived = Revived([], {})
+    for job in (failed[job_id] for job_id in ids if job_id in failed):
+        key = job.business_key
+        if key is not None and key in holders:
+            revived.kept[job.job_id] = DuplicateBusinessKeyError(key, UUID(holders[key]))
+            continue
+        if key is not None:
+            holders[key] = job.job_id
+        revived.moved.append(job)
+    if revived.moved:
+        yield from _revive(dialect, revived.moved)
+    return revived
+
+
+def _revive(dialect: Dialect, failed: Sequence[Steered]) -> Plan[None]:
+    keys = _keys(failed)
+    if keys and (yield from dialect.insert_keys("insert_live_keys", keys)) != len(keys):
+        raise RestartPlanError  # somebody has just taken one
     yield Step("revive", _ids(dialect, failed))
     yield Step("forget_ended", _ids(dialect, failed))
+    yield from dead_letters.remove(dialect, [job.job_id for job in failed])
     yield from _tell_of_work(dialect, failed)
-    return failed
 
 
 def retry_found(dialect: Dialect, filters: finding.Filters, limit: int) -> Plan[list[Steered]]:
@@ -128,16 +165,17 @@ def _tell_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
         yield from dialect.notify(WORK, " " + ",".join(words) if len(words) <= MOST_NAMED else " *")
 
 
-def _take_keys(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None]:
-    names = [key for key, _ in keys]
-    held = yield from dialect.find_holders(names)
+def _keys(failed: Sequence[Steered]) -> list[tuple[str, str]]:
+    return sorted((job.business_key, job.job_id) for job in failed if job.business_key is not None)
+
+
+def _refuse_held(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None]:
+    held = yield from dialect.find_holders([key for key, _ in keys])
     for key, holder in sorted(held.items()):
         raise DuplicateBusinessKeyError(key, UUID(holder.id))
     for (key, first), (following, _) in pairwise(keys):
         if key == following:  # two dead letters of one key: only one of them can live
             raise DuplicateBusinessKeyError(key, UUID(first))
-    if (yield from dialect.insert_keys("insert_live_keys", keys)) != len(keys):
-        raise RestartPlanError
 
 
 class Replaced(NamedTuple):

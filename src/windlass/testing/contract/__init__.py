@@ -36,6 +36,7 @@ import pytest
 
 # Before the modules are imported: their asserts then explain themselves, like those of a test file.
 _PARTS = (
+    "burying",
     "circuits",
     "claiming",
     "cluster",
@@ -52,10 +53,12 @@ _PARTS = (
     "running",
     "steering",
     "submission",
+    "triaging",
     "workbench",
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
+from windlass.testing.contract.burying import BuryingContract  # noqa: E402 - see above
 from windlass.testing.contract.circuits import CircuitsContract  # noqa: E402 - see above
 from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
@@ -71,9 +74,11 @@ from windlass.testing.contract.reporting import ReportingContract  # noqa: E402
 from windlass.testing.contract.running import RunningContract  # noqa: E402
 from windlass.testing.contract.steering import SteeringContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
+from windlass.testing.contract.triaging import TriagingContract  # noqa: E402
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [
+    "BuryingContract",
     "CircuitsContract",
     "ClaimingContract",
     "ClusterContract",
@@ -89,5 +94,6 @@ __all__ = [
     "RunningContract",
     "SteeringContract",
     "SubmissionContract",
+    "TriagingContract",
     "Workbench",
 ]

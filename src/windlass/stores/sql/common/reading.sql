@@ -47,7 +47,7 @@ SELECT j.options, d.id, d.target, d.queue, d.status, d.attempts, j.args, j.tags,
 FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id
 WHERE d.id = i.id AND d.status = 'FAILED' AND j.options IS NOT NULL
 
--- name: failed_job :row
-SELECT d.target, d.queue, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id
-WHERE d.id = :id AND d.status = 'FAILED'
+-- name: failed_jobs :rows
+SELECT d.id, d.target, d.queue, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at, d.node, l.raised
+FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id LEFT JOIN windlass_dead_letter l ON l.job_id = d.id
+WHERE d.id = i.id AND d.status = 'FAILED'

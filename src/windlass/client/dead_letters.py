@@ -1,0 +1,258 @@
+"""`app.dead_letters` and `app.alerts`: looking at jobs that failed for good, starting them over, forgetting them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Unpack
+from uuid import UUID
+
+from windlass.client import redriving
+from windlass.client.access import Access
+from windlass.client.aftermath import Aftermath
+from windlass.client.filters import Page, checked_limit
+from windlass.client.letters import (
+    DeadLetterFilters,
+    RedriveFilters,
+    alert_of,
+    alert_spot_of,
+    checked_alert_filters,
+    checked_kind,
+    checked_letter_filters,
+    cursor_of,
+    group_of,
+    letter_of,
+    spot_of,
+)
+from windlass.client.redriving import Order
+from windlass.domain.dead_letter import REASONS, Alert, DeadLetter, DeadLetterGroup, Redrive
+from windlass.domain.durations import seconds
+from windlass.domain.identity import new_job_id, parse_job_id
+from windlass.errors import JobNotFoundError, JobStateError
+from windlass.stores import alerts, dead_letters, reading, triage
+from windlass.stores.dead_letters import AuditEntry
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
+
+PURGE_BATCH: Final = 500
+MICROSECONDS: Final = 1_000_000
+
+Told = Callable[[Redrive], object]
+
+
+class DeadLetters:
+    """`app.dead_letters`: jobs that failed for good, each with the envelope that was stored as it died.
+
+    Filters, everywhere: `fingerprint, target, error_class, queue, tag, created_after, created_before` (when it died),
+    and `reason`, which is called `terminal_reason` in `redrive`. A job that is PAUSED is no dead letter meanwhile.
+    """
+
+    def __init__(self, access: Access, aftermath: Aftermath) -> None:
+        self._access = access
+        self._aftermath = aftermath
+
+    # ------------------------------------------------------------------ looking
+
+    def find(
+        self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+    ) -> Page[DeadLetter]:
+        """Dead letters that fit every filter given, the latest first, archived ones last.
+
+        A page reads a bounded number of rows: where few of many fit, it may hold fewer than `limit`, even none, and
+        still have a `next_cursor`. There are none of kind `"execution"` yet.
+        """
+        asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
+        if checked_kind(kind) != "job":
+            return Page([])
+        return _page(*self._access.read(triage.page, *asked))
+
+    async def afind(
+        self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+    ) -> Page[DeadLetter]:
+        """Async twin of `find`."""
+        asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
+        if checked_kind(kind) != "job":
+            return Page([])
+        return _page(*await self._access.aread(triage.page, *asked))
+
+    def get(self, job_id: UUID | str) -> DeadLetter:
+        """The dead letter of a job; `JobNotFoundError` if there is no such job, `JobStateError` if it is none."""
+        key = parse_job_id(job_id)
+        return _letter(key, *self._access.read(_get, key))
+
+    async def aget(self, job_id: UUID | str) -> DeadLetter:
+        """Async twin of `get`."""
+        key = parse_job_id(job_id)
+        return _letter(key, *await self._access.aread(_get, key))
+
+    def groups(
+        self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+    ) -> list[DeadLetterGroup]:
+        """Dead letters by fingerprint (target, error class and shape of message), the largest group first.
+
+        With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 that fit are counted.
+        """
+        asked = (checked_letter_filters(**filters), checked_limit(limit))
+        if checked_kind(kind) != "job":
+            return []
+        return [group_of(group) for group in self._access.read(triage.groups, *asked)]
+
+    async def agroups(
+        self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+    ) -> list[DeadLetterGroup]:
+        """Async twin of `groups`."""
+        asked = (checked_letter_filters(**filters), checked_limit(limit))
+        if checked_kind(kind) != "job":
+            return []
+        return [group_of(group) for group in await self._access.aread(triage.groups, *asked)]
+
+    # ------------------------------------------------------------------ starting over
+
+    def redrive(
+        self,
+        limit: int = 100,
+        rate: float | None = None,
+        dry_run: bool = False,
+        reason: str = "",
+        *,
+        stop_at_failure_ratio: float | None = 0.5,
+        told: Told | None = None,
+        **filters: Unpack[RedriveFilters],
+    ) -> Redrive:
+        """Start dead letters that fit over, those that died first first, up to `limit` (1 to 100,000) of them.
+
+        It goes in batches of at most 100, each a transaction of its own with its entry in the audit log, at no more
+        than `rate` jobs per second. It stops when more than `stop_at_failure_ratio` of at least 20 jobs that have ended
+        since have failed again. A job whose business key another one holds is skipped. A `dry_run` selects, and touches
+        nothing. `told` is called with the sum so far after every batch.
+
+        `reason` is what the audit log says. If it is one of the reasons of dead letters, only those that died of it are
+        re-driven, as with `terminal_reason`.
+        """
+        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
+        return redriving.run(redriving.redrive(order, self._aftermath, told), self._access)
+
+    async def aredrive(
+        self,
+        limit: int = 100,
+        rate: float | None = None,
+        dry_run: bool = False,
+        reason: str = "",
+        *,
+        stop_at_failure_ratio: float | None = 0.5,
+        told: Told | None = None,
+        **filters: Unpack[RedriveFilters],
+    ) -> Redrive:
+        """Async twin of `redrive`."""
+        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
+        return await redriving.arun(redriving.redrive(order, self._aftermath, told), self._access)
+
+    # ------------------------------------------------------------------ forgetting
+
+    def purge(self, older_than: float | timedelta) -> int:
+        """Forget jobs that died longer ago than so many seconds, with all that is kept of them; answers how many.
+
+        In batches, live or archived, and alerts of that age too. Only their idempotency keys stay.
+        """
+        age_us, entry = _purging(older_than)
+        while gone := self._access.run(dead_letters.purge, age_us, PURGE_BATCH, entry):
+            entry = entry._replace(affected=entry.affected + gone)
+        return entry.affected
+
+    async def apurge(self, older_than: float | timedelta) -> int:
+        """Async twin of `purge`."""
+        age_us, entry = _purging(older_than)
+        while gone := await self._access.arun(dead_letters.purge, age_us, PURGE_BATCH, entry):
+            entry = entry._replace(affected=entry.affected + gone)
+        return entry.affected
+
+
+class Alerts:
+    """`app.alerts`: that jobs have begun to die of one kind of error. They stay until dead letters are purged."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def find(
+        self,
+        *,
+        target: str | None = None,
+        error_hash: str | None = None,
+        error_class: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Page[Alert]:
+        """Alerts that fit every filter given, the latest raised first: `app.alerts.find(target="shop:charge")`."""
+        filters = checked_alert_filters(target, error_hash, error_class, created_after, created_before)
+        rows, spot = self._access.read(alerts.find, filters, alert_spot_of(cursor), checked_limit(limit))
+        return Page([alert_of(row) for row in rows], cursor_of(spot))
+
+    async def afind(
+        self,
+        *,
+        target: str | None = None,
+        error_hash: str | None = None,
+        error_class: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Page[Alert]:
+        """Async twin of `find`."""
+        filters = checked_alert_filters(target, error_hash, error_class, created_after, created_before)
+        rows, spot = await self._access.aread(alerts.find, filters, alert_spot_of(cursor), checked_limit(limit))
+        return Page([alert_of(row) for row in rows], cursor_of(spot))
+
+
+class Triage:
+    """The part of an application that deals with what has failed for good."""
+
+    _access: Access
+    _aftermath: Aftermath
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
+        return DeadLetters(self._access, self._aftermath)
+
+    @property
+    def alerts(self) -> Alerts:
+        """What they were alerted of: `find`."""
+        return Alerts(self._access)
+
+
+def _get(dialect: Dialect, job_id: str) -> Plan[tuple[Sequence[Any] | None, reading.StoredJob | None]]:
+    rows = yield from triage.load(dialect, [job_id])
+    if rows:
+        return rows[0], None
+    return None, (yield from reading.get(dialect, job_id))
+
+
+def _letter(job_id: str, row: Sequence[Any] | None, job: reading.StoredJob | None) -> DeadLetter:
+    if row is not None:
+        return letter_of(row)
+    if job is None:
+        raise JobNotFoundError(UUID(job_id))
+    raise JobStateError(UUID(job_id), f"it is no dead letter, but {job.row[3]}; look at it with app.get(id)")
+
+
+def _page(rows: Sequence[Sequence[Any]], spot: triage.Spot | None) -> Page[DeadLetter]:
+    return Page([letter_of(row) for row in rows], cursor_of(spot))
+
+
+def _order(
+    limit: int, rate: float | None, dry_run: bool, reason: str, ratio: float | None, filters: RedriveFilters
+) -> Order:
+    named = {name: value for name, value in filters.items() if value is not None}
+    asked: dict[str, Any] = {("reason" if name == "terminal_reason" else name): value for name, value in named.items()}
+    if reason in REASONS:
+        asked.setdefault("reason", reason)
+    return Order(checked_letter_filters(**asked), limit, rate, bool(dry_run), reason, ratio, asked)
+
+
+def _purging(older_than: float | timedelta) -> tuple[int, AuditEntry]:
+    age = seconds(older_than, "older_than")
+    entry = AuditEntry(new_job_id(), redriving.principal(), "dead_letters.purge", 0, {"older_than": age})
+    return int(age * MICROSECONDS), entry

@@ -1,0 +1,185 @@
+"""Rows of dead letters and alerts as the values users see, and what they may be asked for."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, TypedDict
+from uuid import UUID
+
+from windlass.client.filters import checked_moment
+from windlass.domain.clock import from_micros, micros
+from windlass.domain.dead_letter import REASONS, TENANT, Alert, DeadLetter, DeadLetterGroup
+from windlass.domain.keys import check_queue, check_tags
+from windlass.domain.states import JobStatus
+from windlass.errors import InvalidOptionError
+from windlass.stores.alerts import AlertFilters, AlertSpot
+from windlass.stores.dead_letters import unpacked
+from windlass.stores.triage import Group, LetterFilters, Spot
+
+KINDS: Final = ("job", "execution")
+_SPOT: Final = re.compile(r"([01])\.([0-9]{1,19})\.([0-9a-f-]{36})")
+
+
+class _Filters(TypedDict, total=False):
+    fingerprint: str | None
+    target: str | None
+    error_class: str | None
+    queue: str | None
+    tag: str | None
+    created_after: datetime | None
+    created_before: datetime | None
+
+
+class DeadLetterFilters(_Filters, total=False):
+    """The filters of `dead_letters.find` and `groups` as keywords; None asks for anything."""
+
+    reason: str | None
+
+
+class RedriveFilters(_Filters, total=False):
+    """The filters of `dead_letters.redrive`: there, `reason` says why it is done."""
+
+    terminal_reason: str | None
+
+
+def checked_letter_filters(
+    fingerprint: str | None = None,
+    target: str | None = None,
+    error_class: str | None = None,
+    reason: str | None = None,
+    queue: str | None = None,
+    tag: str | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+) -> LetterFilters:
+    """Filters as they may be asked; the error names what is wrong."""
+    return LetterFilters(
+        _text(fingerprint, "fingerprint"),
+        _text(target, "target"),
+        None if queue is None else check_queue(queue),
+        _text(error_class, "error_class"),
+        None if reason is None else checked_reason(reason),
+        None if tag is None else check_tags([tag])[0],
+        _micros(created_after, "created_after"),
+        _micros(created_before, "created_before"),
+    )
+
+
+def checked_alert_filters(
+    target: str | None, error_hash: str | None, error_class: str | None, after: datetime | None, before: datetime | None
+) -> AlertFilters:
+    """The same for alerts."""
+    words = (_text(target, "target"), _text(error_hash, "error_hash"), _text(error_class, "error_class"))
+    return AlertFilters(*words, _micros(after, "created_after"), _micros(before, "created_before"))
+
+
+def checked_reason(reason: object) -> str:
+    """A reason that Windlass gives."""
+    if reason in REASONS:
+        return str(reason)
+    close = difflib.get_close_matches(str(reason), REASONS, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise InvalidOptionError(f"reason must be one of {', '.join(REASONS)}, got {reason!r}{hint}")
+
+
+def checked_kind(kind: object) -> str:
+    """Of what dead letters are."""
+    if kind in KINDS:
+        return str(kind)
+    raise InvalidOptionError(f"kind must be 'job' or 'execution', got {kind!r}")
+
+
+def spot_of(cursor: str | None) -> Spot | None:
+    """Where a page of dead letters begins."""
+    if cursor is None:
+        return None
+    found = _SPOT.fullmatch(str(cursor))
+    if found is None:
+        raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {cursor!r}")
+    return Spot(int(found[1]), int(found[2]), found[3])
+
+
+def alert_spot_of(cursor: str | None) -> AlertSpot | None:
+    """Where a page of alerts begins."""
+    spot = spot_of(cursor)
+    return None if spot is None else (spot.at, spot.job_id)
+
+
+def cursor_of(spot: Spot | AlertSpot | None) -> str | None:
+    """The opposite."""
+    if spot is None:
+        return None
+    place, at, last = spot if len(spot) == 3 else (0, *spot)
+    return f"{place}.{at}.{last}"
+
+
+def letter_of(row: Sequence[Any]) -> DeadLetter:
+    """A row of `get_letters` as a `DeadLetter`."""
+    job_id, fingerprint, created_at, target, error_class, reason, execution_key, correlation_id, text, _ = row
+    envelope = unpacked(text)
+    return DeadLetter(
+        job_id=UUID(job_id),
+        fingerprint=fingerprint,
+        tenant_id=TENANT,
+        execution_id=job_id,
+        execution_key=execution_key,
+        transition_key=envelope.transition_key,
+        correlation_id=correlation_id,
+        resource_type="job",
+        resource_name=target,
+        transport=envelope.transport,
+        platform=envelope.platform,
+        terminal_status=JobStatus.FAILED.value,
+        created_at_epoch_ms=created_at // 1000,
+        terminal_reason=reason,
+        error_code=error_class,
+        error_message=envelope.error_message,
+        retryable=envelope.retryable,
+        retries_observed=envelope.retries_observed,
+        traceback=envelope.traceback,
+        host=envelope.host,
+        definition_hash=None,
+    )
+
+
+def group_of(group: Group) -> DeadLetterGroup:
+    """A group as users see it."""
+    return DeadLetterGroup(
+        fingerprint=group.fingerprint,
+        target=group.target,
+        error_class=group.error_class,
+        sample=group.sample,
+        count=group.size,
+        first_at=from_micros(group.first_at),
+        last_at=from_micros(group.last_at),
+    )
+
+
+def alert_of(row: Sequence[Any]) -> Alert:
+    """A row of `latest_alerts` as an `Alert`."""
+    _, target, error_hash, error_class, sample, count, first_job, last_job, first_at, last_at = row
+    return Alert(
+        target=target,
+        error_hash=error_hash,
+        error_class=error_class,
+        sample=sample,
+        count=count,
+        first_job_id=UUID(first_job),
+        last_job_id=UUID(last_job),
+        first_at=from_micros(first_at),
+        last_at=from_micros(last_at),
+    )
+
+
+def _text(value: object, name: str) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise InvalidOptionError(f"{name} must be a text that is not empty, or None for any, got {value!r}")
+
+
+def _micros(value: datetime | None, name: str) -> int | None:
+    moment = checked_moment(value, name)
+    return None if moment is None else micros(moment)

@@ -1,0 +1,58 @@
+"""Plan that looks through alerts. They are written with the dead letters they count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+
+WINDOW: Final = 1000
+MOST_READ: Final = 20_000
+"""Rows that one page reads at most."""
+LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+END_OF_TIME: Final = 2**62
+
+
+class AlertFilters(NamedTuple):
+    """What is asked for; None asks for anything."""
+
+    target: str | None = None
+    error_hash: str | None = None
+    error_class: str | None = None
+    after: int | None = None
+    """Raised at that time or later, in microseconds."""
+    before: int | None = None
+
+    def fits(self, row: Sequence[Any]) -> bool:
+        """Whether an alert is asked for. When it must have been raised is seen to by who reads them in that order."""
+        pairs = zip((self.target, self.error_hash, self.error_class), row[1:4], strict=True)
+        return all(asked is None or asked == has for asked, has in pairs)
+
+
+AlertSpot = tuple[int, str]
+"""A place in the order of alerts: when it was raised, and its id."""
+
+
+def find(
+    dialect: Dialect, filters: AlertFilters, spot: AlertSpot | None, limit: int
+) -> Plan[tuple[list[Sequence[Any]], AlertSpot | None]]:
+    """One page of alerts that fit, the latest raised first, and where the next one begins."""
+    del dialect
+    found: list[Sequence[Any]] = []
+    # Times are whole microseconds: nothing that was raised before a moment comes behind the last id of the one before.
+    at, last = spot or (END_OF_TIME if filters.before is None else filters.before - 1, LAST_ID)
+    for _ in range(MOST_READ // WINDOW):
+        rows = yield Step("latest_alerts", {"at": at, "id": last}, literals={"window": WINDOW})
+        for row in rows:
+            last, at = row[0], row[8]
+            if filters.after is not None and at < filters.after:
+                return found, None
+            if filters.fits(row):
+                found.append(row)
+                if len(found) == limit:
+                    return found, (at, last)
+        if len(rows) < WINDOW:
+            return found, None
+    return found, (at, last)

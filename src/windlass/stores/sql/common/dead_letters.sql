@@ -1,0 +1,80 @@
+-- Dead letters: written by the transaction in which a job fails for good, removed by the one that revives it or forgets it.
+-- Locks are taken in one order: the job's own rows, then its fingerprint's, fingerprints in their order.
+
+-- An alert counts for a while after it was raised; the first to die later raises the next one. Who holds this row decides that.
+-- name: count_deaths :count
+INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
+SELECT fingerprint, target, error_class, sample, count, {now}, alert_id, {now} FROM {deaths} WHERE true ORDER BY fingerprint
+ON CONFLICT (fingerprint) DO UPDATE
+SET target = excluded.target, error_class = excluded.error_class, sample = excluded.sample,
+    count = windlass_dead_letter_group.count + excluded.count,
+    last_at = CASE WHEN excluded.last_at > windlass_dead_letter_group.last_at THEN excluded.last_at
+        ELSE windlass_dead_letter_group.last_at END,
+    alert_id = CASE WHEN excluded.alert_at >= windlass_dead_letter_group.alert_at + :window_us THEN excluded.alert_id
+        ELSE windlass_dead_letter_group.alert_id END,
+    alert_at = CASE WHEN excluded.alert_at >= windlass_dead_letter_group.alert_at + :window_us THEN excluded.alert_at
+        ELSE windlass_dead_letter_group.alert_at END
+
+-- name: present_alerts :rows
+SELECT fingerprint, alert_id FROM windlass_dead_letter_group WHERE fingerprint IN (SELECT word FROM {words})
+
+-- name: save_alerts :count
+INSERT INTO windlass_alert (id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at)
+SELECT d.alert_id, d.target, d.fingerprint, d.error_class, d.sample, d.count, d.first_job_id, d.last_job_id, g.alert_at, g.last_at
+FROM {deaths} d JOIN windlass_dead_letter_group g ON g.fingerprint = d.fingerprint ORDER BY d.fingerprint
+ON CONFLICT (id) DO UPDATE
+SET count = windlass_alert.count + excluded.count, last_job_id = excluded.last_job_id, last_at = excluded.last_at
+
+-- name: insert_letters :count
+INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, place, target, queue, error_class, reason,
+    execution_key, correlation_id, raised)
+SELECT r.id, r.fingerprint, r.envelope, {now}, 0, r.target, r.queue, r.error_class, r.reason, j.idempotency_key, j.correlation_id,
+    r.raised
+FROM {letters} r JOIN windlass_job j ON j.id = r.id WHERE true
+ON CONFLICT (job_id) DO UPDATE
+SET fingerprint = excluded.fingerprint, envelope = excluded.envelope, created_at = excluded.created_at, place = 0,
+    reason = excluded.reason, error_class = excluded.error_class, raised = excluded.raised
+
+-- name: letters_counted :rows
+SELECT d.job_id, d.fingerprint, d.place FROM {ids} i CROSS JOIN windlass_dead_letter d WHERE d.job_id = i.id
+
+-- name: count_letters :count
+INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
+SELECT fingerprint, target, error_class, sample, count, 0, alert_id, 0 FROM {deaths} WHERE true ORDER BY fingerprint
+ON CONFLICT (fingerprint) DO UPDATE SET count = windlass_dead_letter_group.count + excluded.count
+
+-- name: forget_letters :count
+DELETE FROM windlass_dead_letter WHERE job_id IN (SELECT id FROM {ids})
+
+-- name: move_letters :count
+UPDATE windlass_dead_letter SET place = :place WHERE job_id IN (SELECT id FROM {ids})
+
+-- name: old_letters :rows
+SELECT job_id FROM windlass_dead_letter
+WHERE place = :place AND created_at <= {now} - :older_than_us ORDER BY created_at, job_id LIMIT {window}
+
+-- name: tags_of_jobs :rows
+SELECT j.id, j.tags FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND j.tags IS NOT NULL
+
+-- name: forget_tags :count
+DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT word, id FROM {keys})
+
+-- name: forget_archived :count
+DELETE FROM windlass_archive WHERE id IN (SELECT id FROM {ids})
+
+-- The outer conditions are for a row that somebody counts on at this moment: it is looked at again, the list of ids is not.
+-- name: forget_alerts :count
+DELETE FROM windlass_alert WHERE last_at <= {now} - :older_than_us AND id IN (
+    SELECT id FROM windlass_alert
+    WHERE first_at <= {now} - :older_than_us AND last_at <= {now} - :older_than_us ORDER BY first_at, id LIMIT {window}
+)
+
+-- name: forget_groups :count
+DELETE FROM windlass_dead_letter_group WHERE count <= 0 AND fingerprint IN (
+    SELECT fingerprint FROM windlass_dead_letter_group
+    WHERE count <= 0 AND last_at <= {now} - :older_than_us ORDER BY count, fingerprint LIMIT {window}
+)
+
+-- name: save_audit :count
+INSERT INTO windlass_audit (id, at, principal, action, count, detail) VALUES (:id, {now}, :principal, :action, :affected, :detail)
+ON CONFLICT (id) DO UPDATE SET count = excluded.count, detail = excluded.detail

@@ -1,0 +1,70 @@
+-- Looking through dead letters: along one filter at a time, each by an index of its own, from a place in the order in which they died.
+-- Other filters are checked by the plan on what was read.
+
+-- name: older_letters :fragment
+AND place = :place AND (created_at, job_id) < (:at, :id) ORDER BY created_at DESC, job_id DESC LIMIT {window}
+
+-- name: newer_letters :fragment
+AND place = :place AND (created_at, job_id) > (:at, :id) ORDER BY created_at, job_id LIMIT {window}
+
+-- name: letter_facts :fragment
+SELECT job_id, created_at, fingerprint, target, error_class, reason, queue FROM windlass_dead_letter
+
+-- name: older_of_any :rows
+{letter_facts} WHERE true {older_letters}
+
+-- name: older_of_fingerprint :rows
+{letter_facts} WHERE fingerprint = :word {older_letters}
+
+-- name: older_of_target :rows
+{letter_facts} WHERE target = :word {older_letters}
+
+-- name: older_of_queue :rows
+{letter_facts} WHERE queue = :word {older_letters}
+
+-- name: older_of_error_class :rows
+{letter_facts} WHERE error_class = :word {older_letters}
+
+-- name: older_of_reason :rows
+{letter_facts} WHERE reason = :word {older_letters}
+
+-- name: newer_of_any :rows
+{letter_facts} WHERE true {newer_letters}
+
+-- name: newer_of_fingerprint :rows
+{letter_facts} WHERE fingerprint = :word {newer_letters}
+
+-- name: newer_of_target :rows
+{letter_facts} WHERE target = :word {newer_letters}
+
+-- name: newer_of_queue :rows
+{letter_facts} WHERE queue = :word {newer_letters}
+
+-- name: newer_of_error_class :rows
+{letter_facts} WHERE error_class = :word {newer_letters}
+
+-- name: newer_of_reason :rows
+{letter_facts} WHERE reason = :word {newer_letters}
+
+-- name: with_tag :rows
+SELECT t.job_id FROM {ids} i CROSS JOIN windlass_job_tag t WHERE t.tag = :tag AND t.job_id = i.id
+
+-- name: get_letters :rows
+SELECT d.job_id, d.fingerprint, d.created_at, d.target, d.error_class, d.reason, d.execution_key, d.correlation_id, d.envelope, d.place
+FROM {ids} i CROSS JOIN windlass_dead_letter d WHERE d.job_id = i.id
+
+-- name: largest_groups :rows
+SELECT fingerprint, target, error_class, count FROM windlass_dead_letter_group
+WHERE count > 0 AND (count, fingerprint) < (:count, :fingerprint) ORDER BY count DESC, fingerprint DESC LIMIT {window}
+
+-- name: group_facts :rows
+SELECT g.fingerprint, g.target, g.error_class, g.sample, g.count,
+    (SELECT min(d.created_at) FROM windlass_dead_letter d WHERE d.place = 0 AND d.fingerprint = g.fingerprint),
+    (SELECT max(d.created_at) FROM windlass_dead_letter d WHERE d.place = 0 AND d.fingerprint = g.fingerprint),
+    (SELECT min(d.created_at) FROM windlass_dead_letter d WHERE d.place = 1 AND d.fingerprint = g.fingerprint),
+    (SELECT max(d.created_at) FROM windlass_dead_letter d WHERE d.place = 1 AND d.fingerprint = g.fingerprint)
+FROM windlass_dead_letter_group g WHERE g.fingerprint IN (SELECT word FROM {words})
+
+-- name: latest_alerts :rows
+SELECT id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at FROM windlass_alert
+WHERE (first_at, id) < (:at, :id) ORDER BY first_at DESC, id DESC LIMIT {window}

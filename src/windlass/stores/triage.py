@@ -1,0 +1,274 @@
+"""Plans that look through dead letters: pages, groups, and what to re-drive next.
+
+A page reads a bounded number of rows along the index of one filter, in the order in which the jobs died, and checks
+the other filters on what it read. So it may come back short, even empty, and still have a next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from windlass.stores.dead_letters import ARCHIVED, HIDDEN, OPEN
+from windlass.stores.dialect import Dialect, json_text
+from windlass.stores.plan import Plan, Step
+
+MOST_READ: Final = 20_000
+"""Rows that one page, or the groups of a filter, read at most."""
+SMALLEST_WINDOW: Final = 128
+LARGEST_WINDOW: Final = 4096
+LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
+END_OF_TIME: Final = 2**62
+OLDER: Final = {
+    "any": "older_of_any",
+    "fingerprint": "older_of_fingerprint",
+    "target": "older_of_target",
+    "error_class": "older_of_error_class",
+    "queue": "older_of_queue",
+    "reason": "older_of_reason",
+}
+NEWER: Final = {
+    "any": "newer_of_any",
+    "fingerprint": "newer_of_fingerprint",
+    "target": "newer_of_target",
+    "error_class": "newer_of_error_class",
+    "queue": "newer_of_queue",
+    "reason": "newer_of_reason",
+}
+"""Statements by the filter whose index they follow, in either direction of time."""
+LAST_FINGERPRINT: Final = "~"
+"""Behind every fingerprint, which are hexadecimal digits."""
+
+
+class LetterFilters(NamedTuple):
+    """What is asked for; None asks for anything."""
+
+    fingerprint: str | None = None
+    target: str | None = None
+    queue: str | None = None
+    error_class: str | None = None
+    reason: str | None = None
+    tag: str | None = None
+    after: int | None = None
+    """Died at that time or later, in microseconds."""
+    before: int | None = None
+
+    @property
+    def lead(self) -> tuple[str, str | None]:
+        """The filter whose index is followed, the narrowest first."""
+        asked = ((name, getattr(self, name, None)) for name in OLDER)
+        return next(((name, value) for name, value in asked if value is not None), ("any", None))
+
+    @property
+    def needs_checks(self) -> bool:
+        """Whether more is asked for than the index that is followed tells."""
+        return self.tag is not None or sum(getattr(self, name, None) is not None for name in OLDER) > 1
+
+    def fits(self, facts: Facts) -> bool:
+        """Whether a dead letter is asked for, as far as its row tells."""
+        return (
+            (self.fingerprint is None or facts.fingerprint == self.fingerprint)
+            and (self.target is None or facts.target == self.target)
+            and (self.queue is None or facts.queue == self.queue)
+            and (self.error_class is None or facts.error_class == self.error_class)
+            and (self.reason is None or facts.reason == self.reason)
+            and (self.after is None or facts.created_at >= self.after)
+            and (self.before is None or facts.created_at < self.before)
+        )
+
+    @property
+    def tells_groups_apart(self) -> bool:
+        """Whether it is about nothing but what all dead letters of a group share."""
+        return self._replace(fingerprint=None, target=None, error_class=None) == LetterFilters()
+
+
+class Facts(NamedTuple):
+    """What a dead letter is found by."""
+
+    job_id: str
+    created_at: int
+    fingerprint: str
+    target: str
+    error_class: str
+    reason: str
+    queue: str
+
+
+class Spot(NamedTuple):
+    """A place in the order of dead letters: those that are open, then the archive; in each by time and id."""
+
+    place: int
+    at: int
+    job_id: str
+
+
+class Found(NamedTuple):
+    """One page, and where the next one begins; None when there is nothing more."""
+
+    letters: list[Facts]
+    next_spot: Spot | None
+
+
+class Group(NamedTuple):
+    """Dead letters of one fingerprint."""
+
+    fingerprint: str
+    target: str
+    error_class: str
+    sample: str
+    size: int
+    first_at: int
+    last_at: int
+
+
+def find(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[Found]:
+    """Dead letters that fit, newest first, the archived ones last."""
+    found: list[Facts] = []
+    here = spot or Spot(OPEN, END_OF_TIME, LAST_ID)
+    read = 0
+    while len(found) < limit and read < MOST_READ:
+        page = yield from _window(dialect, filters, here, limit - len(found), OLDER)
+        read += max(page.read, 1)
+        found += page.letters
+        if page.next_spot is not None:
+            here = page.next_spot
+        elif here.place == OPEN:
+            here = Spot(ARCHIVED, END_OF_TIME, LAST_ID)
+        else:
+            return Found(found, None)
+    return Found(found, here)
+
+
+def oldest(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[Found]:
+    """Dead letters that fit and can be re-driven, those that died first first."""
+    return (yield from _window(dialect, filters, spot or Spot(OPEN, -1, FIRST_ID), limit, NEWER)).found
+
+
+class _Window(NamedTuple):
+    letters: list[Facts]
+    next_spot: Spot | None
+    read: int
+
+    @property
+    def found(self) -> Found:
+        return Found(self.letters, self.next_spot)
+
+
+def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, way: Mapping[str, str]) -> Plan[_Window]:
+    """Up to `limit` of the next rows of one place, as far as a window reaches."""
+    older = way is OLDER
+    if older and filters.before is not None and spot.at > filters.before:
+        spot = spot._replace(at=filters.before, job_id=FIRST_ID)
+    if not older and filters.after is not None and spot.at < filters.after:
+        spot = spot._replace(at=filters.after, job_id=FIRST_ID)
+    lead, word = filters.lead
+    size = LARGEST_WINDOW if filters.needs_checks else _size(limit)
+    place = {"place": spot.place, "at": spot.at, "id": spot.job_id, "word": word}
+    rows = yield Step(way[lead], place, literals={"window": size})
+    facts = [Facts._make(row) for row in rows]
+    fitting = [fact for fact in facts if filters.fits(fact)]
+    if filters.tag is not None and fitting:
+        chosen = {"ids": dialect.ids([fact.job_id for fact in fitting]), "tag": filters.tag}
+        tagged = {job for (job,) in (yield Step("with_tag", chosen))}
+        fitting = [fact for fact in fitting if fact.job_id in tagged]
+    if len(fitting) >= limit:
+        last = fitting[limit - 1]
+        return _Window(fitting[:limit], Spot(spot.place, last.created_at, last.job_id), len(rows))
+    if len(rows) < size or _beyond(filters, facts[-1], older=older):
+        return _Window(fitting, None, len(rows))
+    return _Window(fitting, Spot(spot.place, facts[-1].created_at, facts[-1].job_id), len(rows))
+
+
+def _size(limit: int) -> int:
+    """One of a few sizes: each is a statement of its own."""
+    return next(size for size in (SMALLEST_WINDOW, 1024, LARGEST_WINDOW) if size >= min(limit, LARGEST_WINDOW))
+
+
+def _beyond(filters: LetterFilters, last: Facts, *, older: bool) -> bool:
+    if older:
+        return filters.after is not None and last.created_at < filters.after
+    return filters.before is not None and last.created_at >= filters.before
+
+
+def now(dialect: Dialect) -> Plan[int]:
+    """The store's time: what dies from now on is not of what is there."""
+    del dialect
+    moment: int = (yield Step("store_now", alone=True))[0]
+    return moment
+
+
+def load(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Sequence[Any]]]:
+    """Whole dead letters, in the order of these ids; those of PAUSED jobs are left out."""
+    if not ids:
+        return []
+    rows = yield Step("get_letters", {"ids": dialect.ids(ids)})
+    found = {row[0]: row for row in rows if row[-1] != HIDDEN}
+    return [found[job] for job in ids if job in found]
+
+
+def page(
+    dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int
+) -> Plan[tuple[list[Sequence[Any]], Spot | None]]:
+    """`find`, with whole dead letters."""
+    found = yield from find(dialect, filters, spot, limit)
+    rows = yield from load(dialect, [facts.job_id for facts in found.letters])
+    return rows, found.next_spot
+
+
+# ---------------------------------------------------------------------- groups
+
+
+def groups(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[Group]]:
+    """Fingerprints by how many dead letters they have, the most first."""
+    if filters.tells_groups_apart:
+        counts = yield from _largest(filters, limit)
+        return (yield from _described(dict(counts)))
+    found = yield from find(dialect, filters, None, MOST_READ)
+    counted: dict[str, list[int]] = {}
+    for facts in found.letters:
+        counted.setdefault(facts.fingerprint, []).append(facts.created_at)
+    most = sorted(counted, key=lambda word: (-len(counted[word]), word))[:limit]
+    described = yield from _described({word: len(counted[word]) for word in most})
+    return [
+        group._replace(first_at=min(counted[group.fingerprint]), last_at=max(counted[group.fingerprint]))
+        for group in described
+    ]
+
+
+def _largest(filters: LetterFilters, limit: int) -> Plan[list[tuple[str, int]]]:
+    """From the rows that are kept per fingerprint, in the order of their counts."""
+    if filters.fingerprint is not None:
+        rows = yield Step("group_facts", {"words": json_text([filters.fingerprint])})
+        return [(row[0], row[4]) for row in rows if _of_group(filters, row[1], row[2]) and row[4] > 0]
+    found: list[tuple[str, int]] = []
+    count, word, read = 2**31 - 1, LAST_FINGERPRINT, 0
+    size = _size(limit)
+    while read < MOST_READ:
+        rows = yield Step("largest_groups", {"count": count, "fingerprint": word}, literals={"window": size})
+        found += [(row[0], row[3]) for row in rows if _of_group(filters, row[1], row[2])]
+        if len(found) >= limit or len(rows) < size:
+            break
+        read += size
+        word, count = rows[-1][0], rows[-1][3]
+    return found[:limit]
+
+
+def _of_group(filters: LetterFilters, target: str, error_class: str) -> bool:
+    return (filters.target is None or target == filters.target) and (
+        filters.error_class is None or error_class == filters.error_class
+    )
+
+
+def _described(counts: dict[str, int]) -> Plan[list[Group]]:
+    """In the order of `counts`. A row that somebody deletes meanwhile is left out."""
+    if not counts:
+        return []
+    rows = {row[0]: row for row in (yield Step("group_facts", {"words": json_text(list(counts))}))}
+    found = []
+    for word, count in counts.items():
+        if word in rows:
+            _, target, error_class, sample, _, *times = rows[word]
+            known = [time for time in times if time is not None] or [0]
+            found.append(Group(word, target, error_class, sample, count, min(known), max(known)))
+    return found
