@@ -27,6 +27,10 @@ class TestLanes(contract.LanesContract):
     pass
 
 
+class TestLeases(contract.LeasesContract):
+    pass
+
+
 class TestCluster(contract.ClusterContract):
     pass
 

@@ -42,6 +42,7 @@ _PARTS = (
     "following",
     "keys",
     "lanes",
+    "leases",
     "migrating",
     "reading",
     "reporting",
@@ -58,6 +59,7 @@ from windlass.testing.contract.completing import CompletingContract  # noqa: E40
 from windlass.testing.contract.following import FollowingContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
 from windlass.testing.contract.lanes import LanesContract  # noqa: E402
+from windlass.testing.contract.leases import LeasesContract  # noqa: E402
 from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
 from windlass.testing.contract.reading import ReadingContract  # noqa: E402
 from windlass.testing.contract.reporting import ReportingContract  # noqa: E402
@@ -73,6 +75,7 @@ __all__ = [
     "FollowingContract",
     "KeysContract",
     "LanesContract",
+    "LeasesContract",
     "MigratingContract",
     "ReadingContract",
     "ReportingContract",
