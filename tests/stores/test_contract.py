@@ -51,5 +51,9 @@ class TestMigrating(contract.MigratingContract):
     pass
 
 
+class TestArchiving(contract.ArchivingContract):
+    pass
+
+
 class TestSteering(contract.SteeringContract):
     pass

@@ -33,6 +33,8 @@ class LeaseHolder:
         seen = await self._database.aread(leases.look, self._name)
         if seen is None:
             await self._database.arun(leases.found, self._name)
+            seen = await self._database.arun(leases.look, self._name)
+        if seen is None:
             return SOON
         wait = self._rhythm.wait(seen.now, seen.since, seen.passed_at)
         if wait > 0:

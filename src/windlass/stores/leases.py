@@ -7,13 +7,17 @@ more, so that the leases of a lost node come back as soon as it is found lost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from windlass.runtime.duty import LeaseLostError
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
 T = TypeVar("T")
+
+ARCHIVE: Final = "archive"
+RECOVERY: Final = "recovery"
+SWEEPER: Final = "sweeper"
 
 
 class Lease(NamedTuple):
@@ -82,3 +86,30 @@ def free_abandoned(dialect: Dialect) -> Plan[int]:
     del dialect
     count: int = yield Step("free_abandoned_leases")
     return count
+
+
+class LastPass(NamedTuple):
+    """When a duty was last done to the end, by the store's clock."""
+
+    now: int
+    passed_at: int | None
+    somebody_since: int | None
+    """Since when there is a node that could do it."""
+
+    @property
+    def age_us(self) -> int | None:
+        """Microseconds since it passed; None before the first time."""
+        return None if self.passed_at is None else max(self.now - self.passed_at, 0)
+
+    def late(self, after_us: int) -> bool:
+        """Whether it has not passed for so long, although there was somebody to do it."""
+        if self.somebody_since is None:
+            return False
+        return self.now - max(self.passed_at or 0, self.somebody_since) > after_us
+
+
+def last_pass(dialect: Dialect, name: str) -> Plan[LastPass | None]:
+    """When a duty last passed; None when no node ever heard of it."""
+    del dialect
+    row = yield Step("last_pass", {"name": name}, alone=True)
+    return None if row is None else LastPass._make(row)

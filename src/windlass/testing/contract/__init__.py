@@ -36,6 +36,7 @@ import pytest
 
 # Before the modules are imported: their asserts then explain themselves, like those of a test file.
 _PARTS = (
+    "archiving",
     "claiming",
     "cluster",
     "completing",
@@ -53,7 +54,8 @@ _PARTS = (
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
-from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402 - see above
+from windlass.testing.contract.archiving import ArchivingContract  # noqa: E402 - see above
+from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
 from windlass.testing.contract.completing import CompletingContract  # noqa: E402
 from windlass.testing.contract.following import FollowingContract  # noqa: E402
@@ -69,6 +71,7 @@ from windlass.testing.contract.submission import SubmissionContract  # noqa: E40
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [
+    "ArchivingContract",
     "ClaimingContract",
     "ClusterContract",
     "CompletingContract",

@@ -25,5 +25,7 @@ WHERE name = :name AND holder = :holder AND fence = :fence
 -- name: free_abandoned_leases :count
 UPDATE windlass_lease SET holder = NULL, until = 0 WHERE holder IS NOT NULL AND NOT {live_holder}
 
+-- A duty is not late before there was somebody to do it.
 -- name: last_pass :row
-SELECT {now}, since, passed_at FROM windlass_lease WHERE name = :name
+SELECT {now}, passed_at, (SELECT min(n.started_at) FROM windlass_node n WHERE n.state = 'alive' AND n.lease_until >= {now})
+FROM windlass_lease WHERE name = :name
