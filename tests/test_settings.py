@@ -43,8 +43,8 @@ def test_defaults_are_those_of_the_specification():
     }  # fmt: skip
     assert dataclasses.asdict(settings.jobs) == {
         "boost_interval": 900, "timeout": 1800, "max_payload_bytes": 102_400, "max_result_bytes": 65_536,
-        "retention": 2_592_000, "archive_interval": 60, "commit": "group", "redact_emails": True, "max_error_length": 2000,
-        "keep_logs": "job", "max_log_lines": 1000,
+        "retention": 2_592_000, "archive_interval": 60, "commit": "group", "redact_emails": True,
+        "max_error_length": 2000, "keep_logs": "job", "max_log_lines": 1000,
     }  # fmt: skip
 
 

@@ -11,9 +11,9 @@ from windlass.stores import reading
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 
-WINDOW = 4096
+WINDOW = 1024
 """Ended jobs that one statement looks at."""
-MOST_LOOKED_AT = 5 * WINDOW
+MOST_LOOKED_AT = 20 * WINDOW
 SKEW_US = 3_600_000_000
 """How far the clock of whoever made an id may be from the store's."""
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
@@ -50,8 +50,10 @@ def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_tell_
     old: list[str] = []
     looked_at = 0
     while looked_at < MOST_LOOKED_AT:
-        rows = yield Step("oldest_ended", {"after": after, "top": top, "age_us": age_us}, literals={"window": WINDOW})
+        rows = yield Step("oldest_ended", {"after": after, "age_us": age_us}, literals={"window": WINDOW})
         for job, is_old in rows:
+            if job >= top:
+                return OldJobs(old, None)
             after = job
             if is_old:
                 old.append(job)
