@@ -33,6 +33,11 @@ class Moving:
         for app in self._made:
             app.close()
 
+    def later(self) -> bool:
+        """A moment on, so that duties come round again: a pass may have been under way as the clock was moved."""
+        self.clock.advance(1)
+        return True
+
     def archived(self) -> set[str]:
         """Ids in the archive."""
         return {str(job) for (job,) in rows(self.url, "SELECT id FROM windlass_archive")}
