@@ -38,13 +38,13 @@ def test_defaults_are_those_of_the_specification():
     }  # fmt: skip
     assert dataclasses.asdict(settings.node) == {
         "heartbeat_interval": 5, "missed_heartbeats": 3, "crash_budget": 3, "drain_timeout": 30,
-        "recovery_interval": 2, "concurrency": 100, "unknown_target_after": 86_400,
+        "recovery_interval": 2, "sweep_interval": 10, "concurrency": 100, "unknown_target_after": 86_400,
         "process_jobs": 1000, "process_memory_bytes": None,
     }  # fmt: skip
     assert dataclasses.asdict(settings.jobs) == {
         "boost_interval": 900, "timeout": 1800, "max_payload_bytes": 102_400, "max_result_bytes": 65_536,
-        "retention": 2_592_000, "commit": "group", "redact_emails": True, "max_error_length": 2000,
-        "keep_logs": "job", "max_log_lines": 1000,
+        "retention": 2_592_000, "archive_interval": 60, "commit": "group", "redact_emails": True,
+        "max_error_length": 2000, "keep_logs": "job", "max_log_lines": 1000,
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from windlass import saying
 from windlass._version import __version__
+from windlass.domain.clock import SystemClock
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
 from windlass.engine.attempt import Attempt
@@ -28,6 +29,7 @@ from windlass.engine.wakeup import WakeupBridge
 from windlass.errors import SerializationError
 from windlass.failure.callbacks import Callbacks
 from windlass.failure.dead_letters import DeadLetters
+from windlass.maintenance.duties import Duties
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.parts import Parts, processes_of
@@ -117,6 +119,14 @@ class Node:
             self._given_up,
             errors,
         )
+        self.duties = Duties(
+            parts.database,
+            settings,
+            lambda: self.heartbeat.node.id,
+            self.recovery,
+            errors,
+            ids_tell_time=isinstance(parts.clock, SystemClock),
+        )
         self.cancellations = Cancellations(
             parts.database, self.coordinator, lambda: self.poller.node, settings.node.heartbeat_interval, errors
         )
@@ -134,6 +144,7 @@ class Node:
     async def start(self) -> None:
         """Everything a node does."""
         await self.open()
+        self.duties.start()
         self.poller.start()
 
     async def open(self) -> None:
@@ -158,8 +169,7 @@ class Node:
         limit = self._parts.settings.node.drain_timeout if timeout is None else timeout
         try:
             self.wakeups.close()
-            await self.recovery.stop()
-            await self.poller.stop()
+            await asyncio.gather(self.poller.stop(), self.recovery.stop(), self.duties.stop())
             clean = await self.coordinator.drain(limit)
             clean = await self._flushed() and clean
             await self.cancellations.stop()

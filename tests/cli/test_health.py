@@ -1,8 +1,10 @@
 """`windlass health`: fit for probes."""
 
 import json
+import re
 
 from tests.support.facts import rows
+from tests.support.waiting import until
 
 
 def test_it_is_healthy_while_a_worker_is_alive(desk):
@@ -10,12 +12,36 @@ def test_it_is_healthy_while_a_worker_is_alive(desk):
     with desk.app.worker():
         said = desk.told("health", "office:app")
         assert said.startswith("healthy: ")
-        assert said.endswith("schema current, 1 worker alive\n")
+        assert "schema current, 1 worker alive" in said
         told = desk.read("health")
         assert (told["healthy"], told["workers"], told["reason"]) == (True, 1, "")
     gone = desk.run("health", "--app", "office:app")
     assert (gone.exit_code, gone.stdout) == (1, "")
     assert "no worker is alive; start one" in gone.stderr
+
+
+def test_the_last_pass_of_the_sweeper_is_part_of_it(desk):
+    """J7.5: when it was, and that it does not come, although there is somebody to do it."""
+    with desk.app.worker():
+        until(lambda: desk.app.health().sweeper_age is not None, "the first pass")
+        assert re.search(r"1 worker alive, swept \d+ s ago$", desk.told("health").strip())
+        assert 0 <= desk.read("health")["sweeper_age"] < 60
+        rows(
+            desk.url,
+            "INSERT INTO windlass_node (id, host, pid, version, started_at, heartbeat_at, lease_until, state) "
+            f"SELECT 'stuck', host, pid, version, started_at, heartbeat_at, {10**17}, state FROM windlass_node",
+        )
+        rows(
+            desk.url,
+            f"UPDATE windlass_lease SET holder = 'stuck', until = {10**17}, fence = fence + 1, "
+            "passed_at = passed_at - 3600000000",
+        )
+        assert desk.app.health(), "no node has been there for so long"
+        rows(desk.url, "UPDATE windlass_node SET started_at = started_at - 7200000000")
+        late = desk.app.health()
+        assert not late
+        assert "sweeper does not pass" in late.reason
+        assert "sweeper does not pass" in desk.run("health").stderr
 
 
 def test_programs_get_the_reason_and_the_exit_code(desk):

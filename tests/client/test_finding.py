@@ -116,7 +116,7 @@ def test_archived_jobs_are_found_and_read_like_any_other(app: Windlass):
             handle.join(timeout=LONG)
     before = [app.get(handle.id) for handle in handles]
     history = app.history(handles[1].id)
-    assert app.database.run(archive.move, [str(handles[1].id)]) == 1
+    assert app.database.run(archive.move, [str(handles[1].id)]).jobs == 1
     assert [app.get(handle.id) for handle in handles] == before
     assert app.history(handles[1].id) == history
     newest_first = [handle.id for handle in reversed(handles)]
@@ -126,7 +126,7 @@ def test_archived_jobs_are_found_and_read_like_any_other(app: Windlass):
 def test_a_live_job_is_not_moved_to_the_archive(app: Windlass):
     """J7.7: only what has ended."""
     handle = app.job(jobs.note).using(delay=600).enqueue("x")
-    assert app.database.run(archive.move, [str(handle.id)]) == 0
+    assert app.database.run(archive.move, [str(handle.id)]).jobs == 0
     assert handle.status() is JobStatus.PENDING
 
 

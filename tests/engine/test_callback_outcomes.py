@@ -14,7 +14,7 @@ from tests.support.facts import rows
 from windlass import Job, JobCompleted, JobStatus, NodeSettings, Settings, StoreUnavailableError, Windlass
 from windlass.stores.database import Database
 
-QUICK = Settings(node=NodeSettings(unknown_target_after=0, recovery_interval=0.05))
+QUICK = Settings(node=NodeSettings(unknown_target_after=0, sweep_interval=0.05, recovery_interval=0.05))
 
 
 def children(app: Windlass, parent: UUID) -> list[Job]:

@@ -27,6 +27,10 @@ class TestLanes(contract.LanesContract):
     pass
 
 
+class TestLeases(contract.LeasesContract):
+    pass
+
+
 class TestCluster(contract.ClusterContract):
     pass
 
@@ -44,6 +48,10 @@ class TestRunning(contract.RunningContract):
 
 
 class TestMigrating(contract.MigratingContract):
+    pass
+
+
+class TestArchiving(contract.ArchivingContract):
     pass
 
 

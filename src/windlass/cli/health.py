@@ -26,7 +26,7 @@ from windlass.client.health import Health
 )
 @json_option("health")
 def command(place: str, max_age: float | None, as_json: bool) -> None:
-    """Say whether APP can work: its store answers, the schema is current, and a worker is alive.
+    """Say whether APP can work: its store answers, the schema is current, a worker is alive, and the sweeper passes.
 
     It changes no job, and suits probes of container platforms and load balancers.
 
@@ -51,4 +51,5 @@ def command(place: str, max_age: float | None, as_json: bool) -> None:
 def _tell(found: Health) -> None:
     workers = "1 worker" if found.workers == 1 else f"{found.workers} workers"
     word = click.style("healthy", fg="green") if drawn() else "healthy"
-    say(f"{word}: {found.store}, schema current, {workers} alive")
+    swept = "" if found.sweeper_age is None else f", swept {found.sweeper_age:.0f} s ago"
+    say(f"{word}: {found.store}, schema current, {workers} alive{swept}")

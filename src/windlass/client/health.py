@@ -1,4 +1,4 @@
-"""Whether an application can work: its store answers, the schema is current, a worker is alive."""
+"""Whether an application can work: its store answers, the schema is current, a worker is alive, the sweeper passes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from datetime import timedelta
 
 from windlass.domain.durations import seconds
 from windlass.errors import WindlassError
-from windlass.stores import cluster, migrate
+from windlass.stores import cluster, leases, migrate
 from windlass.stores.database import Database
+
+MICROSECONDS = 1_000_000
+LATE_AFTER = 6
+"""Passes of the sweeper that may fail to come before that is told."""
+LATE_AT_LEAST = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +26,8 @@ class Health:
     schema_current: bool
     workers: int
     """Nodes that hold their lease and, if it was asked for, were heard of lately."""
+    sweeper_age: float | None = None
+    """Seconds since the sweeper's last pass; None before its first."""
     reason: str = ""
     """What is wrong, and what to do about it; empty when nothing is."""
 
@@ -28,7 +35,7 @@ class Health:
         return not self.reason
 
 
-def examine(database: Database, max_age: float | timedelta | None = None) -> Health:
+def examine(database: Database, max_age: float | timedelta | None = None, sweep_interval: float = 10.0) -> Health:
     """Look at a store without changing it, not even to make its schema."""
     age = None if max_age is None else seconds(max_age, "max_age")
     place = database.description
@@ -40,9 +47,19 @@ def examine(database: Database, max_age: float | timedelta | None = None) -> Hea
         names = ", ".join(migration.name for migration in missing)
         reason = f"the schema lacks {names}; run `windlass migrate module:app`"
         return Health(store=place, store_answers=True, schema_current=False, workers=0, reason=reason)
-    workers = database.read(cluster.live_nodes, None if age is None else int(age * 1_000_000))
+    workers = database.read(cluster.live_nodes, None if age is None else int(age * MICROSECONDS))
+    swept = database.read(leases.last_pass, leases.SWEEPER)
     reason = "" if workers else _lonely(age)
-    return Health(store=place, store_answers=True, schema_current=True, workers=workers, reason=reason)
+    if (
+        workers
+        and swept is not None
+        and swept.late(int(max(LATE_AFTER * sweep_interval, LATE_AT_LEAST) * MICROSECONDS))
+    ):
+        reason = "workers are alive, but their sweeper does not pass; look for its errors in their logs"
+    since = None if swept is None or swept.age_us is None else swept.age_us / MICROSECONDS
+    return Health(
+        store=place, store_answers=True, schema_current=True, workers=workers, sweeper_age=since, reason=reason
+    )
 
 
 def _lonely(age: float | None) -> str:

@@ -20,12 +20,14 @@ from windlass.domain.explanation import Explanation, Surroundings, WaitingJob, e
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job
 from windlass.errors import JobNotFoundError
+from windlass.settings import Settings
 from windlass.stores import cluster, explaining, finding, queues, reading
 
 
 class Looking:
     """The reading half of an application."""
 
+    settings: Settings
     _access: Access
     _reader: Reader
     _aftermath: Aftermath
@@ -98,9 +100,10 @@ class Looking:
         """Whether the store answers, its schema is current, and a worker is alive: `app.health(max_age=30)`.
 
         With `max_age` a worker counts only if its last heartbeat is younger than so many seconds, by the store's clock.
+        A sweeper that has not passed for a minute, although there is a worker to do it, is told too.
         A store that does not answer is told, not raised.
         """
-        return examine(self._access.database, max_age)
+        return examine(self._access.database, max_age, self.settings.node.sweep_interval)
 
     async def ahealth(self, max_age: float | timedelta | None = None) -> Health:
         """Async twin of `health`."""

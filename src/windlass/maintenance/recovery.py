@@ -1,7 +1,7 @@
 """Recovery: what a lost node was running is PENDING again, or FAILED once its crash budget is spent.
 
-Every node looks. Marking a node lost and bringing a job back are guarded writes, so several that look at once do no
-harm.
+Every node looks, and marks who is lost: a guarded write, so several that look at once do no harm. Bringing jobs back is
+one node's work at a time, under a lease, so that each loss is dealt with and told of once.
 """
 
 from __future__ import annotations
@@ -15,22 +15,25 @@ from windlass import saying
 from windlass.domain.clock import from_micros
 from windlass.domain.heartbeat import lease_for
 from windlass.domain.keys import error_fingerprint
+from windlass.domain.rhythm import Always
 from windlass.events.bus import EventBus
 from windlass.events.types import AlertRaised, Event, JobDeadLettered, JobFailed, NodeLost
 from windlass.maintenance.heartbeat import Heartbeat
+from windlass.runtime.duty import LeaseLostError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.settings import NodeSettings
 from windlass.spi import Clock
-from windlass.stores import cluster, queues, reading
+from windlass.stores import cluster, leases, queues, reading
 from windlass.stores.database import Database
 from windlass.stores.dialect import GivenUp
+from windlass.stores.lease_holder import LeaseHolder
 
 logger = saying.logger("windlass.recovery")
 
-UNKNOWN_EVERY = 5
-"""Passes between two looks at targets nobody knows."""
+LEASE = 5.0
+"""Seconds after which others go on with a recovery that has stopped in the middle."""
 PATIENCE = 7.0
 """Seconds this node must itself have held its lease without a gap before it gives up others.
 
@@ -40,7 +43,7 @@ MICROSECONDS = 1_000_000
 
 
 class Recovery(Service):
-    """Looks for lost nodes every few seconds, and now and then for jobs whose target no node has known for too long."""
+    """Looks for lost nodes every few seconds."""
 
     def __init__(
         self,
@@ -63,23 +66,28 @@ class Recovery(Service):
         self._given_up = given_up
         lease = lease_for(settings.heartbeat_interval, settings.missed_heartbeats)
         self._patience = min(lease, PATIENCE)
-        self._passes = 0
+        self._lease = LeaseHolder(database, leases.RECOVERY, lambda: heartbeat.node.id, LEASE, Always())
 
     async def tick(self) -> float | None:
         """One pass."""
         if self._heartbeat.steady_for() >= self._patience:
             marked = await self._database.arun(cluster.mark_lost, self._heartbeat.node.id)
             reached("recovery.marked", lambda: marked > 0)
-        while (await self._recover()).more:
-            pass
-        if self._passes % UNKNOWN_EVERY == 0:
-            await self._fail_unknown()
-        self._passes += 1
+        if await self._database.aread(cluster.anything_lost) and await self._lease.take() <= 0:
+            await self._recover_all()
         spread = random.uniform(0.8, 1.2)  # noqa: S311 - spreads nodes, guards nothing
         return self._settings.recovery_interval * spread
 
+    async def _recover_all(self) -> None:
+        try:
+            while self.alive and (await self._recover()).more:
+                pass
+        except LeaseLostError:
+            return  # this node stood still, and another one goes on
+        await self._lease.give_back(passed=True)
+
     async def _recover(self) -> cluster.Recovery:
-        found = await self._database.arun(cluster.recover, self._settings.crash_budget, self._given_up)
+        found = await self._lease.run(cluster.recover, self._settings.crash_budget, self._given_up)
         reached("recovery.after_commit", lambda: bool(found.recovered or found.given_up))
         for node, count in found.recovered.items():
             logger.warning("node %s was lost; %d of its jobs are waiting again", node, count)
@@ -94,10 +102,11 @@ class Recovery(Service):
     def _lost(self, node: str, recovered: int) -> NodeLost:
         return NodeLost(at=self._clock.now(), node=node, recovered=recovered)
 
-    async def _fail_unknown(self) -> None:
+    async def fail_unknown(self, lease: LeaseHolder) -> int:
+        """Fail jobs whose target no node has known for too long; answers how many. For the sweeper, by its lease."""
         waited = self._settings.unknown_target_after
         waited_us = int(waited * MICROSECONDS)
-        failed = await self._database.arun(queues.fail_unknown, waited_us, _error_for(waited), self._given_up)
+        failed = await lease.run(queues.fail_unknown, waited_us, _error_for(waited), self._given_up)
         if failed:
             self._found_work()
         for job in failed:
@@ -105,6 +114,7 @@ class Recovery(Service):
                 "job %s failed for good: no node has known its target %s for %g s", job.job_id, job.target, waited
             )
         await self._tell_failed(job.job_id for job in failed)
+        return len(failed)
 
     async def _tell_failed(self, ids: Iterable[str]) -> None:
         """What died without an attempt of its own is told of like any other dead letter."""

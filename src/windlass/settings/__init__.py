@@ -94,6 +94,8 @@ class NodeSettings(Section):
     """How long running jobs may go on when a node drains, before they are cancelled and released."""
     recovery_interval: Seconds = duration(2)
     """How often lost nodes are looked for."""
+    sweep_interval: Seconds = duration(10)
+    """How often one node of the cluster looks again at what should have been done by itself."""
     concurrency: Whole = whole(100, minimum=1)
     """How many jobs a worker runs at a time, unless it is told otherwise."""
     unknown_target_after: Seconds = duration(86_400, zero="at once")
@@ -120,6 +122,8 @@ class JobsSettings(Section):
     """Largest encoded result that is kept; a larger one is replaced by a marker."""
     retention: Seconds = duration(2_592_000, zero="archive at once")
     """How long finished jobs stay in the main tables before they are archived."""
+    archive_interval: Seconds = duration(60)
+    """How often one node of the cluster looks for finished jobs to archive."""
     commit: Commit = commit_mode("group")
     """`group`: completions share commits, for throughput; `each`: one commit a job, for the narrowest re-run window."""
     redact_emails: Switch = switch(True)

@@ -88,6 +88,14 @@ def mark_lost(dialect: Dialect, node_id: str | None = None) -> Plan[int]:
     return count
 
 
+def anything_lost(dialect: Dialect) -> Plan[bool]:
+    """Whether there is something to recover: a node marked lost, or a job that runs where no live node is."""
+    del dialect
+    if (yield Step("lost_node")) is not None:
+        return True
+    return bool((yield Step("orphaned_nodes")))
+
+
 def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -> Plan[Recovery]:
     """Bring back up to a batch of jobs per lost node: PENDING again, or FAILED once their crash budget is spent."""
     recovered: dict[str, int] = {}

@@ -101,7 +101,7 @@ def _next_rows(
     """Rows of all sources in one order, cut where a source that may go on ends: beyond it the order is not known."""
     chunks: list[list[Sequence[Any]]] = []
     for name in _sources(filters):
-        if name == "find_archived" and not archived:
+        if name.startswith("find_archived") and not archived:
             continue
         status = filters.status.value if filters.status else None
         params = {"before": before, "tag": filters.tag, "key": filters.business_key, "status": status}
@@ -116,7 +116,7 @@ def _sources(filters: Filters) -> tuple[str, ...]:
     if filters.tag is not None:
         return ("find_tagged",)
     if filters.business_key is not None:
-        return ("find_keyed",)
+        return ("find_keyed", "find_archived_keyed")
     match filters.status:
         case None:
             return ("find_any", "find_archived")
@@ -131,7 +131,7 @@ def _sources(filters: Filters) -> tuple[str, ...]:
         case JobStatus.SUCCEEDED:
             return ("find_done", "find_archived")
         case JobStatus.FAILED | JobStatus.CANCELED:
-            return ("find_ended", "find_archived")
+            return ("find_ended", "find_archived_ended")
 
 
 def _top(filters: Filters) -> str:

@@ -16,7 +16,7 @@ from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
 from windlass.runtime.failpoints import reached
-from windlass.stores import dead_letters, finding, jobs
+from windlass.stores import archive, dead_letters, finding, jobs, reading
 from windlass.stores.database import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -67,6 +67,7 @@ def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     moved = yield from _pause(dialect, ids)
     missed = sorted(set(ids) - {job.job_id for job in moved})
     if missed:  # somebody may have revived it between the look at what lives and the look at what has ended
+        yield from archive.bring_back(dialect, missed)
         moved += yield from _pause(dialect, missed)
     return moved
 
@@ -98,8 +99,14 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 
 def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
-    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
+    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them.
+
+    Archived ones come back for it.
+    """
     failed = yield from _ended(dialect, ids, Move.RETRY)
+    missed = sorted(set(ids) - {job.job_id for job in failed})
+    if missed and (yield from archive.bring_back(dialect, missed)):
+        failed = yield from _ended(dialect, ids, Move.RETRY)
     keys = _keys(failed)
     if keys:
         yield from _refuse_held(dialect, keys)
@@ -189,7 +196,7 @@ def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
     """Store a job in place of one that has not started, in one transaction."""
     row = next(iter((yield from _live(dialect, [old], Move.CANCEL))), None)
     if row is None:
-        if (yield Step("job_exists", {"id": old})) is None:
+        if (yield from reading.get(dialect, old)) is None:
             raise JobNotFoundError(UUID(old))
         raise JobStateError(UUID(old), "it has ended, so there is nothing to replace; enqueue the new call")
     if row.left.value not in NOT_STARTED:

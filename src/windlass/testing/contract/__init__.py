@@ -36,6 +36,7 @@ import pytest
 
 # Before the modules are imported: their asserts then explain themselves, like those of a test file.
 _PARTS = (
+    "archiving",
     "burying",
     "circuits",
     "claiming",
@@ -47,6 +48,7 @@ _PARTS = (
     "keys",
     "lanes",
     "limits",
+    "leases",
     "migrating",
     "reading",
     "reporting",
@@ -58,6 +60,7 @@ _PARTS = (
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
+from windlass.testing.contract.archiving import ArchivingContract  # noqa: E402 - see above
 from windlass.testing.contract.burying import BuryingContract  # noqa: E402 - see above
 from windlass.testing.contract.circuits import CircuitsContract  # noqa: E402 - see above
 from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402
@@ -67,6 +70,7 @@ from windlass.testing.contract.following import FollowingContract  # noqa: E402
 from windlass.testing.contract.gates import GatesContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
 from windlass.testing.contract.lanes import LanesContract  # noqa: E402
+from windlass.testing.contract.leases import LeasesContract  # noqa: E402
 from windlass.testing.contract.limits import LimitsContract  # noqa: E402
 from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
 from windlass.testing.contract.reading import ReadingContract  # noqa: E402
@@ -78,6 +82,7 @@ from windlass.testing.contract.triaging import TriagingContract  # noqa: E402
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [
+    "ArchivingContract",
     "BuryingContract",
     "CircuitsContract",
     "ClaimingContract",
@@ -87,6 +92,7 @@ __all__ = [
     "GatesContract",
     "KeysContract",
     "LanesContract",
+    "LeasesContract",
     "LimitsContract",
     "MigratingContract",
     "ReadingContract",

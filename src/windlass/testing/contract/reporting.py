@@ -112,7 +112,7 @@ class ReportingContract(StoreContract):
         _say(bench, claim, 3)
         bench.database.run(reports.save, Batch([], [_line(claim, 1)]))
         bench.succeed(claim)
-        assert bench.database.run(archive.move, [claim.job_id]) == 1
+        assert bench.database.run(archive.move, [claim.job_id]).jobs == 1
         assert _done(bench, claim) == 3
         assert bench.database.read(reports.lines, claim.job_id, FIRST, 10) == []
 

@@ -7,7 +7,7 @@ import pytest
 from windlass.domain.job import Placed
 from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
-from windlass.stores import archive, finding, steering
+from windlass.stores import finding, steering
 from windlass.testing.contract.workbench import StoreContract, Workbench, at_once, new_job
 
 S = JobStatus
@@ -15,7 +15,7 @@ RACERS = 4
 
 
 class SteeringContract(StoreContract):
-    """Cancel, pause, resume, retry, replace; find and archive."""
+    """Cancel, pause, resume, retry, replace."""
 
     def test_a_set_of_jobs_is_canceled_as_far_as_it_may_be(self, bench: Workbench) -> None:
         """J2.2: live ones, whatever they do; ended and unknown ones are left out of the answer."""
@@ -97,15 +97,3 @@ class SteeringContract(StoreContract):
         for wrong, error in ((old, JobStateError), (new.id, JobStateError), (new_job().id, JobNotFoundError)):
             with pytest.raises(error):
                 bench.database.run(steering.replace, wrong, new_job())
-
-    def test_archived_jobs_are_read_as_they_were(self, bench: Workbench) -> None:
-        """J7.7: only what has ended moves, whole or not at all; finding and reading span both places."""
-        claim = bench.claimed_job(tags=("t",))
-        assert bench.succeed(claim)
-        (live,) = bench.put()
-        before = bench.seen(claim.job_id)
-        assert bench.database.run(archive.move, [claim.job_id, live, new_job().id]) == 1
-        assert bench.database.run(archive.move, [claim.job_id]) == 0
-        assert bench.seen(claim.job_id) == before
-        for filters in (finding.Filters(), finding.Filters(tag="t"), finding.Filters(status=S.SUCCEEDED)):
-            assert claim.job_id in bench.database.read(finding.find_ids, filters, None, 10).ids

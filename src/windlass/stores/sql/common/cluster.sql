@@ -37,6 +37,9 @@ UPDATE windlass_node SET state = 'lost' WHERE state = 'alive' AND lease_until < 
     OR EXISTS (SELECT 1 FROM windlass_node me WHERE me.id = :node AND me.state = 'alive' AND me.lease_until >= {now})
 )
 
+-- name: lost_node :row
+SELECT 1 FROM windlass_node WHERE state = 'lost' LIMIT 1
+
 -- name: orphaned_nodes :rows
 WITH RECURSIVE holder (node) AS (
     SELECT min(node) FROM windlass_hot WHERE status = 'RUNNING'

@@ -65,3 +65,11 @@ ORDER BY d.id DESC
 
 -- name: find_archived :rows
 SELECT id, status, queue, target, created_at FROM windlass_archive WHERE id < :before ORDER BY id DESC LIMIT {window}
+
+-- name: find_archived_keyed :rows
+SELECT id, status, queue, target, created_at FROM windlass_archive
+WHERE business_key = :key AND business_key IS NOT NULL AND id < :before ORDER BY id DESC LIMIT {window}
+
+-- name: find_archived_ended :rows
+SELECT id, status, queue, target, created_at FROM windlass_archive
+WHERE status = :status AND status <> 'SUCCEEDED' AND id < :before ORDER BY status DESC, id DESC LIMIT {window}

@@ -1,0 +1,73 @@
+"""The duties of a cluster, as one node knows them: each waits for its turn, at most one node has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from windlass.domain.cron import Cron
+from windlass.domain.heartbeat import lease_for
+from windlass.domain.rhythm import AtTimes, Every, Rhythm
+from windlass.maintenance.archive import Archiving
+from windlass.maintenance.purge import PurgePlan, Purging
+from windlass.maintenance.recovery import Recovery
+from windlass.maintenance.sweeper import Sweeper
+from windlass.runtime.duty import Duty
+from windlass.runtime.guard import ErrorHandling
+from windlass.settings import Settings
+from windlass.stores.database import Database
+from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.leases import ARCHIVE, SWEEPER
+
+
+class Purge(NamedTuple):
+    """Something that is deleted when it is old, at times of day."""
+
+    what: str
+    """Its name in the log, and of its lease: `dead letters`."""
+    plan: PurgePlan
+    age: float
+    """Seconds."""
+    cron: str | None
+    """When, in UTC; None: never."""
+
+
+class Duties:
+    """Starts and stops them together."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        node: Callable[[], str],
+        recovery: Recovery,
+        errors: ErrorHandling,
+        *,
+        purges: Sequence[Purge] = (),
+        ids_tell_time: bool = True,
+    ) -> None:
+        lease = lease_for(settings.node.heartbeat_interval, settings.node.missed_heartbeats)
+
+        def turns(name: str, rhythm: Rhythm) -> LeaseHolder:
+            return LeaseHolder(database, name, node, lease, rhythm)
+
+        archive = turns(ARCHIVE, Every(settings.jobs.archive_interval))
+        sweeper = turns(SWEEPER, Every(settings.node.sweep_interval))
+        self._duties: list[Duty] = [
+            Sweeper(database, sweeper, recovery, errors),
+            Archiving(database, archive, settings.jobs.retention, errors, ids_tell_time=ids_tell_time),
+        ]
+        for purge in purges:
+            if purge.cron is not None:
+                nightly = turns(f"purge of {purge.what}", AtTimes(Cron(purge.cron)))
+                self._duties.append(Purging(nightly, purge.plan, purge.age, purge.what, errors))
+
+    def start(self) -> None:
+        """Begin to look whose turn it is."""
+        for duty in self._duties:
+            duty.start()
+
+    async def stop(self) -> None:
+        """Finish the batches at hand and give the leases back."""
+        await asyncio.gather(*(duty.stop() for duty in self._duties))

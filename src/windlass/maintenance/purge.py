@@ -1,0 +1,46 @@
+"""The purge duty: at its time of day, what is older than it may become is deleted, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windlass import saying
+from windlass.runtime.duty import Duty
+from windlass.runtime.guard import ErrorHandling
+from windlass.stores.dialect import Dialect
+from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plan import Plan
+
+logger = saying.logger("windlass.purge")
+
+MICROSECONDS = 1_000_000
+BATCH = 500
+
+PurgePlan = Callable[[Dialect, int, int], Plan[int]]
+"""Deletes up to so many rows (the second number) older than so many microseconds; answers how many it deleted."""
+
+
+class Purging(Duty):
+    """Deletes until a batch comes back short."""
+
+    def __init__(self, lease: LeaseHolder, plan: PurgePlan, age: float, what: str, errors: ErrorHandling) -> None:
+        super().__init__(f"purge of {what}", lease, errors)
+        self._lease = lease
+        self._plan = plan
+        self._age_us = int(age * MICROSECONDS)
+        self._what = what
+        self._deleted = 0
+
+    def begin(self) -> None:
+        """Count anew."""
+        self._deleted = 0
+
+    async def batch(self) -> bool:
+        """Under the lease."""
+        deleted = await self._lease.run(self._plan, self._age_us, BATCH)
+        self._deleted += deleted
+        if deleted == BATCH:
+            return True
+        if self._deleted:
+            logger.info("%d %s were purged", self._deleted, self._what)
+        return False

@@ -1,0 +1,36 @@
+"""The sweeper: looks again at what should have been done by itself, in case it was not.
+
+What it looks at today: leases of nodes that are no more, jobs that run on nodes that are no more (recovery brings them
+back), and jobs whose target no node has known for too long. When it last passed is part of `app.health()`.
+"""
+
+from __future__ import annotations
+
+from windlass import saying
+from windlass.maintenance.recovery import Recovery
+from windlass.runtime.duty import Duty
+from windlass.runtime.guard import ErrorHandling
+from windlass.stores import cluster, leases
+from windlass.stores.database import Database
+from windlass.stores.lease_holder import LeaseHolder
+
+logger = saying.logger("windlass.sweeper")
+
+
+class Sweeper(Duty):
+    """Every few seconds, on one node."""
+
+    def __init__(self, database: Database, lease: LeaseHolder, recovery: Recovery, errors: ErrorHandling) -> None:
+        super().__init__("sweeper", lease, errors)
+        self._database = database
+        self._lease = lease
+        self._recovery = recovery
+
+    async def batch(self) -> bool:
+        """One look at everything; again as long as jobs had to be given up."""
+        freed = await self._lease.run(leases.free_abandoned)
+        if freed:
+            logger.info("%d leases of nodes that are no more were freed", freed)
+        if await self._database.aread(cluster.anything_lost):
+            self._recovery.wake()
+        return await self._recovery.fail_unknown(self._lease) > 0

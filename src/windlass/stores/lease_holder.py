@@ -1,0 +1,60 @@
+"""One node's side of a named lease: whose turn it is, work under it, and giving it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from windlass.domain.rhythm import Rhythm
+from windlass.runtime.duty import LeaseLostError
+from windlass.stores import leases
+from windlass.stores.database import Database, P, PlanFunction
+
+T = TypeVar("T")
+
+MICROSECONDS = 1_000_000
+SOON = 0.1
+"""Seconds after which somebody else's turn may be over."""
+
+
+class LeaseHolder:
+    """Takes a lease when its rhythm says so, and runs plans that write nothing once it is lost."""
+
+    def __init__(self, database: Database, name: str, node: Callable[[], str], seconds: float, rhythm: Rhythm) -> None:
+        self._database = database
+        self._name = name
+        self._node = node
+        self._lease_us = int(seconds * MICROSECONDS)
+        self._rhythm = rhythm
+        self._lease: leases.Lease | None = None
+
+    async def take(self) -> float:
+        """Take the lease; 0 if it is ours now, else the seconds after which it is worth asking again."""
+        seen = await self._database.aread(leases.look, self._name)
+        if seen is None:
+            await self._database.arun(leases.found, self._name)
+            seen = await self._database.arun(leases.look, self._name)
+        if seen is None:
+            return SOON
+        wait = self._rhythm.wait(seen.now, seen.since, seen.passed_at)
+        if wait > 0:
+            return wait / MICROSECONDS
+        wanted = leases.Lease(self._name, self._node(), seen.fence)
+        self._lease = await self._database.arun(leases.take, wanted, self._lease_us)
+        if self._lease is not None:
+            return 0.0
+        return max(min(seen.free_at - seen.now, self._lease_us) / MICROSECONDS, SOON)
+
+    async def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Renew the lease and run a plan in one transaction; `LeaseLostError` if it is another's by now."""
+        if self._lease is None:
+            raise LeaseLostError(self._name)
+        return await self._database.arun(
+            leases.held, self._lease, self._lease_us, lambda dialect: plan(dialect, *args, **kwargs)
+        )
+
+    async def give_back(self, *, passed: bool) -> None:
+        """Leave it to others; `passed`: all that was due is done."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            await self._database.arun(leases.give_back, lease, passed=passed)

@@ -1,0 +1,135 @@
+"""Named leases: one holder at a time, and nothing written by one who lost it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from windlass.runtime.duty import LeaseLostError
+from windlass.stores import cluster, leases
+from windlass.stores.dialect import Dialect
+from windlass.stores.leases import Lease
+from windlass.stores.plan import Plan, Step
+from windlass.testing.contract.workbench import LEASE, NODE, SECOND, StoreContract, Workbench, at_once
+
+DUTY = "archive"
+OTHER = "node-2"
+
+
+class LeasesContract(StoreContract):
+    """Taking, renewing, losing and giving back."""
+
+    def test_one_node_at_a_time_holds_a_lease(self, bench: Workbench) -> None:
+        """J7.5: the second is refused, until the first gives it back; each taking raises the fence."""
+        bench.register(OTHER)
+        first = take(bench, NODE)
+        assert first is not None
+        assert take(bench, OTHER) is None
+        assert bench.database.run(leases.give_back, first, passed=True)
+        second = take(bench, OTHER)
+        assert second == Lease(DUTY, OTHER, first.fence + 1)
+        assert not bench.database.run(leases.give_back, first, passed=True), "it is not its any more"
+        assert bench.database.run(leases.held, second, LEASE, _name_queue) == 1
+
+    def test_of_many_that_take_a_free_lease_at_once_one_gets_it(self, bench: Workbench) -> None:
+        """J7.5: whoever of them it is."""
+        nodes = [f"racer-{number}" for number in range(6)]
+        for node in nodes:
+            bench.register(node)
+        found = [lease for lease in at_once(*(partial(take, bench, node) for node in nodes)) if lease is not None]
+        assert len(found) == 1
+
+    def test_a_lease_that_is_not_renewed_runs_out(self, bench: Workbench) -> None:
+        """J7.5: on the store's clock; renewing it, with or without work, keeps it."""
+        bench.register(OTHER)
+        lease = take(bench, NODE)
+        assert lease is not None
+        for _ in range(3):
+            bench.clock.advance(LEASE / SECOND)
+            for node in (NODE, OTHER):
+                bench.beat(node)
+            assert bench.database.run(leases.held, lease, LEASE, _name_queue) in {0, 1}
+            assert take(bench, OTHER) is None
+        bench.clock.advance(LEASE / SECOND + 1)
+        bench.beat(OTHER)
+        bench.beat(NODE)
+        assert take(bench, OTHER) is not None
+
+    def test_work_under_a_lease_that_was_taken_over_changes_nothing(self, bench: Workbench) -> None:
+        """J7.5, J7.3: a holder that stood still past its time and wakes up finds the fence moved on."""
+        bench.register(OTHER)
+        lost = take(bench, NODE)
+        assert lost is not None
+        bench.clock.advance(LEASE / SECOND + 1)
+        bench.beat(OTHER)
+        taken = take(bench, OTHER)
+        assert taken is not None
+        with pytest.raises(LeaseLostError):
+            bench.database.run(leases.held, lost, LEASE, _name_queue)
+        assert _queues(bench) == []
+        assert bench.database.run(leases.held, taken, LEASE, _name_queue) == 1
+        assert _queues(bench) == ["marked"]
+
+    def test_a_node_that_takes_its_own_lease_again_ends_what_it_had_begun(self, bench: Workbench) -> None:
+        """J7.5: after an error it may not know that it still has it; an earlier plan on its way is then refused."""
+        before = take(bench, NODE)
+        again = take(bench, NODE)
+        assert before is not None
+        assert again == before._replace(fence=before.fence + 1)
+        with pytest.raises(LeaseLostError):
+            bench.database.run(leases.held, before, LEASE, _name_queue)
+
+    def test_leases_of_a_lost_node_are_free_at_once(self, bench: Workbench) -> None:
+        """J7.5: not only when their time is over; the same for a node that signed off without giving them back."""
+        for node in (OTHER, "third"):
+            bench.register(node)
+        assert take(bench, OTHER, lease_us=1000 * LEASE) is not None
+        bench.lose(OTHER, alive=[NODE, "third"])
+        assert take(bench, "third", lease_us=1000 * LEASE) is not None
+        bench.database.run(cluster.unregister, "third")
+        assert bench.database.run(leases.free_abandoned) == 1
+        assert bench.database.run(leases.free_abandoned) == 0
+        assert take(bench, NODE) is not None
+
+    def test_a_node_that_was_given_up_takes_no_lease(self, bench: Workbench) -> None:
+        """J7.3: before it has noticed and come back under another name."""
+        bench.lose(NODE)
+        assert take(bench, NODE) is None
+
+    def test_only_a_duty_done_to_the_end_has_passed(self, bench: Workbench) -> None:
+        """J7.5: one that was broken off is due for whoever comes next."""
+        assert bench.database.read(leases.look, DUTY) is None
+        lease = take(bench, NODE)
+        assert lease is not None
+        began = bench.clock.micros()
+        bench.clock.advance(1)
+        bench.database.run(leases.give_back, lease, passed=False)
+        assert _seen(bench) == leases.Seen(bench.clock.micros(), began, None, lease.fence, 0)
+        lease = take(bench, NODE)
+        assert lease is not None
+        bench.database.run(leases.give_back, lease, passed=True)
+        assert _seen(bench).passed_at == bench.clock.micros()
+
+
+def take(bench: Workbench, node: str, lease_us: int = LEASE) -> Lease | None:
+    """Look at the lease and try to take it."""
+    bench.database.run(leases.found, DUTY)
+    return bench.database.run(leases.take, Lease(DUTY, node, _seen(bench).fence), lease_us)
+
+
+def _seen(bench: Workbench) -> leases.Seen:
+    seen = bench.database.read(leases.look, DUTY)
+    assert seen is not None
+    return seen
+
+
+def _name_queue(dialect: Dialect) -> Plan[int]:
+    """Some write."""
+    del dialect
+    counts: list[int] = yield Step("insert_queue", rows=[{"name": "marked"}])
+    return sum(counts)
+
+
+def _queues(bench: Workbench) -> list[str]:
+    return sorted(bench.heads().queues)

@@ -1,0 +1,113 @@
+"""The purge duty: its time, its batches, its lease. What is deleted is its plan's business."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.support.facts import one, rows
+from windlass.domain.clock import VirtualClock
+from windlass.domain.cron import Cron
+from windlass.domain.rhythm import AtTimes
+from windlass.maintenance import purge
+from windlass.maintenance.purge import Purging
+from windlass.runtime.guard import ErrorHandling
+from windlass.stores import cluster
+from windlass.stores.database import Database
+from windlass.stores.dialect import Dialect
+from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.migrate import migrate
+from windlass.stores.open import open_database
+from windlass.stores.plan import SCRIPT, Plan, Step
+
+EVENING = datetime(2026, 11, 16, 20, tzinfo=UTC)
+HOUR = 3600
+AGE = 90 * 24 * HOUR
+
+
+def delete_tags(dialect: Dialect, older_than_us: int, limit: int) -> Plan[int]:
+    """A purge of a table that is at hand: rows of it, up to so many."""
+    assert older_than_us == AGE * 1_000_000
+    few = f"SELECT tag FROM windlass_job_tag ORDER BY tag LIMIT {limit}"
+    count = yield Step(SCRIPT, {"text": f"DELETE FROM windlass_job_tag WHERE tag IN ({few})"})
+    return count[0] if dialect.name == "sqlite" else count
+
+
+class Night:
+    """A store, a clock, and nodes that purge at two."""
+
+    def __init__(self, url: str, database: Database, clock: VirtualClock) -> None:
+        self.url, self.database, self.clock = url, database, clock
+        self.duties: list[Purging] = []
+
+    def node(self, name: str) -> None:
+        self.database.run(cluster.register, cluster.NodeRow(name, "host", 1, "0", None), 10**15)
+        lease = LeaseHolder(self.database, "purge", lambda: name, 15, AtTimes(Cron("0 2 * * *")))
+        duty = Purging(lease, delete_tags, AGE, "tags", ErrorHandling())
+        self.duties.append(duty)
+        duty.start()
+
+    def left(self) -> int:
+        return int(one(self.url, "SELECT count(*) FROM windlass_job_tag"))
+
+    def fill(self, count: int) -> None:
+        job = "'00000000-0000-7000-8000-000000000000'"
+        values = ", ".join(f"('t{n}', {job})" for n in range(count))
+        rows(self.url, f"INSERT INTO windlass_job_tag (tag, job_id) VALUES {values}")
+
+    async def all_look(self) -> None:
+        for duty in self.duties:
+            duty.signals.ticked.disarm()
+            duty.signals.ticked.arm()
+            duty.wake()
+            await duty.signals.ticked.wait()
+
+
+@pytest.fixture
+async def night(store_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Night]:
+    monkeypatch.setattr(purge, "BATCH", 4)
+    clock = VirtualClock(EVENING)
+    database = open_database(store_url, clock)
+    await asyncio.to_thread(migrate, database)
+    made = Night(store_url, database, clock)
+    made.fill(10)
+    yield made
+    for duty in made.duties:
+        await duty.stop()
+    await database.aclose_loop()
+    database.close()
+
+
+async def test_it_waits_for_its_time_and_deletes_in_batches_until_nothing_is_left(night: Night):
+    """J5.6: at 02:00, not at the first start; one node of several, all of it."""
+    for name in ("a", "b"):
+        night.node(name)
+    await night.all_look()
+    await night.all_look()
+    assert night.left() == 10
+    night.clock.advance(6 * HOUR + 1)
+    await night.all_look()
+    await night.all_look()
+    assert night.left() == 0
+    assert one(night.url, "SELECT fence FROM windlass_lease WHERE name = 'purge'") == 1, "taken once"
+
+
+async def test_it_comes_once_a_night_and_makes_up_for_a_night_that_was_missed(night: Night):
+    """J5.6, J7.5: nobody was there at 02:00; whoever comes first does it then, and not again before the next night."""
+    night.node("a")
+    await night.all_look()
+    await night.duties.pop().stop()
+    night.clock.advance(30 * HOUR)
+    night.node("b")
+    await night.all_look()
+    await night.all_look()
+    assert night.left() == 0
+    night.fill(3)
+    night.clock.advance(HOUR / 2)
+    await night.all_look()
+    assert night.left() == 3
+    night.clock.advance(24 * HOUR)
+    await night.all_look()
+    await night.all_look()
+    assert night.left() == 0

@@ -1,0 +1,40 @@
+"""What the sweeper looks at again."""
+
+from tests.engine import jobs
+from tests.maintenance.moving import Moving
+from tests.support.facts import one, rows
+from tests.support.waiting import until
+from windlass import JobStatus, NodeLost
+
+LONG = 30
+
+
+def test_leases_of_nodes_that_are_no_more_are_freed(moving: Moving):
+    """J7.5: nobody has to wait for them, and who looks is not misled."""
+    app = moving.app()
+    app.job(jobs.note)
+    rows(
+        moving.url,
+        "INSERT INTO windlass_lease (name, holder, fence, until, since) "
+        f"VALUES ('some duty', 'gone', 7, {10**17}, 0), ('archive', 'gone', 7, {10**17}, 0)",
+    )
+    with app.worker():
+        until(lambda: one(moving.url, "SELECT holder FROM windlass_lease WHERE name = 'some duty'") is None, "it", LONG)
+        until(
+            lambda: one(moving.url, "SELECT passed_at FROM windlass_lease WHERE name = 'archive'"),
+            "the archive to pass, although its lease has ages to run",
+            LONG,
+        )
+
+
+def test_jobs_that_run_nowhere_come_back(moving: Moving):
+    """J7.2, J7.5: RUNNING on a node nobody knows; told of once."""
+    app = moving.app()
+    told: list[NodeLost] = []
+    app.on(NodeLost)(told.append)
+    handle = app.job(jobs.note).enqueue("x")
+    rows(moving.url, "UPDATE windlass_hot SET status = 'RUNNING', node = 'gone', fence = 1, picked_at = 1")
+    with app.worker():
+        assert handle.join(LONG) is JobStatus.SUCCEEDED
+        assert app.get(handle.id).crash_count == 1
+    assert [(event.node, event.recovered) for event in told] == [("gone", 1)]
