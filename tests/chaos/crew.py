@@ -41,13 +41,18 @@ class Crew:
         """The workers that have begun to work."""
         return [worker for worker in self.workers if "\nready " in f"\n{worker.said}"]
 
+    def at_work(self) -> list[Program]:
+        """The workers that neither start nor stand still."""
+        return [worker for worker in self.ready() if worker.pid not in self.stopped]
+
     # ------------------------------------------------------------------ faults
 
     def kill(self, dice: random.Random) -> bool:
-        """SIGKILL to any worker, also to one that is just starting or stands still. False: there is none."""
+        """SIGKILL to a worker, now and then to one that is just starting. False: there is none."""
         if not self.workers:
             return False
-        victim = dice.choice(self.workers)
+        at_work = self.at_work() if dice.random() < 0.9 else []
+        victim = dice.choice(at_work or self.workers)
         say("fault", "kill", victim.pid, f"{monotonic():.6f}")
         victim.kill()
         self.workers.remove(victim)
@@ -61,10 +66,10 @@ class Crew:
 
     def stop(self, dice: random.Random, kind: str) -> Program | None:
         """SIGSTOP to a worker, as long as another one goes on. On SQLite mostly between two of its writes."""
-        running = [worker for worker in self.workers if worker.pid not in self.stopped]
-        if len(running) < 2:
+        at_work = self.at_work()
+        if len(at_work) < 2:
             return None
-        victim = dice.choice(running)
+        victim = dice.choice(at_work)
         with _between_writes(self._url, careful=dice.random() < 0.7):
             say("fault", kind, victim.pid, f"{monotonic():.6f}")
             victim.freeze()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tests.chaos import witness
@@ -16,14 +17,20 @@ from tests.chaos.crew import Crew
 from tests.chaos.desk import Desk
 from tests.chaos.facts import Facts, Tables, read_tables
 from tests.chaos.faults import Options, Planned, plan
+from tests.chaos.leases import worker_of
 from tests.chaos.oracle import AT_ANY_MOMENT, Violation, judge
 from tests.chaos.watch import Sight, Watch
 from tests.chaos.witness import say
+from tests.support.facts import rows
 from windlass.domain.clock import monotonic
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 
 TICK = 0.05
 LOOK_EVERY = 0.5
+STOPPED_AT_MOST = 5
+"""Leases after which a stopped worker goes on although nobody has taken its jobs: it may have had none."""
+PATIENCE = 15.0
+"""Seconds to wait, before a worker is killed or stopped, for another one to be at work: else nobody recovers anything."""
 ORPHAN_SLACK = 20.0
 """Seconds beyond two leases and two looks for which a claim may be nobody's, on a machine with much else to do."""
 
@@ -57,6 +64,8 @@ class Driver:
         self._crew = Crew(folder, url, self.environ)
         limit = 4 * options.lease + 2 * options.scan + ORPHAN_SLACK
         self._watch = Watch(url, self._clock, limit)
+        self._tail = witness.Tail(self._witness)
+        self._waiting_to_be_lost: dict[int, Callable[[], None]] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._next_look = 0.0
         self._next_judgement = 0.0
@@ -77,7 +86,7 @@ class Driver:
             finally:
                 self._crew.close()
                 desk.close()
-            return self._facts(read_tables(self._url))
+            return self._facts(read_tables(partial(rows, self._url)))
 
     # ------------------------------------------------------------------ the parts of a run
 
@@ -89,7 +98,7 @@ class Driver:
 
     def _chaos(self, desk: Desk) -> None:
         faults = plan(self._options)
-        mine = self._options.jobs // 2
+        mine = self._options.jobs * 2 // 3
         lasts = sum(fault.after for fault in faults)
         per_second = (self._options.jobs - mine) / max(lasts, 1)
         what = (self._options.mix, self._options.seed, mine, self._options.jobs)
@@ -115,7 +124,8 @@ class Driver:
             return (
                 desk.idle
                 and self._crew.submitter.process.poll() is not None
-                and not self._timers
+                and not self._crew.stopped
+                and len(self._crew.workers) == self._options.workers
                 and self.standing.sight.live == 0
                 and self.standing.sight.ended > 0
                 and monotonic() - self.standing.began > 3 * self._options.lease
@@ -143,15 +153,19 @@ class Driver:
     # ------------------------------------------------------------------ faults
 
     def _inject(self, fault: Planned) -> None:
+        if fault.kind in {"kill", "stop", "nap"}:
+            self._until(lambda: len(self._crew.at_work()) > 1, PATIENCE)
         self.standing.faults[fault.kind] += 1
         match fault.kind:
             case "kill":
                 if self._crew.kill(self._dice):
                     self._later(fault.seconds, lambda: self._crew.add_worker(self._options.concurrency))
-            case "stop" | "nap":
-                stopped = self._crew.stop(self._dice, fault.kind)
-                if stopped is not None:
-                    self._later(fault.seconds, lambda: self._crew.resume(stopped))
+            case "nap":
+                napping = self._crew.stop(self._dice, "nap")
+                if napping is not None:
+                    self._later(fault.seconds, lambda: self._crew.resume(napping))
+            case "stop":
+                self._stop(fault.seconds)
             case "kill submitter":
                 self._crew.kill_submitter()
                 self._later(0.2, self._start_submitter)
@@ -165,6 +179,16 @@ class Driver:
                 say("fault", "restart", 0, f"{monotonic():.6f}")
                 self._server.restart(immediately=self._dice.random() < 0.5)
                 self._watch.begin_anew()
+
+    def _stop(self, seconds: float) -> None:
+        """Until others have its jobs, and a while longer; or for long enough, if nobody takes them."""
+        stopped = self._crew.stop(self._dice, "stop")
+        if stopped is not None:
+            self._waiting_to_be_lost[stopped.pid] = lambda: self._later(seconds, lambda: self._crew.resume(stopped))
+            self._later(STOPPED_AT_MOST * self._options.lease, lambda: self._lost(stopped.pid))
+
+    def _lost(self, pid: int) -> None:
+        self._waiting_to_be_lost.pop(pid, lambda: None)()
 
     def _start_submitter(self) -> None:
         self._crew.submitter = self._crew.start("submitter", *self._submitter)
@@ -193,6 +217,9 @@ class Driver:
     def _pump(self) -> None:
         while self._timers and self._timers[0][0] <= monotonic():
             heapq.heappop(self._timers)[2]()
+        for words in self._tail.lines():
+            if words[0] == "taken":
+                self._lost(worker_of(words[1]))
         for _ in self._crew.missing():
             self._crew.add_worker(self._options.concurrency)
         if monotonic() >= self._next_look:
@@ -213,7 +240,7 @@ class Driver:
     def _judge_so_far(self) -> None:
         """The account first: of a claim that it names the store then knows whose it was."""
         facts = self._facts(Tables())
-        facts = replace(facts, tables=read_tables(self._url))
+        facts = replace(facts, tables=read_tables(partial(rows, self._url)))
         self.standing.violations = judge(facts, AT_ANY_MOMENT)
 
     @contextmanager

@@ -2,13 +2,12 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tests.chaos.witness import Account, Run
-from tests.support.facts import rows
 
 
 class JobRow(NamedTuple):
@@ -141,21 +140,25 @@ class Facts:
         return self.history.get(run.job, {}).get(run.fence)
 
 
-def read_tables(url: str) -> Tables:
+Ask = Callable[[str], list[tuple[Any, ...]]]
+"""Runs a SELECT and gives its rows."""
+
+
+def read_tables(ask: Ask) -> Tables:
     """Ask the store. Ids come as text from both databases.
 
     Work may be going on: what has ended is read before what lives, so that no job seems to be both, and history last,
     so that it holds whatever does not live any more.
     """
     return Tables(
-        jobs={row.id: row for row in map(_job, rows(url, _JOBS))},
-        done=tuple(_done(row) for row in rows(url, _DONE)),
-        hot=tuple(HotRow(str(row[0]), *row[1:]) for row in rows(url, _HOT)),
-        history=tuple(AttemptRow(str(row[0]), *row[1:5], bool(row[5])) for row in rows(url, _HISTORY)),
-        keys={key: str(job) for key, job in rows(url, "SELECT idempotency_key, job_id FROM windlass_key")},
-        live_keys={key: str(job) for key, job in rows(url, "SELECT business_key, holder_id FROM windlass_live_key")},
-        gates=tuple(GateRow(*row) for row in rows(url, "SELECT name, cap, in_use FROM windlass_gate")),
-        permits=rows(url, "SELECT count(*) FROM windlass_permit")[0][0],
+        jobs={row.id: row for row in map(_job, ask(_JOBS))},
+        done=tuple(_done(row) for row in ask(_DONE)),
+        hot=tuple(HotRow(str(row[0]), *row[1:]) for row in ask(_HOT)),
+        history=tuple(AttemptRow(str(row[0]), *row[1:5], bool(row[5])) for row in ask(_HISTORY)),
+        keys={key: str(job) for key, job in ask("SELECT idempotency_key, job_id FROM windlass_key")},
+        live_keys={key: str(job) for key, job in ask("SELECT business_key, holder_id FROM windlass_live_key")},
+        gates=tuple(GateRow(*row) for row in ask("SELECT name, cap, in_use FROM windlass_gate")),
+        permits=ask("SELECT count(*) FROM windlass_permit")[0][0],
     )
 
 

@@ -19,7 +19,7 @@ class Options:
     concurrency: int = 20
     kills: int = 6
     stops: int = 2
-    """SIGSTOP until well after the lease, then SIGCONT."""
+    """SIGSTOP until others have taken the worker's jobs and work on them, then SIGCONT."""
     naps: int = 2
     """SIGSTOP for less than a lease."""
     restarts: int = 1
@@ -79,8 +79,8 @@ def plan(options: Options) -> list[Planned]:
 
 def _measure(kind: str, options: Options, dice: random.Random) -> float:
     match kind:
-        case "stop":  # beyond the longest lease that load can ask for, and the next look of the others
-            return 2 * options.lease + options.scan + dice.uniform(0.3, 1.0)
+        case "stop":  # on top of what it takes others to give it up
+            return dice.uniform(0.3, 1.0)
         case "nap":
             return dice.uniform(0.05, options.lease / 3)
         case "jump":  # back by little: a machine whose clock goes back by an hour waits an hour for what was due

@@ -133,6 +133,23 @@ def read(path: Path) -> Account:
     return account
 
 
+class Tail:
+    """Follows the file: gives what was written since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._place = 0
+
+    def lines(self) -> list[list[str]]:
+        """Whole lines, as words."""
+        with self._path.open("rb") as file:
+            file.seek(self._place)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._place += len(whole)
+        return [line.split("\t") for line in whole.decode().splitlines()]
+
+
 def _add(account: Account, places: dict[tuple[str, str], int], words: list[str]) -> None:
     match words:
         case ["start", job, fence, attempt, node, pid, at, resource]:

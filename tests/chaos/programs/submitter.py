@@ -31,7 +31,8 @@ def last_accepted(first: int) -> int:
 def main(url: str, mix: str, seed: str, first: str, last: str, per_second: str) -> None:
     app = make_app(url)
     pause = threading.Event()
-    for number in range(last_accepted(int(first)), int(last)):
+    began = monotonic()
+    for turn, number in enumerate(range(last_accepted(int(first)), int(last)), 1):
         made = call(app, mix, int(seed), number, f"{PREFIX}{number}")
         while True:
             try:
@@ -40,7 +41,7 @@ def main(url: str, mix: str, seed: str, first: str, last: str, per_second: str) 
             except StoreUnavailableError:
                 pause.wait(PATIENCE)  # the key makes it safe to ask again
         say("accepted", handle.id, key_of(made) or NOTHING, f"{monotonic():.6f}")
-        pause.wait(1 / float(per_second))
+        pause.wait(max(began + turn / float(per_second) - monotonic(), 0))
     app.close()
 
 
