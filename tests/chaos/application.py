@@ -1,0 +1,49 @@
+"""The application of a chaos run: its jobs, and a clock that the driver can set for all processes at once."""
+
+import mmap
+import os
+import struct
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from tests.chaos import bodies
+from windlass import Windlass
+from windlass.domain.clock import SystemClock
+
+CLOCK = "CHAOS_CLOCK"
+"""The variable that names the file with the clock's error; without it the store's own clock is used."""
+_MICROS = struct.Struct("<q")
+
+
+class SettableClock:
+    """The machine's clock, wrong by what stands in a file that all processes of a run share."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(_MICROS.pack(0))
+        with path.open("r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), _MICROS.size)
+
+    @property
+    def error_micros(self) -> int:
+        return int(_MICROS.unpack(self._shared[: _MICROS.size])[0])
+
+    def jump(self, seconds: float) -> None:
+        """Set the clock of everybody, forward or back."""
+        self._shared[: _MICROS.size] = _MICROS.pack(self.error_micros + int(seconds * 1_000_000))
+
+    def now(self) -> datetime:
+        return SystemClock().now() + timedelta(microseconds=self.error_micros)
+
+
+def shared_clock() -> SettableClock | None:
+    place = os.environ.get(CLOCK)
+    return SettableClock(Path(place)) if place else None
+
+
+def make_app(url: str) -> Windlass:
+    clock = shared_clock()
+    app = Windlass(url, clock=clock) if clock else Windlass(url)
+    for body in bodies.ALL:
+        app.job(body)
+    return app

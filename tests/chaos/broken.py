@@ -1,0 +1,97 @@
+"""Builds that are broken on purpose, to see that oracle and model find them. Never part of the product: a test
+program asks for one by name when it starts, and its own process is changed.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from windlass.engine.attempt import Attempt
+from windlass.engine.completer import Completer
+from windlass.stores import queries
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+
+GAP = 0.15
+"""Seconds between the two halves of a completion that should be one: kills hit it now and then."""
+
+Change = Callable[[str, str], str]
+"""Name and text of a statement → its text in the broken build."""
+
+
+def without_fence(name: str, text: str) -> str:
+    """Completions are guarded by the id alone: whoever comes first is believed, also who has lost the job."""
+    if name in {"held", "finish_done", "remember", "finish", "finish_succeeded"}:
+        text = text.replace(" AND h.fence = t.fence", "").replace(" AND h.fence = i.fence", "")
+        text = text.replace("error_class, error, traceback FROM gone", "error_class, error, traceback FROM gone ON CONFLICT DO NOTHING")
+    return text
+
+
+def deaf_recovery(name: str, text: str) -> str:
+    """Everybody else is given up at every look, whatever their heartbeats say."""
+    return text.replace("lease_until < {now} AND", "id <> :node AND", 1) if name == "mark_lost" else text
+
+
+def kept_hot(name: str, text: str) -> str:
+    """The completing statement leaves the live row where it is."""
+    if name in {"finish", "finish_succeeded"}:
+        return text.replace(
+            "DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence\n    RETURNING",
+            "SELECT",
+        ).replace("h.picked_at, i.*\n", "h.picked_at, i.* FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence\n")
+    return text
+
+
+STATEMENTS: dict[str, Change] = {"no fence": without_fence, "deaf recovery": deaf_recovery, "split commit": kept_hot}
+"""What each broken build does to named statements."""
+
+
+def changed(dialect: str, name: str) -> dict[str, queries.Query]:
+    """The statements of a dialect in a broken build; a change that changes nothing is a mistake here."""
+    sound = queries.load(dialect)
+    change = STATEMENTS[name]
+    found = {key: query._replace(sql=change(key, query.sql)) for key, query in sound.items()}
+    if found == sound and not (name == "split commit" and dialect == "sqlite"):
+        raise ValueError(f"{name!r} has nothing to break on {dialect}: the statements have changed, change it too")
+    return found
+
+
+def install(name: str) -> None:
+    """Break this process; an empty name leaves it as it is."""
+    if not name:
+        return
+    if name not in STATEMENTS:
+        raise ValueError(f"no broken build is called {name!r}; there are {', '.join(STATEMENTS)}")
+    for dialect in ("sqlite", "postgres"):
+        broken = changed(dialect, name)
+        queries.load(dialect).update(broken)  # cached: every session shares this very dictionary
+    if name == "split commit":
+        _split_commits()
+
+
+def _split_commits() -> None:
+    """Outcome and history in one transaction, the live row goes in another one."""
+    finish, write = Dialect.finish, Completer._write
+
+    def without_deleting(self: Dialect, transitions: Any, *, alone: bool) -> Plan[list[bool]]:
+        plan = finish(self, transitions, alone=alone)
+        step = next(plan)
+        while True:
+            answer = 0 if step.name == "finish_hot" else (yield step)
+            try:
+                step = plan.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+
+    async def in_two(self: Completer, batch: list[Attempt], *, unsure: bool) -> None:
+        ended = [attempt.claim.job_id for attempt in batch if attempt.verdict.terminal]
+        await write(self, batch, unsure=unsure)
+        await asyncio.sleep(GAP)
+        await self._database.arun(_delete_hot, ended)
+
+    Dialect.finish = without_deleting  # type: ignore[method-assign]
+    Completer._write = in_two  # type: ignore[method-assign]
+
+
+def _delete_hot(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+    yield Step("finish_hot", {"ids": dialect.ids(ids)})
