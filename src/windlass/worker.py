@@ -29,7 +29,7 @@ from windlass.engine.wakeup import WakeupBridge
 from windlass.errors import SerializationError
 from windlass.failure.callbacks import Callbacks
 from windlass.failure.dead_letters import DeadLetters
-from windlass.maintenance.duties import Duties
+from windlass.maintenance.duties import Duties, Purge
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.parts import Parts, processes_of
@@ -41,7 +41,7 @@ from windlass.runtime.guard import ErrorHandling
 from windlass.spi import (
     ExecutorProvider,
 )
-from windlass.stores import cluster
+from windlass.stores import cluster, dead_letters
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.submission.target import Known
@@ -119,12 +119,14 @@ class Node:
             self._given_up,
             errors,
         )
+        old = settings.dead_letters
         self.duties = Duties(
             parts.database,
             settings,
             lambda: self.heartbeat.node.id,
             self.recovery,
             errors,
+            purges=[Purge("dead letters", dead_letters.purge, old.retention, old.purge_cron)],
             ids_tell_time=isinstance(parts.clock, SystemClock),
         )
         self.cancellations = Cancellations(

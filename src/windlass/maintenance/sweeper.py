@@ -1,7 +1,8 @@
 """The sweeper: looks again at what should have been done by itself, in case it was not.
 
-What it looks at today: leases of nodes that are no more, jobs that run on nodes that are no more (recovery brings them
-back), and jobs whose target no node has known for too long. When it last passed is part of `app.health()`.
+What it looks at today: leases and permits of nodes that are no more, jobs that run on nodes that are no more (recovery
+brings them back), jobs whose target no node has known for too long, and keys of resources that nobody
+has used for an hour. When it last passed is part of `app.health()`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from windlass import saying
 from windlass.maintenance.recovery import Recovery
 from windlass.runtime.duty import Duty
 from windlass.runtime.guard import ErrorHandling
-from windlass.stores import cluster, leases
+from windlass.stores import cluster, guards, leases
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
 
 logger = saying.logger("windlass.sweeper")
+
+
+IDLE_KEY_US = 3_600_000_000
 
 
 class Sweeper(Duty):
@@ -31,6 +35,8 @@ class Sweeper(Duty):
         freed = await self._lease.run(leases.free_abandoned)
         if freed:
             logger.info("%d leases of nodes that are no more were freed", freed)
+        await self._lease.run(guards.leave_for_the_lost)
+        await self._lease.run(guards.forget_idle_keys, IDLE_KEY_US)
         if await self._database.aread(cluster.anything_lost):
             self._recovery.wake()
         return await self._recovery.fail_unknown(self._lease) > 0

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from windlass.domain.cron import Cron as CronTimes
 from windlass.domain.durations import seconds
 from windlass.errors import ConfigurationError
 
@@ -147,14 +148,12 @@ def commit_mode(default: CommitMode) -> Commit:
 
 
 def cron(default: str) -> Cron:
-    """Make a cron expression, as far as its number of fields tells; the schedule itself is read by who follows it."""
+    """Make a cron expression."""
 
     def accept(value: Any) -> str | None:
-        if not (value is None or (isinstance(value, str) and 5 <= len(value.split()) <= 7)):
-            raise ValueError
-        return None if value is None else " ".join(value.split())
+        return None if value is None else CronTimes(value).expression
 
-    allowed = 'a cron expression of 5 to 7 fields, e.g. "0 2 * * *", or None ("none" in files and variables)'
+    allowed = 'a cron expression of 5 fields, e.g. "0 2 * * *", or None ("none" in files and variables)'
     return Option(default, allowed, str | None, accept)
 
 
