@@ -11,6 +11,7 @@ import click
 
 from windlass._version import __version__
 from windlass.cli.demo.crash import crash
+from windlass.cli.demo.failing import dead_letters, open_circuit
 from windlass.cli.demo.promises import Promises, summary
 from windlass.cli.demo.scenes import first_program, priorities, retries
 from windlass.cli.demo.shop import open_shop
@@ -23,7 +24,7 @@ from windlass.domain.clock import monotonic
 @click.command(name="demo", epilog="Exit codes: 0 if everything happened as told, else 1.")
 @click.option("--keep", is_flag=True, show_envvar=True, help="Keep the folder with the program and its database.")
 def command(keep: bool) -> None:
-    """Watch it work: a first program, retries, priorities, a killed worker, progress, a cancel. Takes 15 seconds."""
+    """Watch it work: a first program, retries, priorities, a killed worker, a dead letter, an open circuit. 20 s."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())  # failures are part of the story, and told in it
     folder = Path(tempfile.mkdtemp(prefix="windlass-demo-"))
     place = f"{folder} ({'kept' if keep else 'removed at the end'})"
@@ -44,7 +45,9 @@ def play(scene: Stage, folder: Path) -> list[str]:
     shop = open_shop(f"sqlite:///{folder / 'shop.db'}")
     try:
         scenes = [play_scene(scene, promises, shop) for play_scene in (retries, priorities, crash, steering)]
-        scene.scene(6, "What the store says", "Read back from the database, job by job and attempt by attempt.")
+        dead_letters(scene, promises, shop)
+        scenes.append(open_circuit(scene, promises, shop))
+        scene.scene(8, "What the store says", "Read back from the database, job by job and attempt by attempt.")
         summary(scene, promises, shop.app, scenes)
     finally:
         shop.app.close()

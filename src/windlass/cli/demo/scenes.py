@@ -101,6 +101,8 @@ class _Narrator:
         self._stage.line((at, "dim"), (f"attempt {attempt}", "bold"), *cells)
 
     def _retrying(self, event: JobRetrying) -> None:
+        if self.over.is_set():
+            return  # another scene's
         pause = f"next in {event.delay.total_seconds():g} s"
         self._tell(event.attempt, ("✗", "red"), (event.error, "red"), (pause, "yellow"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from typing import Any, Final, NamedTuple
 
 from windlass import Backoff, JobContext, JobResult, NodeSettings, Settings, Windlass
@@ -20,6 +21,13 @@ PRINTING: Final = 0.03
 """Seconds a page takes."""
 NODE: Final = NodeSettings(heartbeat_interval=0.5, missed_heartbeats=3, recovery_interval=0.5)
 """A tenth of the default heartbeat, so that a lost worker is noticed while one watches."""
+
+
+PRICES: Final[dict[str, int]] = {}
+"""The price list: empty, until somebody remembers to load it."""
+CARRIER: Final = threading.Event()
+"""Set while the carrier answers."""
+CIRCUIT: Final = "carrier"
 
 
 class BankTimeoutError(Exception):
@@ -59,6 +67,18 @@ def thank(result: JobResult) -> str:
     return f"{result.value} pages are ready"
 
 
+def invoice(article: str) -> str:
+    """Write an invoice, which takes a price."""
+    return f"{article}: {PRICES[article]} €"
+
+
+def ship(parcel: int) -> str:
+    """Hand a parcel to a carrier that does not always answer."""
+    if not CARRIER.is_set():
+        raise ConnectionError("the carrier does not answer")
+    return f"parcel {parcel} is on its way"
+
+
 class Shop(NamedTuple):
     """An application and its jobs."""
 
@@ -68,13 +88,24 @@ class Shop(NamedTuple):
     pack: Any
     print_run: Any
     thank: Any
+    invoice: Any
+    ship: Any
 
 
 def open_shop(url: str) -> Shop:
     """The shop on a store."""
     app = Windlass(url, settings=Settings(node=NODE))
     retried = app.job(max_retries=FAILURES, backoff=Backoff.exponential(FIRST_DELAY))
-    return Shop(app, retried(collect), app.job(deliver), app.job(pack), app.job(print_run), app.job(thank))
+    return Shop(
+        app=app,
+        collect=retried(collect),
+        deliver=app.job(deliver),
+        pack=app.job(pack),
+        print_run=app.job(print_run),
+        thank=app.job(thank),
+        invoice=app.job(invoice),
+        ship=app.job(max_retries=FAILURES, circuit=CIRCUIT)(ship),
+    )
 
 
 app = open_shop(os.environ.get(URL_VARIABLE, "sqlite://")).app
