@@ -105,7 +105,10 @@ class Circuit:
         return None if self.opens_at is None else self.settings.trials - len(self.trials)
 
     def after(self, calls: Iterable[Call], now: int) -> Circuit:
-        """The circuit once these calls have ended, in this order."""
+        """The circuit once these calls have ended, in this order.
+
+        A trial that ends after others have opened it again says what was known already, and counts no more.
+        """
         circuit = self
         for call in calls:
             failed = circuit.settings.counts(call.raised)
@@ -113,7 +116,7 @@ class Circuit:
                 continue
             if circuit.opens_at is None:
                 circuit = circuit._counted(failed, now)
-            elif call.trial:
+            elif call.trial and circuit.opens_at <= now:
                 circuit = circuit._tried(failed, now)
         return circuit
 

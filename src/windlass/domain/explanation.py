@@ -63,7 +63,7 @@ def explain(job: WaitingJob, around: Surroundings) -> Explanation:
 def _not_waiting(job: WaitingJob) -> Explanation:
     match job.status:
         case JobStatus.RUNNING:
-            return Explanation("running", f"it runs on node {job.node}{_since(job.picked_at)}")
+            return Explanation("running", f"it runs on node {job.node}{_when('since', job.picked_at)}")
         case JobStatus.PAUSED:
             left = f" (it was {job.paused_from})" if job.paused_from else ""
             return Explanation("paused", f"it is paused{left}; resume it to let it go on")
@@ -71,11 +71,11 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             return Explanation("waiting_for_signal", "it waits for a signal")
         case JobStatus.FAILED:
             return Explanation(
-                "failed", f"it has failed for good{_since(job.finished_at)} ({job.reason}); retry it to start it over"
+                "failed", f"it failed for good{_when('at', job.finished_at)} ({job.reason}); retry it to start it over"
             )
         case _:
             word = job.status.value.lower()
-            return Explanation(word, f"it has ended: {word}{_since(job.finished_at)}")
+            return Explanation(word, f"it has ended: {word}{_when('at', job.finished_at)}")
 
 
 def _reasons(job: WaitingJob, around: Surroundings) -> Iterator[Explanation]:
@@ -101,10 +101,10 @@ def _reasons(job: WaitingJob, around: Surroundings) -> Iterator[Explanation]:
 
 def _not_due(job: WaitingJob, due: int) -> Explanation:
     if job.attempts:
-        tries = "attempt" if job.attempts == 1 else "attempts"
+        tries = "attempt has" if job.attempts == 1 else "attempts have"
         return Explanation(
             "waiting_for_retry",
-            f"it waits for its next try, {job.attempts} {tries} have failed: {job.error}",
+            f"it waits for its next try, {job.attempts} {tries} failed: {job.error}",
             from_micros(due),
         )
     return Explanation("not_due", "it is not due yet", from_micros(due))
@@ -142,7 +142,8 @@ def _circuit(service: str, gate: Gate, opens_at: int, now: int) -> Iterator[Expl
 
 def _full(gate: Gate, now: int, what: str, full: str, too_fast: str) -> Iterator[Explanation]:
     if gate.cap is not None and gate.in_use >= gate.cap:
-        yield Explanation(full, f"{what} lets {gate.cap} jobs run at a time, and {gate.in_use} do")
+        jobs = "job" if gate.cap == 1 else "jobs"
+        yield Explanation(full, f"{what} lets {gate.cap} {jobs} run at a time, and has {gate.in_use}")
     elif places(gate, now) == 0:
         yield Explanation(
             too_fast, f"{what} has let through as many as its rate allows", from_micros(worth_a_look(gate, now))
@@ -156,5 +157,5 @@ def _ready(job: WaitingJob) -> Explanation:
     )
 
 
-def _since(moment: int | None) -> str:
-    return "" if moment is None else f" since {from_micros(moment):%Y-%m-%d %H:%M:%S} UTC"
+def _when(word: str, moment: int | None) -> str:
+    return "" if moment is None else f" {word} {from_micros(moment):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,75 @@
+"""Lanes: what a lane's text says is what was put into it, whatever the key."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from windlass.domain.keys import MAX_KEY, MAX_NAME, check_key, check_name
+from windlass.domain.lanes import (
+    CIRCUIT,
+    NO_LANE,
+    RESOURCE,
+    Lane,
+    general_gate,
+    left_to_others,
+    read_lane,
+    resource_gate,
+)
+
+names = st.text("abz AZ09_.:-".replace(" ", ""), min_size=1, max_size=MAX_NAME)
+keys = st.text(min_size=1, max_size=MAX_KEY).filter(lambda text: text.isprintable() and text.strip() != "")
+targets = st.builds("{}:{}".format, names, names)
+
+
+@st.composite
+def lanes(draw: st.DrawFn) -> Lane:
+    resource = draw(st.none() | names)
+    key = None if resource is None else draw(st.none() | keys)
+    return Lane(resource, key, draw(st.none() | names), draw(st.none() | targets))
+
+
+@given(lanes())
+@example(Lane("stripe", "a/b c%2F circuit:x", "gateway", "shop:charge"))
+@example(Lane("a:b", "resource:x", "queue:y", "target:z"))
+@example(Lane("stripe", "/"))
+@example(Lane("stripe", "ünï 😀"))
+def test_a_lane_comes_back_from_its_text(lane: Lane):
+    """J6.2: any key that an option takes, and any mixture of gates."""
+    assert read_lane(lane.text) == lane
+
+
+@given(lanes(), lanes())
+def test_different_lanes_have_different_texts(one: Lane, other: Lane):
+    """J3.4: no two kinds of jobs ever share a lane by accident."""
+    assert (one.text == other.text) == (one == other)
+
+
+def test_most_jobs_have_no_lane():
+    """J3.4: what waits for nothing but its queue carries nothing."""
+    assert NO_LANE.text is None
+    assert read_lane(None) == NO_LANE
+    assert NO_LANE.gates == ()
+
+
+@given(names, keys)
+def test_a_keys_gate_is_one_word_and_names_its_resource(name: str, key: str):
+    """J6.2: each key has a gate of its own, made after that of its resource."""
+    gate = resource_gate(check_name(name, "resource"), check_key(key, "resource_key"))
+    assert " " not in gate
+    assert gate != resource_gate(name)
+    assert general_gate(gate) == resource_gate(name) == RESOURCE + name
+    assert read_lane(gate) == Lane(name, key)
+
+
+@given(lanes())
+def test_gates_are_locked_in_one_order(lane: Lane):
+    """J3.4: by name, so that two claimers never wait for each other."""
+    assert list(lane.gates) == sorted(lane.gates)
+    assert all(gate.startswith((CIRCUIT, RESOURCE)) for gate in lane.gates)
+
+
+@given(lanes(), targets)
+def test_a_job_that_is_left_to_others_keeps_its_gates(lane: Lane, target: str):
+    """J6.3, J6.2: waiting for a node that knows its target leads around no gate."""
+    left = read_lane(left_to_others(lane.text, target))
+    assert left == lane._replace(target=target)
+    assert left.gates == lane.gates
