@@ -1,4 +1,4 @@
-"""Databases for tests: a new one each, on SQLite and on a real PostgreSQL."""
+"""Databases for tests: a new one each, on SQLite and on a real PostgreSQL. And child processes for who asks."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.programs import Programs
 from windlass.errors import ConfigurationError
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 from windlass.testing.postgres_server import PostgresServer
@@ -55,3 +56,12 @@ def store_url(request: pytest.FixtureRequest) -> str:
     """An empty database of each kind in turn: what a test takes that must hold on all of them."""
     fixture = {"sqlite": "sqlite_url", "postgres": "pg_url"}[request.param]
     return str(request.getfixturevalue(fixture))
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
+    """Starts programs; bodies that run in this process find their files too."""
+    with Programs(tmp_path) as started:
+        for name, value in started.environ.items():
+            monkeypatch.setenv(name, value)
+        yield started

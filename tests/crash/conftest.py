@@ -1,21 +1,11 @@
-"""Child processes for every test that asks."""
+"""A store, and workers that can be made to die, for every test of crashes that asks."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.crashing import Stage, stage_on
 from tests.support.programs import Programs
-
-
-@pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
-    """Starts programs; bodies that run in this process find their files too."""
-    with Programs(tmp_path) as started:
-        for name, value in started.environ.items():
-            monkeypatch.setenv(name, value)
-        yield started
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_completion_whose_commit_was_cut_off_is_neither_lost_nor_applied_twice
 def test_jobs_whose_claim_was_cut_off_are_not_forgotten_by_their_node(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs
 ):
-    """P9.C8, J7.8, J3.2: claimed in the name of a node that never got the answer, and lives: it takes them all the same."""
+    """P9.C8, J7.8, J3.2: claimed for a node that never got the answer, and lives: it takes them all the same."""
     handles = enqueue(app, bodies.note)
     proxy.cut_after(b"FOR UPDATE SKIP LOCKED", times=3)
     with app.worker(concurrency=10):
@@ -75,7 +75,7 @@ def test_jobs_whose_claim_was_cut_off_are_not_forgotten_by_their_node(
 def test_an_enqueue_that_was_cut_off_can_be_repeated_with_its_key(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs
 ):
-    """P9.C8, J1.4: the caller is told that the store did not answer; the same key again gives the job that was stored."""
+    """P9.C8, J1.4: the caller is told that the store did not answer; the same key gives the job that was stored."""
     call = app.bind(bodies.note, 7).using(idempotency_key="order-7")
     app.bind(bodies.note, 6).enqueue()  # whatever is asked at first use has now been asked
     proxy.cut_after(b"COMMIT")

@@ -68,7 +68,7 @@ def test_killing_a_worker_at_full_speed_loses_nothing(app: Windlass, store_url: 
 
 
 def test_a_job_that_kills_every_worker_ends_as_worker_lost(app: Windlass, store_url: str, programs: Programs):
-    """P9.C9, J7.4: three redeliveries after a died worker, then FAILED as `worker_lost`; other work is not dragged along."""
+    """P9.C9, J7.4: three redeliveries after a died worker, then FAILED as `worker_lost`; other work goes on."""
     workers = [programs.worker(store_url, 10, environ=SHORTER_LEASES) for _ in range(5)]
     for worker in workers:
         worker.says("^ready")

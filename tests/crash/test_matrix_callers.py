@@ -4,7 +4,7 @@ from tests.crash.programs import bodies
 from tests.crash.programs.submitter import MANY
 from tests.support.crashing import KILLED, Stage
 from tests.support.facts import one, statuses
-from tests.support.programs import SHORT_LEASES, Program
+from tests.support.programs import SHORT_LEASES, Program, Programs
 from tests.support.waiting import until
 from windlass import JobStatus
 
@@ -41,6 +41,19 @@ def test_what_a_killed_caller_had_committed_runs_without_its_help(stage: Stage):
     assert again.says(r"^stored \S+ (\w+)$")[1] == "True"
     assert again.exit_code() == 0
     assert statuses(stage.url) == {"SUCCEEDED": len(NUMBERS)}
+
+
+def test_callers_killed_while_they_make_the_tables_leave_a_file_that_others_can_use(
+    sqlite_url: str, programs: Programs
+):
+    """P9.C0: SQLite's schema is made at first use; whoever dies at it leaves all of a migration, or nothing."""
+    for nth in (1, 2, 1):  # at the first migration, at the second, and at that one again
+        environ = {**SHORT_LEASES, "WINDLASS_FAILPOINTS": f"store.before_commit=kill@{nth}"}
+        assert programs.start("submitter", sqlite_url, "one", nth, environ=environ).exit_code() == KILLED
+    sound = programs.start("submitter", sqlite_url, "one", 9)
+    assert sound.exit_code() == 0, sound.said
+    assert statuses(sqlite_url) == {"PENDING": 1}
+    assert one(sqlite_url, "PRAGMA integrity_check") == "ok"
 
 
 def canceled_and_killed_at(stage: Stage, point: str) -> tuple[Program, list]:

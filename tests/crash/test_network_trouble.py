@@ -9,13 +9,13 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import outcomes, statuses
+from tests.support.facts import one, outcomes, statuses
 from tests.support.invariants import check_invariants
 from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import until
-from windlass import JobStatus, StoreUnavailableError, Windlass
-from windlass.stores.dialects import postgres_session
+from windlass import JobStatus, PollerSettings, Settings, StoreUnavailableError, Windlass
+from windlass.stores.dialects import postgres_database, postgres_session
 
 JOBS = 40
 PATIENCE = 1.5
@@ -58,6 +58,33 @@ def test_a_network_that_swallows_everything_is_noticed_and_work_goes_on_once_it_
     assert outcomes(pg_url) == {"succeeded": 5}
     assert len(caplog.records) < 40, caplog.text
     check_invariants(pg_url)
+
+
+def test_wakeups_are_heard_again_once_the_network_is_back(
+    app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, monkeypatch: pytest.MonkeyPatch
+):
+    """J3.6, J7.8: a connection that listens, and would hear nothing for ever, is found out and made anew."""
+    monkeypatch.setattr(postgres_database, "PROBE_EVERY", 0.5)
+    seldom = Settings(poller=PollerSettings(min_delay=60, max_delay=60, deep_idle_delay=60))
+    listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
+    with listening.worker():
+        assert elsewhere.bind(bodies.note, 0).enqueue().result(30) == 0
+        proxy.fall_silent()
+        until(lambda: listeners(pg_url) == 1, "the silent line to be given up; who waits for the result listens too")
+        proxy.speak_again()
+        until(lambda: listeners(pg_url) == 2, "the worker to listen again")
+        assert elsewhere.bind(bodies.note, 1).enqueue().result(30) == 1
+    for application in (listening, elsewhere):
+        application.close()
+    assert programs.ran() == ["0", "1"]
+    del app
+
+
+def listeners(url: str) -> int:
+    """Sessions whose last statement was LISTEN, or a look whether they still do."""
+    question = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')"""
+    return int(one(url, question))
 
 
 def test_a_slow_network_costs_time_and_nothing_else(

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 
 from windlass import saying
+from windlass.domain.clock import monotonic
 from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
@@ -19,12 +20,15 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres import PostgresDialect
 from windlass.stores.dialects.postgres_connections import AsyncConnection, AsyncConnections, Connection, SyncConnections
-from windlass.stores.dialects.postgres_patience import cut
+from windlass.stores.dialects.postgres_patience import ThreadPatience, cut
 from windlass.stores.plan import Plan, RestartPlanError, Step, drive, drive_async
 
 T = TypeVar("T")
 
 logger = saying.logger("windlass.store")
+
+PROBE_EVERY = 30.0
+"""Seconds between two looks whether a connection that listens is still one."""
 
 
 class PostgresDatabase:
@@ -204,6 +208,7 @@ class Listener:
         self._description = description
         self._stop = threading.Event()
         self._ready = threading.Event()
+        self._patience = ThreadPatience()
         self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._loop, name="windlass-postgres-listen", daemon=True)
         self._thread.start()
@@ -241,11 +246,23 @@ class Listener:
             logger.error("%s: a notification was not understood (%s)", self._description, type(error).__name__)
 
     def _hear(self, connection: Connection) -> None:
+        probed = monotonic()
         while not self._stop.is_set():
             for notification in connection.notifies(timeout=0.5):
                 self._tell(notification.channel, notification.payload)
                 if self._stop.is_set():
                     return
+            if monotonic() - probed > PROBE_EVERY:
+                self._probe(connection)
+                probed = monotonic()
+
+    def _probe(self, connection: Connection) -> None:
+        """A line that has fallen silent looks like a cluster in which nothing happens: ask whether anybody is there."""
+        self._patience.begin(connection, session.STATEMENT_TIMEOUT)
+        try:
+            connection.execute("SELECT 1")
+        finally:
+            self._patience.end(connection)
 
     def close(self) -> None:
         """Stop listening, at once: a drain on the caller's loop waits for this."""

@@ -174,4 +174,7 @@ def kind_of(error: BaseException) -> ErrorKind:
 def unavailable(description: str, error: BaseException) -> StoreUnavailableError:
     """The error users see when the server does not answer."""
     detail = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return StoreUnavailableError(f"{description} does not answer: {detail}; check the URL and the server")
+    advice = "check the URL and the server"
+    if "unsupported startup parameter" in detail:
+        advice = "this is a pooler: in transaction mode add ?pooled=true to the URL"
+    return StoreUnavailableError(f"{description} does not answer: {detail}; {advice}")
