@@ -1,6 +1,8 @@
 """What a run shows: a line while it goes on, a table at the end."""
 
 import sys
+from itertools import pairwise
+from math import inf
 from statistics import median
 
 from tests.chaos.driver import Standing
@@ -45,15 +47,17 @@ def line(standing: Standing) -> str:
 
 
 def recoveries(facts: Facts) -> list[float]:
-    """For every run that a kill cut off: seconds until its job was running again somewhere else."""
+    """For every run that a kill cut off: seconds until its job was running again somewhere else.
+
+    A worker that was killed while it stood still may have lost its jobs before: those are not counted.
+    """
     found = []
     killed = {fault.pid: fault.at for fault in facts.account.faults if fault.kind == "kill"}
     for runs in facts.runs.values():
-        for number, run in enumerate(runs):
-            at = killed.get(worker_of(run.node))
-            cut_off = at is not None and run.started <= at and (run.ended is None or run.ended > at)
-            if cut_off and at is not None and number + 1 < len(runs):
-                found.append(runs[number + 1].started - at)
+        for run, later in pairwise(runs):
+            at = killed.get(worker_of(run.node), inf)
+            if run.started <= at < later.started and (run.ended is None or run.ended > at):
+                found.append(later.started - at)
     return found
 
 
