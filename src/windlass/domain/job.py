@@ -159,7 +159,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One row of a job's history. `outcome` is succeeded, retried, failed, lost, released, snoozed or passed_over."""
+    """One row of a job's history.
+
+    Outcomes: succeeded, retried, failed, lost, released, snoozed, deferred, passed_over.
+    """
 
     number: int
     node: str | None

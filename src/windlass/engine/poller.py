@@ -168,8 +168,11 @@ class Poller(Service):
         return self._pause()
 
     async def anything_due(self) -> bool:
-        """Whether a job waits that could be claimed now."""
+        """Whether a job waits that could be claimed now; all lanes are looked at."""
+        self._next_lane = queues.FIRST_LANE
         await self._refresh()
+        while not self._due() and self._next_lane != queues.FIRST_LANE:
+            await self._refresh()
         return bool(self._due())
 
     async def claim_next(self) -> bool:
@@ -181,7 +184,7 @@ class Poller(Service):
             node=self.node,
             heads=due,
             wanted=wanted,
-            chunk=self._chunk(len(due), wanted),
+            chunk=self._chunk(sum(head.lane is None for head in due), wanted),
             boost_us=self._options.boost_us,
             limited=self._limited,
         )

@@ -40,6 +40,8 @@ class Drained:
     snoozed: int = 0
     canceled: int = 0
     """Canceled while they ran, so that their outcome did not count."""
+    deferred: int = 0
+    """Claimed just before their circuit opened; they wait until it may be tried again."""
     passed_over: int = 0
     """Of a target that this application does not know; they wait for a node that does."""
 
