@@ -13,14 +13,20 @@ from typing import Any, Final
 import windlass
 from docs.generated_parts import write_page
 from windlass import Event
+from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.embedded import Worker
 from windlass.submission.job_function import JobFunction
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "api.md"
 
-MET: Final[dict[str, type]] = {"JobFunction": JobFunction, "Worker": Worker}
-"""Classes that one meets without importing them: what `@app.job` makes of a function, and what `app.worker()` gives."""
+MET: Final[dict[str, type]] = {
+    "Alerts": Alerts,
+    "DeadLetters": DeadLetters,
+    "JobFunction": JobFunction,
+    "Worker": Worker,
+}
+"""Classes that one meets without importing them, e.g. what `@app.job` makes of a function."""
 
 INTERNAL: Final = {
     "Backoff": {"from_json", "to_json"},

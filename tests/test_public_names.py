@@ -27,6 +27,7 @@ SPECIFIED = words(
     TargetNotFoundError Windlass do_not_retry JobResult RESULT
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
     PollingStrategy Clock
+    Alert AlertRaised DeadLetter DeadLetterGroup Redrive
 """
 )
 """Names of api.md that exist so far."""
@@ -104,6 +105,21 @@ def test_values_have_the_fields_of_the_specification():
     assert {field.name for field in dataclasses.fields(windlass.JobResult)} == set(result)
     assert {field.name for field in dataclasses.fields(windlass.Job)} == set(job)
     assert {field.name for field in dataclasses.fields(windlass.Attempt)} == set(attempt)
+
+
+def test_dead_letters_have_the_fields_of_the_specification():
+    """api.md, P6.1: `DeadLetter`, `DeadLetterGroup`, `Alert` and `Redrive`."""
+    letter = words(
+        """job_id fingerprint tenant_id execution_id execution_key transition_key correlation_id resource_type
+        resource_name transport platform terminal_status created_at_epoch_ms terminal_reason error_code error_message
+        retryable retries_observed traceback host definition_hash"""
+    )
+    group = words("fingerprint target error_class sample count first_at last_at")
+    alert = words("target error_hash error_class sample count first_job_id last_job_id first_at last_at")
+    assert {field.name for field in dataclasses.fields(windlass.DeadLetter)} == set(letter)
+    assert {field.name for field in dataclasses.fields(windlass.DeadLetterGroup)} == set(group)
+    assert {field.name for field in dataclasses.fields(windlass.Alert)} == set(alert)
+    assert words("selected redriven ids") == [field.name for field in dataclasses.fields(windlass.Redrive)][:3]
 
 
 def test_the_version_is_a_text():

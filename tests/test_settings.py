@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from windlass.errors import ConfigurationError
-from windlass.settings import SECTIONS, JobsSettings, NodeSettings, PollerSettings, Settings
+from windlass.settings import SECTIONS, DeadLettersSettings, JobsSettings, NodeSettings, PollerSettings, Settings
 
 FIELDS = [(section, name) for section, kind in SECTIONS.items() for name in kind.options()]
 
@@ -46,6 +46,15 @@ def test_defaults_are_those_of_the_specification():
         "retention": 2_592_000, "archive_interval": 60, "commit": "group", "redact_emails": True,
         "max_error_length": 2000, "keep_logs": "job", "max_log_lines": 1000,
     }  # fmt: skip
+    assert dataclasses.asdict(settings.dead_letters) == {
+        "retention": 90 * 86_400, "purge_cron": "0 2 * * *", "alert_window": 3600,
+    }  # fmt: skip
+
+
+def test_a_cron_expression_is_kept_in_one_form_and_may_be_absent():
+    assert DeadLettersSettings(purge_cron="0  2 * *  *").purge_cron == "0 2 * * *"
+    assert load(WINDLASS_DEAD_LETTERS__PURGE_CRON="none").dead_letters.purge_cron is None
+    assert load(WINDLASS_DEAD_LETTERS__RETENTION="86400").dead_letters.retention == 86_400
 
 
 def test_loading_without_any_source_gives_the_defaults():
@@ -102,6 +111,9 @@ def test_settings_survive_copy_pickle_and_hash():
         (lambda: JobsSettings(commit="both"), "jobs.commit", "'both'"),  # type: ignore[arg-type]
         (lambda: JobsSettings(redact_emails=1), "jobs.redact_emails", "1"),  # type: ignore[arg-type]
         (lambda: JobsSettings(max_error_length=99), "jobs.max_error_length", "99"),
+        (lambda: DeadLettersSettings(purge_cron="at night"), "dead_letters.purge_cron", "'at night'"),
+        (lambda: DeadLettersSettings(purge_cron=2), "dead_letters.purge_cron", "2"),  # type: ignore[arg-type]
+        (lambda: DeadLettersSettings(retention=0), "dead_letters.retention", "0"),
         (lambda: Settings(poller={"batch_size": 1}), "settings.poller", "batch_size"),  # type: ignore[arg-type]
     ],
 )

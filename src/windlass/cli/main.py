@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "bench": ("windlass.cli.bench.command", "Measure what a store can do, and check that nothing was lost."),
     "circuit": ("windlass.cli.circuit", "List circuits, open, close and reset them."),
     "demo": ("windlass.cli.demo.command", "Watch it work: a small shop on SQLite, nothing else needed."),
+    "dlq": ("windlass.cli.dlq.command", "List, group, show, re-drive and purge dead letters."),
     "health": ("windlass.cli.health", "Say whether an application can work and, if not, why."),
     "job": ("windlass.cli.job.command", "List, show, explain, follow, cancel, pause, resume and retry jobs."),
     "migrate": ("windlass.cli.migrate", "Bring a store's schema up to date, or say how far it is."),

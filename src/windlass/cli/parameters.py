@@ -56,12 +56,12 @@ def yes_option(command: Command) -> Command:
     return click.option("--yes", "-y", is_flag=True, show_envvar=True, help="Do not ask.")(command)
 
 
-def limit_option(default: int, text: str) -> Callable[[Command], Command]:
+def limit_option(default: int, text: str, most: int = MOST_IN_A_PAGE) -> Callable[[Command], Command]:
     """`--limit`."""
     return click.option(
         "--limit",
         "-n",
-        type=click.IntRange(1, MOST_IN_A_PAGE),
+        type=click.IntRange(1, most),
         default=default,
         show_default=True,
         show_envvar=True,
@@ -78,7 +78,7 @@ def filter_options(command: Command) -> Command:
     @click.option("--key", show_envvar=True, help="With this business key.")
     @click.option(
         "--since",
-        callback=_moment,
+        callback=moment,
         metavar="AGE|TIME",
         show_envvar=True,
         help="Enqueued since then: 30s, 15m, 2h, 3d, or 2030-01-31T12:00.",
@@ -113,7 +113,7 @@ def job_ids(context: click.Context, parameter: click.Parameter, values: tuple[st
     return list(dict.fromkeys(job_id(context, parameter, value) for value in values))
 
 
-def _moment(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
+def moment(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
     """So long ago, or a date and time; without a zone the local one is meant."""
     del context
     if value is None:
@@ -127,3 +127,14 @@ def _moment(context: click.Context, parameter: click.Parameter, value: str | Non
         raise click.BadParameter(
             f"expected an age like 30s, 15m, 2h, 3d or a time like 2030-01-31T12:00, got {value!r}", param=parameter
         ) from None
+
+
+def age(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
+    """So long."""
+    del context
+    if value is None:
+        return None
+    found = _AGO.fullmatch(value.strip())
+    if found is None:
+        raise click.BadParameter(f"expected an age like 12h, 90d or 6w, got {value!r}", param=parameter)
+    return timedelta(**{_UNITS[found[2].lower()]: float(found[1])})

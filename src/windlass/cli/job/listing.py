@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import datetime
 from typing import Final
 
 import click
-from click.core import ParameterSource
 
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.output import note, say_items
+from windlass.cli.paging import again
 from windlass.cli.parameters import filter_options, json_option, limit_option, on_application
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
 from windlass.client.filters import JobFilters
@@ -66,7 +65,7 @@ def command(
     else:
         note("none fits among those that were looked at")
     if page.next_cursor is not None:
-        note(f"go on: {_again(page.next_cursor)}")
+        note(f"go on: {again(page.next_cursor)}")
 
 
 def row(job: Job, now: datetime) -> list[Cell]:
@@ -81,15 +80,3 @@ def row(job: Job, now: datetime) -> list[Cell]:
         Cell(phrases.distance(job.created_at, now), plain=phrases.utc(job.created_at)),
         Cell(phrases.first_line(job.error), "red" if job.status is JobStatus.FAILED else "yellow"),
     ]
-
-
-def _again(cursor: str) -> str:
-    """What was typed, with another cursor; an age is the time it meant, so that it stays the same."""
-    context = click.get_current_context()
-    words = context.command_path.split()
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name != "cursor" and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            value = context.params[name]
-            words += [parameter.opts[0], phrases.utc(value) if isinstance(value, datetime) else str(value)]
-    return shlex.join([*words, "--cursor", cursor])

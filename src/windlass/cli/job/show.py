@@ -49,8 +49,8 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     now = app.parts.clock.now()
     facts(call(found), list(_described(found, now)), {**STYLES, "status": STATUS_STYLES[found.status]})
     if history:
-        _heading("history")
-        table(HISTORY, [_row(attempt, now) for attempt in history])
+        heading("history")
+        table(HISTORY, [attempt_row(attempt, now) for attempt in history])
         _last_traceback(history)
 
 
@@ -110,7 +110,8 @@ def _progress(said: Progress | None) -> str | None:
     return words if said.percent is None or not drawn() else f"{phrases.bar(said.percent)}  {words}"
 
 
-def _row(attempt: Attempt, now: datetime) -> list[Cell]:
+def attempt_row(attempt: Attempt, now: datetime) -> list[Cell]:
+    """An attempt as a line of the table."""
     started = attempt.started_at or attempt.picked_at or attempt.ended_at
     return [
         Cell(str(attempt.number)),
@@ -127,11 +128,12 @@ def _last_traceback(history: Sequence[Attempt]) -> None:
     """Of the attempt that failed last."""
     told = [attempt for attempt in history if attempt.traceback]
     if told:
-        _heading(f"traceback of attempt {told[-1].number}")
+        heading(f"traceback of attempt {told[-1].number}")
         say(tame((told[-1].traceback or "").rstrip()))
 
 
-def _heading(text: str) -> None:
+def heading(text: str) -> None:
+    """Write a heading between two parts."""
     if drawn():
         console().print(f"\n[bold]{text}")
     else:

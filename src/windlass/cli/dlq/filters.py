@@ -1,0 +1,79 @@
+"""The filters of dead letters as options: each by its own name, or as `--filter name=value`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from windlass.cli.parameters import Command, moment
+from windlass.client.letters import DeadLetterFilters
+from windlass.domain.dead_letter import REASONS
+
+NAMES: Final = tuple(sorted(DeadLetterFilters.__optional_keys__))
+"""What `--filter` takes; the options are called alike, but for the two times."""
+_OPTIONS: Final = {"created_after": "since", "created_before": "until"}
+
+
+def letter_filters(command: Command) -> Command:
+    """Give a command the filters of `app.dead_letters` as `filters`."""
+
+    @wraps(command)
+    def with_filters(*args: Any, pairs: dict[str, Any], **options: Any) -> Any:
+        named = {name: options.pop(_OPTIONS.get(name, name)) for name in NAMES}
+        for name, value in pairs.items():
+            if named[name] is not None:
+                raise click.UsageError(f"{name} is given twice: by its option and by --filter")
+            named[name] = value
+        return command(*args, filters=DeadLetterFilters(**named), **options)  # type: ignore[typeddict-item]
+
+    wrapped: Command = with_filters
+    for option in reversed(_options()):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _options() -> list[Callable[[Command], Command]]:
+    named: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+        (("--fingerprint", "-f"), {"help": "Of this kind, as `dlq groups` names it."}),
+        (("--target",), {"metavar": "MODULE:NAME", "help": "That called this, e.g. shop:charge."}),
+        (("--error-class", "-e"), {"metavar": "NAME", "help": "That died of an error of this class."}),
+        (("--reason", "-r"), {"type": click.Choice(list(REASONS)), "help": "That died for this reason."}),
+        (("--queue", "-q"), {"metavar": "NAME", "help": "Of this queue."}),
+        (("--tag", "-t"), {"help": "With this tag."}),
+        (
+            ("--since",),
+            {"callback": moment, "metavar": "AGE|TIME", "help": "Died since then: 2h, 3d or a time."},
+        ),
+        (("--until",), {"callback": moment, "metavar": "AGE|TIME", "help": "Died before then."}),
+    ]
+    found: list[Callable[[Command], Command]] = [click.option(*names, show_envvar=True, **how) for names, how in named]
+    found.append(
+        click.option(
+            "--filter",
+            "pairs",
+            multiple=True,
+            callback=_pairs,
+            metavar="NAME=VALUE",
+            show_envvar=True,
+            help="The same as the option of that name; may be given several times.",
+        )
+    )
+    return found
+
+
+def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    names = {**{name: name for name in NAMES}, **{option: name for name, option in _OPTIONS.items()}}
+    for pair in values:
+        written, equals, value = pair.partition("=")
+        name = names.get(written.strip().replace("-", "_"))
+        if not (name and equals and value.strip()):
+            known = ", ".join(sorted(names))
+            raise click.BadParameter(f"expected NAME=VALUE with a NAME of {known}; got {pair!r}", param=parameter)
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice", param=parameter)
+        found[name] = moment(context, parameter, value) if name in _OPTIONS else value.strip()
+    return found
