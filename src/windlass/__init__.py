@@ -25,6 +25,7 @@ from windlass.errors import (
     JobTimeoutError,
     MigrationRequiredError,
     NonRetryable,
+    NotAuthorizedError,
     PayloadTooLargeError,
     RetryAfter,
     SerializationError,
@@ -53,6 +54,7 @@ from windlass.events.types import (
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.settings import JobsSettings, NodeSettings, PollerSettings, Settings
 from windlass.spi import (
+    Authorizer,
     Clock,
     Coordinator,
     ErrorSanitizer,
@@ -70,6 +72,7 @@ from windlass.submission.tagged import DroppedResult
 __all__ = [
     "RESULT",
     "Attempt",
+    "Authorizer",
     "Backoff",
     "Call",
     "Clock",
@@ -114,6 +117,7 @@ __all__ = [
     "NodeLost",
     "NodeSettings",
     "NonRetryable",
+    "NotAuthorizedError",
     "Page",
     "PayloadTooLargeError",
     "PollerSettings",
