@@ -26,7 +26,7 @@ SPECIFIED = words(
     RetryAfter SerializationError Settings StaleClaimError StoreUnavailableError TargetNotAllowedError
     TargetNotFoundError Windlass do_not_retry JobResult RESULT
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
-    PollingStrategy Clock
+    PollingStrategy Clock Authorizer
 """
 )
 """Names of api.md that exist so far."""
