@@ -26,8 +26,8 @@ SPECIFIED = words(
     RetryAfter SerializationError Settings StaleClaimError StoreUnavailableError TargetNotAllowedError
     TargetNotFoundError Windlass do_not_retry JobResult RESULT
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
-    PollingStrategy Clock
     Alert AlertRaised DeadLetter DeadLetterGroup Redrive
+    PollingStrategy Clock Authorizer
 """
 )
 """Names of api.md that exist so far."""

@@ -31,6 +31,7 @@ from windlass.errors import (
     JobTimeoutError,
     MigrationRequiredError,
     NonRetryable,
+    NotAuthorizedError,
     PayloadTooLargeError,
     RetryAfter,
     SerializationError,
@@ -63,6 +64,7 @@ from windlass.events.types import (
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.settings import DeadLettersSettings, JobsSettings, NodeSettings, PollerSettings, Settings
 from windlass.spi import (
+    Authorizer,
     Clock,
     Coordinator,
     ErrorSanitizer,
@@ -83,6 +85,7 @@ __all__ = [
     "Alert",
     "AlertRaised",
     "Attempt",
+    "Authorizer",
     "Backoff",
     "Call",
     "CircuitClosed",
@@ -138,6 +141,7 @@ __all__ = [
     "NodeLost",
     "NodeSettings",
     "NonRetryable",
+    "NotAuthorizedError",
     "Page",
     "PayloadTooLargeError",
     "PollerSettings",

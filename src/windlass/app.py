@@ -10,9 +10,10 @@ from uuid import UUID
 
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
+from windlass.client.authorization import Acting, Authorization
 from windlass.client.dead_letters import Triage
 from windlass.client.handle import Following
-from windlass.client.jobs import Jobs
+from windlass.client.jobs import Jobs, as_list
 from windlass.client.looking import Looking
 from windlass.client.protection import Protection
 from windlass.client.reader import Reader
@@ -21,12 +22,13 @@ from windlass.client.steering import Steering
 from windlass.declaring import Declaring
 from windlass.domain.clock import SystemClock
 from windlass.embedded import Worker
-from windlass.errors import ConfigurationError, InvalidOptionError
+from windlass.errors import ConfigurationError
 from windlass.events.types import Event
 from windlass.parts import Parts, Replacements, Store, make_parts
 from windlass.runtime import exits
 from windlass.settings import Settings
 from windlass.spi import (
+    Authorizer,
     Clock,
     Coordinator,
     ErrorSanitizer,
@@ -53,7 +55,7 @@ T = TypeVar("T")
 DEFAULT_URL = "sqlite:///windlass.db"
 
 
-class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage):
+class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acting):
     """A durable job engine on the database you have.
 
     ```python
@@ -87,6 +89,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage):
         polling: PollingStrategy | None = None,
         invocation_resolver: InvocationResolver | None = None,
         instance_resolver: InstanceResolver | None = None,
+        authorizer: Authorizer | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.settings = settings if settings is not None else Settings.load()
@@ -103,7 +106,9 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage):
                 Store.open(self.url, clock or SystemClock()),
                 self.registry,
                 self.settings,
-                Replacements(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience),
+                Replacements(
+                    retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer
+                ),
             )
         )
         exits.at_exit(self.close)
@@ -115,7 +120,9 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage):
         self._access = Access(self._database, migrate.Readiness(self._database))
         self._reader = Reader(self.registry, parts.serializer)
         self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop, self._look_again)
-        following = Following(self._access, self._results, self._reader.result, self)
+        redact = parts.sanitizer.sanitize_text
+        self._authorization = Authorization(parts.authorizer, self._found, parts.clock, redact)
+        following = Following(self._access, self._results, self._reader.result, self, self._authorization)
         work = parts.work if self._database.notifies and parts.coordinator is None else None
         self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, following, work)
 
@@ -123,11 +130,11 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage):
 
     def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls in one transaction; handles come in order, duplicates marked. All or none."""
-        return self.submit(_as_list(calls))
+        return self.submit(as_list(calls))
 
     async def aenqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Async twin of `enqueue_many`."""
-        return await self.asubmit(_as_list(calls))
+        return await self.asubmit(as_list(calls))
 
     def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Store calls, all or none; what `enqueue` of a call does."""
@@ -250,11 +257,3 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage):
     async def aclose(self) -> None:
         """Async twin of `close`."""
         await asyncio.to_thread(self.close)
-
-
-def _as_list(calls: Iterable[Call[R]]) -> list[Call[R]]:
-    if isinstance(calls, Call):
-        raise InvalidOptionError(
-            "enqueue_many takes a list of calls, got a single one; write [call], or call.enqueue()"
-        )
-    return list(calls)

@@ -8,6 +8,7 @@ WindlassError
 ├── PayloadTooLargeError               the arguments of a job are over the limit
 ├── TargetNotAllowedError              the function is not registered and not under `allow`
 ├── TargetNotFoundError                the stored target does not exist in this process
+├── NotAuthorizedError                 the authorizer does not allow it       .principal .action .job_id .why
 ├── DuplicateBusinessKeyError          a live job or schedule holds the key   .key .holder
 ├── JobNotFoundError                   no job has this id                     .job_id
 ├── UnknownResourceError               the resource was never configured      .resource
@@ -46,6 +47,7 @@ __all__ = [
     "JobTimeoutError",
     "MigrationRequiredError",
     "NonRetryable",
+    "NotAuthorizedError",
     "PayloadTooLargeError",
     "RetryAfter",
     "SerializationError",
@@ -111,6 +113,21 @@ class DuplicateBusinessKeyError(WindlassError):
             f"business key {self.key!r} is held by {self.holder}, which has not ended; wait for it or cancel it, "
             "or enqueue with on_conflict='return_existing' or 'replace'"
         )
+
+
+class NotAuthorizedError(WindlassError):
+    """The authorizer does not let `principal` do `action`; nothing was changed, and nothing shown."""
+
+    def __init__(self, principal: str, action: str, job_id: UUID | None, why: str) -> None:
+        super().__init__(principal, action, job_id, why)
+        self.principal = principal
+        self.action = action
+        self.job_id = job_id
+        self.why = why
+
+    def __str__(self) -> str:
+        job = "" if self.job_id is None else f" job {self.job_id}"
+        return f"{self.principal} may not {self.action}{job}: {self.why}; nothing was done, ask whoever grants it"
 
 
 class JobNotFoundError(WindlassError):

@@ -12,6 +12,7 @@ from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.runtime.process_pool import ProcessOptions, Surroundings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
+    Authorizer,
     Clock,
     Coordinator,
     ErrorSanitizer,
@@ -53,6 +54,7 @@ class Replacements(NamedTuple):
     coordinator: Coordinator | None
     polling: PollingStrategy | None
     resilience: ResilienceStrategy | None
+    authorizer: Authorizer | None
 
 
 class Inline(Protocol):
@@ -88,6 +90,8 @@ class Parts(NamedTuple):
     done: Notifier
     inline: Inline | None = None
     """None: what is stored waits for a worker."""
+    authorizer: Authorizer | None = None
+    """None: everybody may do everything."""
 
     def on_store(self, store: Store, results: Results) -> Parts:
         """The same parts on another store, for this process alone: no coordinator tells others of its work."""
@@ -134,6 +138,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         results=Results(database),
         work=Notifier(database, WORK),
         done=Notifier(database, DONE),
+        authorizer=given.authorizer,
     )
 
 

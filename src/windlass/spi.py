@@ -179,10 +179,22 @@ class Clock(Protocol):
 
 
 class Authorizer(Protocol):
-    """Who may do what (`authorizer=`); asked by the API, the command line and the dashboard."""
+    """Who may do what (`authorizer=`); asked by every verb of the API and of the command line, never by the engine.
+
+    ```python
+    class OwnersAndOperators:
+        def may(self, principal: object, action: str, job: Job | None) -> bool:
+            if principal is None or principal in OPERATORS:
+                return True  # None is the program itself: nobody was named by `app.acting_as`
+            return job is not None and job.params.get("owner") == principal
+    ```
+    """
 
     def may(self, principal: object, action: str, job: Job | None) -> bool:
-        """Say whether `principal` may do `action` (e.g. `"cancel"`) to `job`, or at all when there is no job."""
+        """Say whether `principal` may do `action`, the name of a verb (`"cancel"`), to `job`, or at all without one.
+
+        Called from several threads. To raise, or to say anything but True or False, is to refuse.
+        """
         ...
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -23,7 +25,10 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours",
 
 
 def on_application(command: Command) -> Command:
-    """Give a command the application of `--app`/`-a` or `WINDLASS_APP` as `app`; it is closed afterwards."""
+    """Give a command the application of `--app`/`-a` or `WINDLASS_APP` as `app`; it is closed afterwards.
+
+    What the command does is done as `cli:<user>`, for an authorizer to judge.
+    """
 
     @click.option(
         "--app",
@@ -38,11 +43,24 @@ def on_application(command: Command) -> Command:
     def with_app(*args: Any, place: str | None, **options: Any) -> Any:
         app = load_app(place_of(place))
         try:
-            return command(*args, app=app, **options)
+            with app.acting_as(principal()):
+                return command(*args, app=app, **options)
         finally:
             app.close()
 
     return with_app
+
+
+def principal() -> str:
+    """Whoever runs the command, by the operating system's word: the variables of a shell say what they are told."""
+    try:
+        import pwd
+
+        return f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
+    except KeyError:  # a number without a name, as in many containers
+        return f"cli:{os.getuid()}"
+    except ImportError:  # not on this system
+        return f"cli:{getpass.getuser()}"
 
 
 def json_option(command_path: str, text: str = "For programs.") -> Callable[[Command], Command]:

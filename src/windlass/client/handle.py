@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from windlass.client.access import Access
+from windlass.client.authorization import Authorization
 from windlass.client.results import Results
 from windlass.domain.durations import seconds
 from windlass.domain.job import Outcome, Placed
@@ -57,6 +58,7 @@ class Following(NamedTuple):
     decode: Callable[[Outcome, Any], Any]
     """A result by its return annotation, or, without one, by the target's."""
     steering: Steerer
+    authorization: Authorization
 
 
 class StoredHandle(Generic[R]):
@@ -86,10 +88,12 @@ class StoredHandle(Generic[R]):
 
     def status(self) -> JobStatus:
         """The job's present status."""
+        self._following.authorization.check("get", self._key)
         return self._read().status
 
     async def astatus(self) -> JobStatus:
         """Async twin of `status`."""
+        await self._following.authorization.acheck("get", self._key)
         return (await self._aread()).status
 
     def result(self, timeout: Timeout = None) -> R:
@@ -147,6 +151,7 @@ class StoredHandle(Generic[R]):
     def _wait(self, timeout: Timeout, verb: str) -> Outcome:
         limit = None if timeout is None else seconds(timeout, "timeout")
         _refuse_on_a_loop(verb)
+        self._following.authorization.check("get", self._key)
         future = self._following.results.expect(self._key)
         try:
             outcome = self._read()
@@ -158,6 +163,7 @@ class StoredHandle(Generic[R]):
 
     async def _await(self, timeout: Timeout) -> Outcome:
         limit = None if timeout is None else seconds(timeout, "timeout")
+        await self._following.authorization.acheck("get", self._key)
         future = self._following.results.expect(self._key)
         try:
             outcome = await self._aread()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from windlass.client.access import Access
@@ -24,6 +24,8 @@ from windlass.submission.rows import RowTemplate
 from windlass.submission.signature import CallSpec
 from windlass.submission.submit import Submitter, levels_of
 from windlass.submission.transactional import TransactionalSubmitter, given_connection, one_connection
+
+R = TypeVar("R")
 
 _MOST_CACHED = 512
 
@@ -79,6 +81,7 @@ class Jobs:
         if not rows:
             return Submitted([], [])
         connection = one_connection([call.options for call in calls])
+        self._following.authorization.check_calls(calls)
         if connection is not None:
             return Submitted(self.handles(calls, self._transactional.submit(connection, rows)), [])
         self._access.readiness.ensure()
@@ -92,6 +95,7 @@ class Jobs:
         if not rows:
             return Submitted([], [])
         connection = one_connection([call.options for call in calls])
+        await self._following.authorization.acheck_calls(calls)
         if connection is not None:
             return Submitted(self.handles(calls, await self._transactional.asubmit(connection, rows)), [])
         await self._access.readiness.aensure()
@@ -131,3 +135,12 @@ class Jobs:
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
         """A handle on a job stored earlier; whether it exists is found out when it is asked."""
         return StoredHandle(Placed(parse_job_id(job_id)), self._following, None if spec is None else spec.returns)
+
+
+def as_list(calls: Iterable[Call[R]]) -> list[Call[R]]:
+    """Check what `enqueue_many` was given."""
+    if isinstance(calls, Call):
+        raise InvalidOptionError(
+            "enqueue_many takes a list of calls, got a single one; write [call], or call.enqueue()"
+        )
+    return list(calls)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
+from windlass.client.authorization import Authorization
 from windlass.client.filters import FindFilters, Page, checked_filters, checked_limit, parse_cursor
 from windlass.client.health import Health, examine
 from windlass.client.reader import Reader
@@ -31,25 +32,30 @@ class Looking:
     _access: Access
     _reader: Reader
     _aftermath: Aftermath
+    _authorization: Authorization
 
     def get(self, job_id: UUID | str) -> Job:
         """One job as it is now; `JobNotFoundError` if there is none."""
         key = parse_job_id(job_id)
+        self._authorization.check("get", key)
         return self._job(key, self._access.read(reading.get, key))
 
     async def aget(self, job_id: UUID | str) -> Job:
         """Async twin of `get`."""
         key = parse_job_id(job_id)
+        await self._authorization.acheck("get", key)
         return self._job(key, await self._access.aread(reading.get, key))
 
     def history(self, job_id: UUID | str) -> list[Attempt]:
         """Every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
         key = parse_job_id(job_id)
+        self._authorization.check("history", key)
         return _attempts(key, self._access.read(reading.history, key))
 
     async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
         """Async twin of `history`."""
         key = parse_job_id(job_id)
+        await self._authorization.acheck("history", key)
         return _attempts(key, await self._access.aread(reading.history, key))
 
     def explain(self, job_id: UUID | str) -> Explanation:
@@ -73,27 +79,35 @@ class Looking:
         have a `next_cursor`. There is nothing more when that is None.
         """
         asked = (self._asked(filters), parse_cursor(cursor), checked_limit(limit))
-        return self._page(*self._access.read(finding.find, *asked))
+        self._authorization.check("find")
+        stored, next_cursor = self._access.read(finding.find, *asked)
+        return Page(self._authorization.visible(map(self._reader.job, stored)), next_cursor)
 
     async def afind(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
         """Async twin of `find`."""
         asked = (self._asked(filters), parse_cursor(cursor), checked_limit(limit))
-        return self._page(*await self._access.aread(finding.find, *asked))
+        await self._authorization.acheck("find")
+        stored, next_cursor = await self._access.aread(finding.find, *asked)
+        return Page(await self._authorization.avisible(map(self._reader.job, stored)), next_cursor)
 
     def nodes(self) -> list[Node]:
         """Every node that has not signed off, oldest first; `alive` tells whether it holds its lease."""
+        self._authorization.check("nodes")
         return [node_of(row) for row in self._access.read(cluster.nodes)]
 
     async def anodes(self) -> list[Node]:
         """Async twin of `nodes`."""
+        await self._authorization.acheck("nodes")
         return [node_of(row) for row in await self._access.aread(cluster.nodes)]
 
     def queues(self) -> list[Queue]:
         """Every queue that was ever used, by name, with what waits in it (counted up to 10,000) and what runs."""
+        self._authorization.check("queues")
         return [queue_of(row) for row in self._access.read(queues.depths)]
 
     async def aqueues(self) -> list[Queue]:
         """Async twin of `queues`."""
+        await self._authorization.acheck("queues")
         return [queue_of(row) for row in await self._access.aread(queues.depths)]
 
     def health(self, max_age: float | timedelta | None = None) -> Health:
@@ -112,13 +126,15 @@ class Looking:
     def _asked(self, filters: FindFilters) -> finding.Filters:
         return checked_filters(**filters)._replace(ids_tell_time=isinstance(self._aftermath.clock, SystemClock))
 
+    def _found(self, job_id: str) -> Job | None:
+        """`get` that asks nobody's leave, and finds nothing rather than raise."""
+        stored = self._access.read(reading.get, job_id)
+        return None if stored is None else self._reader.job(stored)
+
     def _job(self, job_id: str, stored: reading.StoredJob | None) -> Job:
         if stored is None:
             raise JobNotFoundError(UUID(job_id))
         return self._reader.job(stored)
-
-    def _page(self, stored: Sequence[reading.StoredJob], next_before: str | None) -> Page[Job]:
-        return Page([self._reader.job(job) for job in stored], next_before)
 
 
 def _attempts(job_id: str, rows: list[Sequence[Any]] | None) -> list[Attempt]:

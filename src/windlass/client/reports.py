@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.client.access import Access
+from windlass.client.authorization import Authorization
 from windlass.client.filters import checked_limit
 from windlass.client.views import line_of
 from windlass.domain.identity import parse_job_id
@@ -19,6 +20,7 @@ class Reporting:
     """The part of an application that tells what jobs logged. How far they are is in `Job.progress`."""
 
     _access: Access
+    _authorization: Authorization
 
     def log_lines(self, job_id: UUID | str, after: LogLine | str | None = None, limit: int = 1000) -> list[LogLine]:
         """Log lines kept with a job, oldest attempt first; `JobNotFoundError` if there is no such job.
@@ -31,6 +33,7 @@ class Reporting:
         ```
         """
         key = parse_job_id(job_id)
+        self._authorization.check("log_lines", key)
         return _lines(key, self._access.read(reports.lines, key, place_of(after), checked_limit(limit)))
 
     async def alog_lines(
@@ -38,6 +41,7 @@ class Reporting:
     ) -> list[LogLine]:
         """Async twin of `log_lines`."""
         key = parse_job_id(job_id)
+        await self._authorization.acheck("log_lines", key)
         return _lines(key, await self._access.aread(reports.lines, key, place_of(after), checked_limit(limit)))
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
+from windlass.client.authorization import Authorization
 from windlass.client.filters import JobFilters, checked_filters, checked_limit
 from windlass.client.jobs import Jobs
 from windlass.domain.identity import parse_job_id
@@ -27,42 +28,59 @@ class Steering:
 
     _access: Access
     _aftermath: Aftermath
+    _authorization: Authorization
     _jobs: Jobs
 
     def cancel(self, job_id: UUID | str) -> bool:
         """End a job that has not ended; False if it has, or is unknown. A running one is told, wherever it runs."""
-        return self._aftermath.canceled(self._access.run(steering.cancel, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        self._authorization.check("cancel", key)
+        return self._aftermath.canceled(self._access.run(steering.cancel, [key])) > 0
 
     async def acancel(self, job_id: UUID | str) -> bool:
         """Async twin of `cancel`."""
-        return self._aftermath.canceled(await self._access.arun(steering.cancel, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        await self._authorization.acheck("cancel", key)
+        return self._aftermath.canceled(await self._access.arun(steering.cancel, [key])) > 0
 
     def pause(self, job_id: UUID | str) -> bool:
         """Hold a job that waits, or a dead letter, until `resume`; True also if it is paused. Not a running one."""
-        return self._aftermath.paused(self._access.run(steering.pause, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        self._authorization.check("pause", key)
+        return self._aftermath.paused(self._access.run(steering.pause, [key])) > 0
 
     async def apause(self, job_id: UUID | str) -> bool:
         """Async twin of `pause`."""
-        return self._aftermath.paused(await self._access.arun(steering.pause, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        await self._authorization.acheck("pause", key)
+        return self._aftermath.paused(await self._access.arun(steering.pause, [key])) > 0
 
     def resume(self, job_id: UUID | str) -> bool:
         """Put a paused job back to the state it was paused from; False if it is not paused."""
-        return self._aftermath.resumed(self._access.run(steering.resume, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        self._authorization.check("resume", key)
+        return self._aftermath.resumed(self._access.run(steering.resume, [key])) > 0
 
     async def aresume(self, job_id: UUID | str) -> bool:
         """Async twin of `resume`."""
-        return self._aftermath.resumed(await self._access.arun(steering.resume, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        await self._authorization.acheck("resume", key)
+        return self._aftermath.resumed(await self._access.arun(steering.resume, [key])) > 0
 
     def retry(self, job_id: UUID | str) -> bool:
         """Start a dead letter over, with all its retries, due now; False if the job is not FAILED.
 
         `DuplicateBusinessKeyError` if somebody else holds its business key by now.
         """
-        return self._aftermath.retried(self._access.run(steering.retry, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        self._authorization.check("retry", key)
+        return self._aftermath.retried(self._access.run(steering.retry, [key])) > 0
 
     async def aretry(self, job_id: UUID | str) -> bool:
         """Async twin of `retry`."""
-        return self._aftermath.retried(await self._access.arun(steering.retry, [parse_job_id(job_id)])) > 0
+        key = parse_job_id(job_id)
+        await self._authorization.acheck("retry", key)
+        return self._aftermath.retried(await self._access.arun(steering.retry, [key])) > 0
 
     def retry_many(self, limit: int = 100, **filters: Unpack[JobFilters]) -> int:
         """Start dead letters over, newest first, up to `limit` (1 to 1,000) of those that fit the filters of `find`.
@@ -70,16 +88,19 @@ class Steering:
         All of them or, if a business key is held by another job, none.
         """
         asked = checked_filters(JobStatus.FAILED, **filters)
+        self._authorization.check("retry_many")
         return self._aftermath.retried(self._access.run(steering.retry_found, asked, checked_limit(limit)))
 
     async def aretry_many(self, limit: int = 100, **filters: Unpack[JobFilters]) -> int:
         """Async twin of `retry_many`."""
         asked = checked_filters(JobStatus.FAILED, **filters)
+        await self._authorization.acheck("retry_many")
         return self._aftermath.retried(await self._access.arun(steering.retry_found, asked, checked_limit(limit)))
 
     def cancel_by_tag(self, tag: str) -> int:
         """Cancel every job of a tag that has not ended, in batches; answers how many."""
         (name,) = check_tags([tag])
+        self._authorization.check("cancel_by_tag")
         count, after = 0, FIRST_ID
         while ids := self._access.read(steering.tagged, name, after):
             count += self._aftermath.canceled(self._access.run(steering.cancel, ids))
@@ -89,6 +110,7 @@ class Steering:
     async def acancel_by_tag(self, tag: str) -> int:
         """Async twin of `cancel_by_tag`."""
         (name,) = check_tags([tag])
+        await self._authorization.acheck("cancel_by_tag")
         count, after = 0, FIRST_ID
         while ids := await self._access.aread(steering.tagged, name, after):
             count += self._aftermath.canceled(await self._access.arun(steering.cancel, ids))
@@ -101,41 +123,55 @@ class Steering:
         `JobNotFoundError` if there is no such job, `JobStateError` if it runs or has ended.
         """
         row = self._jobs.own_row(call)
+        self._authorization.check("replace", job_id)
+        self._authorization.check_calls([call])
         replaced = self._access.run(steering.replace, parse_job_id(job_id), row)
         return self._successor(call, row, replaced)
 
     async def areplace(self, job_id: UUID | str, call: Call[R]) -> JobHandle[R]:
         """Async twin of `replace`."""
         row = self._jobs.own_row(call)
+        await self._authorization.acheck("replace", job_id)
+        await self._authorization.acheck_calls([call])
         replaced = await self._access.arun(steering.replace, parse_job_id(job_id), row)
         return self._successor(call, row, replaced)
 
     def pause_queue(self, name: str) -> bool:
         """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already."""
-        return self._access.run(steering.pause_queue, check_queue(name))
+        queue = check_queue(name)
+        self._authorization.check("pause_queue")
+        return self._access.run(steering.pause_queue, queue)
 
     async def apause_queue(self, name: str) -> bool:
         """Async twin of `pause_queue`."""
-        return await self._access.arun(steering.pause_queue, check_queue(name))
+        queue = check_queue(name)
+        await self._authorization.acheck("pause_queue")
+        return await self._access.arun(steering.pause_queue, queue)
 
     def resume_queue(self, name: str) -> bool:
         """Let nodes claim from a queue again, at once; False if it was not paused."""
-        resumed = self._access.run(steering.resume_queue, check_queue(name))
+        queue = check_queue(name)
+        self._authorization.check("resume_queue")
+        resumed = self._access.run(steering.resume_queue, queue)
         self._aftermath.wake(_all_levels(name))
         return resumed
 
     async def aresume_queue(self, name: str) -> bool:
         """Async twin of `resume_queue`."""
-        resumed = await self._access.arun(steering.resume_queue, check_queue(name))
+        queue = check_queue(name)
+        await self._authorization.acheck("resume_queue")
+        resumed = await self._access.arun(steering.resume_queue, queue)
         self._aftermath.wake(_all_levels(name))
         return resumed
 
     def drain_node(self, node_id: str) -> bool:
         """Have a node leave at its next heartbeat, after what it runs; False if no such node is alive."""
+        self._authorization.check("drain_node")
         return self._access.run(cluster.ask_to_drain, str(node_id))
 
     async def adrain_node(self, node_id: str) -> bool:
         """Async twin of `drain_node`."""
+        await self._authorization.acheck("drain_node")
         return await self._access.arun(cluster.ask_to_drain, str(node_id))
 
     def _successor(self, call: Call[R], row: NewJob, replaced: steering.Replaced) -> JobHandle[R]:

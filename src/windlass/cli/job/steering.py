@@ -14,7 +14,7 @@ from windlass.cli.output import console, drawn, note, say
 from windlass.cli.parameters import filter_options, job_ids, limit_option, on_application, yes_option
 from windlass.client.filters import JobFilters
 from windlass.domain.states import TERMINAL, JobStatus
-from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError
+from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, NotAuthorizedError
 
 CODES: Final = "Exit codes: 0 done for every job, 1 refused for at least one, 2 wrong usage."
 
@@ -119,6 +119,8 @@ def _each(
             moved, reason = move(job), ""
         except DuplicateBusinessKeyError as error:
             moved, reason = False, f"another job, {error.holder}, holds its business key {error.key!r}"
+        except NotAuthorizedError as error:
+            moved, reason = False, f"{error.principal} may not {error.action} it: {error.why}"
         if moved:
             _tell(job, done, "green")
         else:
