@@ -27,7 +27,7 @@ logger = saying.logger("windlass.authorization")
 THE_PROGRAM: Final = "the program itself"
 NO_ID: Final = UUID(int=0)
 """Of a job that is about to be enqueued."""
-_LONGEST_NAME = 100
+LONGEST_NAME: Final = 100
 
 JobOrId = Job | UUID | str | None
 
@@ -43,7 +43,8 @@ _asking: ContextVar[bool] = ContextVar("windlass_asking", default=False)
 """Whether an authorizer is being asked: what it looks up to find its answer needs nobody's leave."""
 
 
-def _principal() -> object:
+def acting_principal() -> object:
+    """Whom the application acts for here; None: for nobody but itself."""
     acting = _acting.get()
     return None if acting is None or acting.within is not current_context.get() else acting.principal
 
@@ -108,7 +109,7 @@ class Authorization:
             return None
         token = _asking.set(True)
         try:
-            answer: object = self._authorizer.may(_principal(), action, job)
+            answer: object = self._authorizer.may(acting_principal(), action, job)
         except Exception as error:  # noqa: BLE001 - users' code
             trouble = f"the authorizer raised {type(error).__name__}"
         else:
@@ -121,9 +122,9 @@ class Authorization:
         return trouble
 
     def _name(self) -> str:
-        principal = _principal()
+        principal = acting_principal()
         try:
-            return THE_PROGRAM if principal is None else self._redact(str(principal))[:_LONGEST_NAME]
+            return THE_PROGRAM if principal is None else self._redact(str(principal))[:LONGEST_NAME]
         except Exception:  # noqa: BLE001 - users' class; it must not turn a refusal into something else
             return type(principal).__name__
 

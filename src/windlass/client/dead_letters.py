@@ -10,6 +10,7 @@ from uuid import UUID
 from windlass.client import redriving
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
+from windlass.client.authorization import Authorization
 from windlass.client.filters import Page, checked_limit
 from windlass.client.letters import (
     DeadLetterFilters,
@@ -47,9 +48,10 @@ class DeadLetters:
     and `reason`, which is called `terminal_reason` in `redrive`. A job that is PAUSED is no dead letter meanwhile.
     """
 
-    def __init__(self, access: Access, aftermath: Aftermath) -> None:
+    def __init__(self, access: Access, aftermath: Aftermath, authorization: Authorization) -> None:
         self._access = access
         self._aftermath = aftermath
+        self._authorization = authorization
 
     # ------------------------------------------------------------------ looking
 
@@ -61,6 +63,7 @@ class DeadLetters:
         A page reads a bounded number of rows: where few of many fit, it may hold fewer than `limit`, even none, and
         still have a `next_cursor`. There are none of kind `"execution"` yet.
         """
+        self._authorization.check("dead_letters")
         asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
@@ -70,6 +73,7 @@ class DeadLetters:
         self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> Page[DeadLetter]:
         """Async twin of `find`."""
+        await self._authorization.acheck("dead_letters")
         asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
@@ -78,11 +82,13 @@ class DeadLetters:
     def get(self, job_id: UUID | str) -> DeadLetter:
         """The dead letter of a job; `JobNotFoundError` if there is no such job, `JobStateError` if it is none."""
         key = parse_job_id(job_id)
+        self._authorization.check("get", key)
         return _letter(key, *self._access.read(_get, key))
 
     async def aget(self, job_id: UUID | str) -> DeadLetter:
         """Async twin of `get`."""
         key = parse_job_id(job_id)
+        await self._authorization.acheck("get", key)
         return _letter(key, *await self._access.aread(_get, key))
 
     def groups(
@@ -92,6 +98,7 @@ class DeadLetters:
 
         With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 that fit are counted.
         """
+        self._authorization.check("dead_letters")
         asked = (checked_letter_filters(**filters), checked_limit(limit))
         if checked_kind(kind) != "job":
             return []
@@ -101,6 +108,7 @@ class DeadLetters:
         self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> list[DeadLetterGroup]:
         """Async twin of `groups`."""
+        await self._authorization.acheck("dead_letters")
         asked = (checked_letter_filters(**filters), checked_limit(limit))
         if checked_kind(kind) != "job":
             return []
@@ -129,6 +137,7 @@ class DeadLetters:
         `reason` is what the audit log says. If it is one of the reasons of dead letters, only those that died of it are
         re-driven, as with `terminal_reason`.
         """
+        self._authorization.check("redrive")
         order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
         return redriving.run(redriving.redrive(order, self._aftermath, told), self._access)
 
@@ -144,6 +153,7 @@ class DeadLetters:
         **filters: Unpack[RedriveFilters],
     ) -> Redrive:
         """Async twin of `redrive`."""
+        await self._authorization.acheck("redrive")
         order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
         return await redriving.arun(redriving.redrive(order, self._aftermath, told), self._access)
 
@@ -154,6 +164,7 @@ class DeadLetters:
 
         In batches, live or archived, and alerts of that age too. Only their idempotency keys stay.
         """
+        self._authorization.check("purge")
         age_us, entry = _purging(older_than)
         while gone := self._access.run(dead_letters.purge, age_us, PURGE_BATCH, entry):
             entry = entry._replace(affected=entry.affected + gone)
@@ -161,6 +172,7 @@ class DeadLetters:
 
     async def apurge(self, older_than: float | timedelta) -> int:
         """Async twin of `purge`."""
+        await self._authorization.acheck("purge")
         age_us, entry = _purging(older_than)
         while gone := await self._access.arun(dead_letters.purge, age_us, PURGE_BATCH, entry):
             entry = entry._replace(affected=entry.affected + gone)
@@ -170,8 +182,9 @@ class DeadLetters:
 class Alerts:
     """`app.alerts`: that jobs have begun to die of one kind of error. They stay until dead letters are purged."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, authorization: Authorization) -> None:
         self._access = access
+        self._authorization = authorization
 
     def find(
         self,
@@ -185,6 +198,7 @@ class Alerts:
         limit: int = 100,
     ) -> Page[Alert]:
         """Alerts that fit every filter given, the latest raised first: `app.alerts.find(target="shop:charge")`."""
+        self._authorization.check("alerts")
         filters = checked_alert_filters(target, error_hash, error_class, created_after, created_before)
         rows, spot = self._access.read(alerts.find, filters, alert_spot_of(cursor), checked_limit(limit))
         return Page([alert_of(row) for row in rows], cursor_of(spot))
@@ -201,6 +215,7 @@ class Alerts:
         limit: int = 100,
     ) -> Page[Alert]:
         """Async twin of `find`."""
+        await self._authorization.acheck("alerts")
         filters = checked_alert_filters(target, error_hash, error_class, created_after, created_before)
         rows, spot = await self._access.aread(alerts.find, filters, alert_spot_of(cursor), checked_limit(limit))
         return Page([alert_of(row) for row in rows], cursor_of(spot))
@@ -211,16 +226,17 @@ class Triage:
 
     _access: Access
     _aftermath: Aftermath
+    _authorization: Authorization
 
     @property
     def dead_letters(self) -> DeadLetters:
         """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
-        return DeadLetters(self._access, self._aftermath)
+        return DeadLetters(self._access, self._aftermath, self._authorization)
 
     @property
     def alerts(self) -> Alerts:
         """What they were alerted of: `find`."""
-        return Alerts(self._access)
+        return Alerts(self._access, self._authorization)
 
 
 def _get(dialect: Dialect, job_id: str) -> Plan[tuple[Sequence[Any] | None, reading.StoredJob | None]]:

@@ -64,11 +64,13 @@ class Looking:
         `app.explain(handle.id).message` → `queue billing is paused; resume the queue to let its jobs go on`
         """
         key = parse_job_id(job_id)
+        self._authorization.check("explain", key)
         return _explained(key, self._access.read(explaining.waiting_job, key))
 
     async def aexplain(self, job_id: UUID | str) -> Explanation:
         """Async twin of `explain`."""
         key = parse_job_id(job_id)
+        await self._authorization.acheck("explain", key)
         return _explained(key, await self._access.aread(explaining.waiting_job, key))
 
     def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
+from windlass.client.authorization import Authorization
 from windlass.domain.circuit import Circuit, CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.clock import from_micros
 from windlass.domain.durations import seconds
@@ -26,37 +27,46 @@ class CircuitSwitch(NamedTuple):
     service: str
     access: Access
     told: Callable[[list[limits.CircuitChange]], None]
+    authorization: Authorization
 
     def state(self) -> CircuitState:
         """Whether it lets jobs through."""
+        self.authorization.check("circuits")
         return self.access.read(limits.circuit_state, self.service)
 
     async def astate(self) -> CircuitState:
         """Async twin of `state`."""
+        await self.authorization.acheck("circuits")
         return await self.access.aread(limits.circuit_state, self.service)
 
     def open(self) -> None:
         """Let nothing through, until somebody closes or resets it."""
+        self.authorization.check("open_circuit")
         self.told(self.access.run(limits.steer_circuit, self.service, _open))
 
     async def aopen(self) -> None:
         """Async twin of `open`."""
+        await self.authorization.acheck("open_circuit")
         self.told(await self.access.arun(limits.steer_circuit, self.service, _open))
 
     def close(self) -> None:
         """Let everything through, if it does not already; its failures so far are forgotten."""
+        self.authorization.check("close_circuit")
         self.told(self.access.run(limits.steer_circuit, self.service, _close))
 
     async def aclose(self) -> None:
         """Async twin of `close`."""
+        await self.authorization.acheck("close_circuit")
         self.told(await self.access.arun(limits.steer_circuit, self.service, _close))
 
     def reset(self) -> None:
         """Close it and forget every call it has counted, whatever state it is in."""
+        self.authorization.check("reset_circuit")
         self.told(self.access.run(limits.steer_circuit, self.service, _reset))
 
     async def areset(self) -> None:
         """Async twin of `reset`."""
+        await self.authorization.acheck("reset_circuit")
         self.told(await self.access.arun(limits.steer_circuit, self.service, _reset))
 
 
@@ -65,6 +75,7 @@ class Protection:
 
     _access: Access
     _aftermath: Aftermath
+    _authorization: Authorization
 
     def limit_queue(
         self, name: str, concurrency: int | None = None, rate: int | None = None, per: Per = "second"
@@ -73,6 +84,7 @@ class Protection:
 
         Both None lift the limit. What runs already counts, and goes on. Example: `app.limit_queue("mail", rate=100)`
         """
+        self._authorization.check("limit_queue")
         self._access.run(limits.limit_queue, check_queue(name), _limit(concurrency, "concurrency", rate, per))
         self._aftermath.look_again()
 
@@ -80,6 +92,7 @@ class Protection:
         self, name: str, concurrency: int | None = None, rate: int | None = None, per: Per = "second"
     ) -> None:
         """Async twin of `limit_queue`."""
+        await self._authorization.acheck("limit_queue")
         await self._access.arun(limits.limit_queue, check_queue(name), _limit(concurrency, "concurrency", rate, per))
         self._aftermath.look_again()
 
@@ -96,6 +109,7 @@ class Protection:
         Jobs ask for it with `resource=`; those with a `resource_key` share the permits of that key, and each key has
         as many. `retry_delay` is when to look again, should word of a free permit get lost.
         """
+        self._authorization.check("configure_resource")
         self._access.run(limits.configure_resource, *_resource(name, max_concurrent, rate, per, retry_delay))
         self._aftermath.look_again()
 
@@ -108,6 +122,7 @@ class Protection:
         retry_delay: float | timedelta = 5,
     ) -> None:
         """Async twin of `configure_resource`."""
+        await self._authorization.acheck("configure_resource")
         await self._access.arun(limits.configure_resource, *_resource(name, max_concurrent, rate, per, retry_delay))
         self._aftermath.look_again()
 
@@ -117,20 +132,25 @@ class Protection:
         `app.configure_circuit("payment-gateway", CircuitProfile.FAST, ignore=[CardDeclined])`. Overrides:
         `failure_rate, window, minimum_calls, open_wait, trials, record, ignore`.
         """
+        self._authorization.check("configure_circuit")
         self._access.run(limits.configure_circuit, check_name(name, "circuit"), _settings(profile, overrides))
 
     async def aconfigure_circuit(
         self, name: str, profile: CircuitProfile = CircuitProfile.DEFAULT, **overrides: Any
     ) -> None:
         """Async twin of `configure_circuit`."""
+        await self._authorization.acheck("configure_circuit")
         await self._access.arun(limits.configure_circuit, check_name(name, "circuit"), _settings(profile, overrides))
 
     def circuit(self, name: str) -> CircuitSwitch:
         """A circuit, to look at and to switch by hand: `app.circuit("payment-gateway").open()`."""
-        return CircuitSwitch(check_name(name, "circuit"), self._access, self._aftermath.circuits_changed)
+        return CircuitSwitch(
+            check_name(name, "circuit"), self._access, self._aftermath.circuits_changed, self._authorization
+        )
 
     def resources(self) -> list[Resource]:
         """Every resource, and the keys of it that were used lately, by name."""
+        self._authorization.check("resources")
         rows: list[limits.GateRow] = []
         while page := self._access.read(limits.gates, RESOURCE, rows[-1].gate.name if rows else ""):
             rows += page
@@ -138,6 +158,7 @@ class Protection:
 
     async def aresources(self) -> list[Resource]:
         """Async twin of `resources`."""
+        await self._authorization.acheck("resources")
         rows: list[limits.GateRow] = []
         while page := await self._access.aread(limits.gates, RESOURCE, rows[-1].gate.name if rows else ""):
             rows += page
@@ -145,6 +166,7 @@ class Protection:
 
     def circuits(self) -> list[CircuitStatus]:
         """Every circuit that was ever configured, switched or learned from, by name."""
+        self._authorization.check("circuits")
         rows: list[limits.GateRow] = []
         while page := self._access.read(limits.gates, CIRCUIT, rows[-1].gate.name if rows else ""):
             rows += page
@@ -152,6 +174,7 @@ class Protection:
 
     async def acircuits(self) -> list[CircuitStatus]:
         """Async twin of `circuits`."""
+        await self._authorization.acheck("circuits")
         rows: list[limits.GateRow] = []
         while page := await self._access.aread(limits.gates, CIRCUIT, rows[-1].gate.name if rows else ""):
             rows += page

@@ -19,6 +19,7 @@ from uuid import UUID
 from windlass import saying
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
+from windlass.client.authorization import LONGEST_NAME, acting_principal
 from windlass.domain.clock import monotonic
 from windlass.domain.dead_letter import Redrive
 from windlass.domain.identity import new_job_id
@@ -212,7 +213,10 @@ async def arun(steps: Generator[Request, Any, Redrive], access: Access) -> Redri
 
 
 def principal() -> str:
-    """Who runs this process, for the audit log."""
+    """Who does this, for the audit log: whom the application acts for, else whoever runs this process."""
+    acting = acting_principal()
+    if acting is not None:
+        return str(acting)[:LONGEST_NAME]
     try:
         user = getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container's user need not have a name
