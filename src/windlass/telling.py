@@ -31,6 +31,8 @@ class Telling:
         self.circuits = CircuitRecorder()
         self.when_written: Callable[[Sequence[Attempt]], None] = lambda attempts: None
         """Called after the commit with the attempts whose outcome stands."""
+        self.when_kept: Callable[[Attempt], None] = lambda attempt: None
+        """Called after the commit with an attempt whose body goes on, and keeps what it holds of gates."""
 
     async def sent(self, timeout: float) -> None:
         """Wait for what is on its way."""
@@ -52,8 +54,8 @@ class Telling:
         if changes := self.circuits.take():
             self.poller.circuits_changed(changes)
             parts.bus.publish(circuit_events(changes))
-        if any(attempt.claim.holds is not None for attempt in batch):
-            self.places_freed(batch)
+        if holders := [attempt for attempt in batch if attempt.claim.holds is not None]:
+            self._places_moved(holders)
         back = reopened(batch)
         if len(back) < len(batch):
             if parts.results.awaits:
@@ -68,10 +70,17 @@ class Telling:
             if heads:
                 self.poller.expect(heads)
 
+    def _places_moved(self, holders: Sequence[Attempt]) -> None:
+        for attempt in holders:
+            if attempt.lingers:
+                self.when_kept(attempt)
+        self.places_freed([attempt for attempt in holders if not attempt.lingers])
+
     def places_freed(self, batch: Sequence[Attempt]) -> None:
         """Whoever waits at these gates may pass, here or on another node."""
-        self.poller.places_freed(lanes_of(batch))
-        self._wake_others()
+        if batch:
+            self.poller.places_freed(lanes_of(batch))
+            self._wake_others()
 
     def _wake_others(self) -> None:
         if self._parts.coordinator is None:

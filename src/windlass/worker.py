@@ -97,9 +97,9 @@ class Node:
         self.runner.resilience = Resilience(given or breakers, is_users=given is not None)
         self.leaving = Leaving(self._parts.database, errors)
         self.leaving.when_freed = self.telling.places_freed
-        self.completer.when_refused = self.leaving.leave
         self.coordinator.when_left = self.leaving.leave
-        self._invoker.body_over = self.coordinator.body_ended
+        self.completer.when_refused = self.telling.when_kept = self.coordinator.heard_of
+        self._invoker.thread_ended = self.coordinator.thread_ended
         circuits = self.telling.circuits
         self.completer.add_consequence(Consequence(circuits.concerns, circuits.record))
 

@@ -1,4 +1,4 @@
-"""Gates: no window of a rate has more than the rate, whatever comes when, and the next look is neither late nor idle."""
+"""Gates: no window of a rate has more than the rate, and the next look is neither late nor idle."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -104,6 +104,7 @@ class Attempt:
     """When its body was entered, on this process's monotonic clock."""
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None
+    """None before it starts, and once it has ended."""
     stop: Stop | None = None
     in_thread: bool = False
     damage: SerializationError | None = None
@@ -114,6 +115,8 @@ class Attempt:
     """False while its body is on a thread, which goes on for a while after it was interrupted."""
     lingers: bool = False
     """Its verdict was passed while its body goes on."""
+    settled: bool = False
+    """What it holds of gates is its body's own now: the store has heard of its outcome, and has kept these places."""
     transition: Transition | None = None
     """The verdict, once it was passed: whatever the body still does is not heard."""
     raised_alert: bool = False
@@ -124,6 +127,11 @@ class Attempt:
         """The transition of an attempt that is known to have one."""
         assert self.transition is not None
         return self.transition
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it goes on, neither its task nor its thread."""
+        return self.body_over and self.task is None
 
     @property
     def number(self) -> int:

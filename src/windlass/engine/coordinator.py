@@ -175,14 +175,25 @@ class Coordinator(Service):
             self._runner.settle(attempt, Raised(error))
             logger.error("job %s: the engine failed to run it (%s)", attempt.claim.job_id, type(error).__name__)
         finally:
+            attempt.task = None
             self._free(attempt)
-            self.body_ended(attempt, on_thread=False)
+            self._leave_if_over(attempt)
 
-    def body_ended(self, attempt: Attempt, *, on_thread: bool = True) -> None:
-        """Its body is over; if its outcome was written without it, or is not wanted, its places come free now."""
-        if on_thread:
-            attempt.body_over = True
-        if attempt.body_over and (attempt.lingers or attempt.stop is Stop.CANCEL):
+    def thread_ended(self, attempt: Attempt) -> None:
+        """Its body has ended on its thread, maybe long after its job."""
+        attempt.body_over = True
+        self._leave_if_over(attempt)
+
+    def heard_of(self, attempt: Attempt) -> None:
+        """The store has kept the places of its body, or somebody else's write was first: they are free when it ends.
+
+        Not before: places that are given back before they are kept would be kept for ever.
+        """
+        attempt.settled = True
+        self._leave_if_over(attempt)
+
+    def _leave_if_over(self, attempt: Attempt) -> None:
+        if attempt.over and (attempt.settled or attempt.stop is Stop.CANCEL):
             self.when_left(attempt)
 
     def _free(self, attempt: Attempt) -> None:

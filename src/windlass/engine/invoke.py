@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from windlass import saying
@@ -23,6 +23,7 @@ from windlass.engine.attempt import (
     Snoozed,
     Stop,
 )
+from windlass.engine.watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
 from windlass.runtime.threads import BodyExit
 from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
@@ -49,7 +50,7 @@ class Invoker:
         self._executors = executors
         self._limits = limits
         self._elsewhere: JobExecutor | None = None
-        self.body_over: Callable[[Attempt], None] = lambda attempt: None
+        self.thread_ended: Callable[[Attempt], None] = lambda attempt: None
         """Called on the loop when a body that holds places has ended on its thread."""
 
     async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
@@ -61,42 +62,28 @@ class Invoker:
         chosen = attempt.options.executor
         if chosen == "process":
             return await self._invoke_elsewhere(attempt, payload, known, args, kwargs)
+        kind = _kind(chosen, known)
+        attempt.in_thread = kind == "thread"
+        watch = self._watch(attempt) if attempt.in_thread and attempt.claim.holds is not None else None
         try:
             function = known.ready(self._instances)
-            kind = _kind(chosen, known)
-            attempt.in_thread = kind == "thread"
-            if attempt.in_thread and attempt.claim.holds is not None:
-                function = self._watched(attempt, function, is_coroutine=known.spec.is_coroutine)
+            if watch is not None:
+                function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
             value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
+        finally:
+            if watch is not None and watch.never_begins():
+                attempt.body_over = True
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
 
-    def _watched(self, attempt: Attempt, function: Callable[..., Any], *, is_coroutine: bool) -> Callable[..., Any]:
+    def _watch(self, attempt: Attempt) -> Watch:
         """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""
         attempt.body_over = False
-        loop = asyncio.get_running_loop()
-
-        def over() -> None:
-            with suppress(RuntimeError):  # the loop is gone, and the node with it
-                loop.call_soon_threadsafe(self.body_over, attempt)
-
-        async def watched_coroutine(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return await function(*args, **kwargs)
-            finally:
-                over()
-
-        def watched(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return function(*args, **kwargs)
-            finally:
-                over()
-
-        return watched_coroutine if is_coroutine else watched
+        return Watch(partial(self.thread_ended, attempt))
 
     async def _invoke_elsewhere(
         self, attempt: Attempt, payload: Payload, known: Known, args: tuple[Any, ...], kwargs: dict[str, Any]

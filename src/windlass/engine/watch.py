@@ -1,0 +1,53 @@
+"""When a body on a thread is over: one that is interrupted may go on for a while, and holds its places until then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+
+class Watch:
+    """Tells the loop when a body has ended on its thread. An interrupt may strike at any line of it, but only once."""
+
+    def __init__(self, ended: Callable[[], None]) -> None:
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._entry = [True]  # taken by the body when it begins, or by whoever makes sure that it does not
+
+    def around(self, function: Callable[..., Any], *, is_coroutine: bool) -> Callable[..., Any]:
+        """The function, watched."""
+
+        async def watched_coroutine(*args: Any, **kwargs: Any) -> Any:
+            try:
+                self._entry.pop()
+                return await function(*args, **kwargs)
+            finally:
+                self._over()
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            try:
+                self._entry.pop()
+                return function(*args, **kwargs)
+            finally:
+                self._over()
+
+        return watched_coroutine if is_coroutine else watched
+
+    def never_begins(self) -> bool:
+        """Make sure that a body that has not begun never does; False if it has."""
+        with suppress(IndexError):
+            return self._entry.pop()
+        return False
+
+    def _over(self) -> None:
+        try:
+            self._tell()
+        except BaseException:
+            self._tell()  # the interrupt struck just here
+            raise
+
+    def _tell(self) -> None:
+        with suppress(RuntimeError):  # the loop is gone, and the node with it
+            self._loop.call_soon_threadsafe(self._ended)
