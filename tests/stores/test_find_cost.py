@@ -29,7 +29,7 @@ MOST_GROWTH = 1.5
 PAGE = 20
 WINDOW = 256
 """Rows that a page of twenty looks at, if they fit."""
-FEW_A_ROW = 6
+FEW_A_ROW = 8
 
 JOBS = """
 INSERT INTO windlass_job (id, queue, target, priority, args, business_key, created_at)

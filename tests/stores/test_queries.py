@@ -34,11 +34,14 @@ OVERRIDES = {
         "insert_live_keys",
         "insert_tags",
         "load_payloads",
+        "lock_archivable",
+        "lock_archived",
         "lock_ended",
         "lock_live",
         "lock_migrations",
         "orphaned_jobs",
         "outcomes",
+        "take_lease",
     },
 }
 """What the other databases could not share. Each name here is one more thing to keep right twice."""
