@@ -241,10 +241,14 @@ class Node:
         return cluster.NodeRow(new_node_id(host, pid), host, pid, __version__, queues)
 
     def _begin_again(self) -> cluster.NodeRow:
-        """After a lost lease: a new name for everything claimed from now on. Called on the heartbeat's thread."""
+        """After a lost lease: a new name for everything claimed from now on, and an end to what runs under the old one.
+
+        Called on the heartbeat's thread. Its jobs are others' by now, so nobody would hear what they return.
+        """
         row = self._new_row()
         self.runner.node = row.id
         self.poller.node = row.id
+        self._loop.call_soon_threadsafe(self.cancellations.told, ())
         return row
 
     def _describe(self, error: BaseException) -> Failure:

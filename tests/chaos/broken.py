@@ -23,7 +23,9 @@ def without_fence(name: str, text: str) -> str:
     """Completions are guarded by the id alone: whoever comes first is believed, also who has lost the job."""
     if name in {"held", "finish_done", "remember", "finish", "finish_succeeded"}:
         text = text.replace(" AND h.fence = t.fence", "").replace(" AND h.fence = i.fence", "")
-        text = text.replace("error_class, error, traceback FROM gone", "error_class, error, traceback FROM gone ON CONFLICT DO NOTHING")
+        text = text.replace(
+            "error_class, error, traceback FROM gone", "error_class, error, traceback FROM gone ON CONFLICT DO NOTHING"
+        )
     return text
 
 
@@ -38,7 +40,10 @@ def kept_hot(name: str, text: str) -> str:
         return text.replace(
             "DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence\n    RETURNING",
             "SELECT",
-        ).replace("h.picked_at, i.*\n", "h.picked_at, i.* FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence\n")
+        ).replace(
+            "h.picked_at, i.*\n",
+            "h.picked_at, i.* FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence\n",
+        )
     return text
 
 

@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.timeout(400)]
 
 SHORT: dict[str, Any] = {"seed": 20, "jobs": 600, "kills": 3, "stops": 1, "naps": 1, "jumps": 1, "pace": 0.5}
 LONG_BODIES: dict[str, Any] = {
-    **{"seed": 5, "mix": "long", "jobs": 70, "concurrency": 8, "pace": 1.0, "settle": 60},
-    **{"kills": 0, "stops": 3, "naps": 0, "jumps": 0, "restarts": 0, "submitter_kills": 0},
+    "seed": 5, "mix": "long", "jobs": 70, "concurrency": 8, "pace": 1.0, "settle": 60,
+    "kills": 0, "stops": 3, "naps": 0, "jumps": 0, "restarts": 0, "submitter_kills": 0,
 }
 """Few slots, so that every worker is at work when it is stopped."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.chaos.cases import A, B, JOB, OTHER, SOUND, attempt, done, facts, gate, hot, job, killed, leased, run
+from tests.chaos.cases import JOB, OTHER, SOUND, A, B, attempt, done, facts, gate, hot, job, killed, leased, run
 from tests.chaos.facts import Facts, Orphan
 from tests.chaos.oracle import AT_ANY_MOMENT, AT_THE_END, judge
 from tests.chaos.witness import Accepted, Canceled, Taken

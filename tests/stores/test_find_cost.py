@@ -1,4 +1,7 @@
-"""What a page of `find` costs must not grow with what has finished: counted by the databases themselves."""
+"""What a page of `find` costs must not grow with what has finished or is archived: counted by the databases themselves.
+
+The same for a look for jobs that are old enough to be archived.
+"""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -12,11 +15,12 @@ from tests.stores.costs import buffers, instructions
 from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock, from_micros
 from windlass.domain.states import JobStatus
-from windlass.stores import finding
+from windlass.stores import archive, finding
 from windlass.stores.dialects.postgres import PostgresDialect
 from windlass.stores.dialects.postgres_session import GENERIC_PLANS
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
+from windlass.stores.plan import Plan
 from windlass.testing.postgres_server import PostgresServer
 
 FEW, MANY = 30_000, 150_000
@@ -25,7 +29,7 @@ MOST_GROWTH = 1.5
 PAGE = 20
 WINDOW = 256
 """Rows that a page of twenty looks at, if they fit."""
-FEW_A_ROW = 5
+FEW_A_ROW = 8
 
 JOBS = """
 INSERT INTO windlass_job (id, queue, target, priority, args, business_key, created_at)
@@ -33,10 +37,17 @@ SELECT {new_id}, 'default', 'shop:charge', 2, '[[],{{}}]', CASE WHEN n = 7 THEN 
 """
 DONE = """
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, finished_at)
-SELECT {new_id}, 'default', 'shop:charge', CASE WHEN n <= 300 THEN 'FAILED' ELSE 'SUCCEEDED' END, 1, 1, 0, n
+SELECT {new_id}, 'default', 'shop:charge', CASE WHEN n % 100 = 0 THEN 'FAILED' ELSE 'SUCCEEDED' END, 1, 1, 0, n
 FROM {numbers}
 """
 TAGS = "INSERT INTO windlass_job_tag (tag, job_id) SELECT 'rare', {new_id} FROM {numbers} WHERE n <= 300"
+ARCHIVED = """
+INSERT INTO windlass_archive (id, queue, target, status, business_key, created_at, finished_at, job)
+SELECT {old_id}, 'default', 'shop:charge', CASE WHEN n % 100 = 0 THEN 'FAILED' ELSE 'SUCCEEDED' END,
+    CASE WHEN n = 7 THEN 'order:7' END, n, n, '{{}}'
+FROM {numbers}
+"""
+STATEMENTS = (JOBS, DONE, TAGS, ARCHIVED)
 
 ASKED = {
     "anything": finding.Filters(),
@@ -47,6 +58,7 @@ ASKED = {
     "paused": finding.Filters(status=JobStatus.PAUSED),
     "a tag": finding.Filters(tag="rare"),
     "a business key": finding.Filters(business_key="order:7"),
+    "canceled": finding.Filters(status=JobStatus.CANCELED),
     "created lately": finding.Filters(created_after=from_micros(1)),
 }
 each_filter = pytest.mark.parametrize("asked", ASKED)
@@ -62,6 +74,7 @@ def growth(cost: Callable[[int], int], name: str) -> float:
 # ---------------------------------------------------------------------- PostgreSQL
 
 POSTGRES_ID = "lpad(to_hex(n), 32, '0')::uuid"
+POSTGRES_OLD_ID = "lpad(to_hex(n + 1000000), 32, '0')::uuid"
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +84,9 @@ def postgres(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any
     migrate_at(url)
     with psycopg.connect(url, autocommit=True, options=GENERIC_PLANS) as connection:
         connection.prepare_threshold = 0
-        for statement in (JOBS, DONE, TAGS):
-            connection.execute(statement.format(new_id=POSTGRES_ID, numbers=f"generate_series(1, {MANY}) AS n"))
+        numbers = f"generate_series(1, {MANY}) AS n"
+        for statement in STATEMENTS:
+            connection.execute(statement.format(new_id=POSTGRES_ID, old_id=POSTGRES_OLD_ID, numbers=numbers))
         connection.execute("VACUUM (ANALYZE)")
         yield connection
     postgres_server.drop_database(url)
@@ -88,9 +102,19 @@ def test_a_page_on_postgresql_touches_a_few_buffers_a_row_among_many_finished_jo
     assert touched < FEW_A_ROW * WINDOW
 
 
+def test_looking_for_old_jobs_on_postgresql_touches_a_few_buffers_a_row(postgres: psycopg.Connection[Any]):
+    """J7.7: whatever has finished: without an order of its own it would sort all of it."""
+    for age_us, most in ((0, FEW_A_ROW * archive.WINDOW), (10**18, FEW_A_ROW * archive.MOST_LOOKED_AT)):
+        plan = archive.old_jobs(PostgresDialect(), age_us, archive.FIRST_ID, PAGE, ids_tell_time=False)
+        touched = buffers(postgres, plan)
+        print(f"old jobs: {touched} buffers at {MANY:,}")
+        assert touched < most / 10
+
+
 # ---------------------------------------------------------------------- SQLite
 
 SQLITE_ID = "printf('00000000-0000-7000-8000-%012d', n)"
+SQLITE_OLD_ID = "printf('00000000-0000-7000-8000-%012d', n + 1000000)"
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +126,8 @@ def sqlite(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         path.write_bytes(migrated_file.read_bytes())
         connection = connections[count] = connect(str(path), "NORMAL", SystemClock().micros)
         numbers = f"(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s)"
-        for statement in (JOBS, DONE, TAGS):
-            connection.execute(statement.format(new_id=SQLITE_ID, numbers=numbers))
+        for statement in STATEMENTS:
+            connection.execute(statement.format(new_id=SQLITE_ID, old_id=SQLITE_OLD_ID, numbers=numbers))
     yield connections
     for connection in connections.values():
         connection.close()
@@ -119,3 +143,13 @@ def test_a_page_on_sqlite_takes_no_more_instructions_among_many_finished_jobs(
         return instructions(sqlite[count], finding.find_ids(SqliteDialect(), ASKED[asked], None, PAGE))
 
     assert growth(cost, asked) < MOST_GROWTH
+
+
+@pytest.mark.parametrize("age_us", [0, 10**18], ids=["all are old", "none is"])
+def test_looking_for_old_jobs_on_sqlite_takes_no_more_instructions(sqlite: dict[int, sqlite3.Connection], age_us: int):
+    """J7.7: a bounded number of rows, whatever has finished."""
+
+    def look() -> Plan[Any]:
+        return archive.old_jobs(SqliteDialect(), age_us, archive.FIRST_ID, PAGE, ids_tell_time=False)
+
+    assert growth(lambda count: instructions(sqlite[count], look()), "old jobs") < MOST_GROWTH

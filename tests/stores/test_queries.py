@@ -36,6 +36,8 @@ OVERRIDES = {
         "insert_tags",
         "load_payloads",
         "lock_circuits",
+        "lock_archivable",
+        "lock_archived",
         "lock_ended",
         "lock_gates",
         "lock_live",
@@ -43,6 +45,7 @@ OVERRIDES = {
         "make_key_gates",
         "orphaned_jobs",
         "outcomes",
+        "take_lease",
     },
 }
 """What the other databases could not share. Each name here is one more thing to keep right twice."""

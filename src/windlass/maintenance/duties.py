@@ -54,20 +54,20 @@ class Duties:
 
         archive = turns(ARCHIVE, Every(settings.jobs.archive_interval))
         sweeper = turns(SWEEPER, Every(settings.node.sweep_interval))
-        self._duties: list[Duty] = [
+        self.all: list[Duty] = [  # the sweeper first: it frees what keeps others waiting
             Sweeper(database, sweeper, recovery, errors),
             Archiving(database, archive, settings.jobs.retention, errors, ids_tell_time=ids_tell_time),
         ]
         for purge in purges:
             if purge.cron is not None:
                 nightly = turns(f"purge of {purge.what}", AtTimes(Cron(purge.cron)))
-                self._duties.append(Purging(nightly, purge.plan, purge.age, purge.what, errors))
+                self.all.append(Purging(nightly, purge.plan, purge.age, purge.what, errors))
 
     def start(self) -> None:
         """Begin to look whose turn it is."""
-        for duty in self._duties:
+        for duty in self.all:
             duty.start()
 
     async def stop(self) -> None:
         """Finish the batches at hand and give the leases back."""
-        await asyncio.gather(*(duty.stop() for duty in self._duties))
+        await asyncio.gather(*(duty.stop() for duty in self.all))

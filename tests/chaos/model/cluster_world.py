@@ -17,7 +17,7 @@ from tests.chaos.oracle import AT_ANY_MOMENT, AT_THE_END, Check, judge
 from tests.chaos.witness import Accepted, Account, Canceled, Fault, Lease, Run, Taken
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.transition import Failure, Times, Transition, retry_at, succeeded
-from windlass.stores import cluster, jobs, migrate, queries, steering
+from windlass.stores import cluster, jobs, migrate, steering
 from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_session import Session
@@ -126,7 +126,9 @@ class ClusterWorld:
     def key(self) -> Hashable:
         """Without times: who holds a lease says all there is to say about them."""
         stored = tuple(tuple(self._ask(question.format(now=self._state.now))) for question in _STORED)
-        held = tuple((node[:3], tuple((held.claim.fence, held.stage) for held in node.held)) for node in self._state.nodes)
+        held = tuple(
+            (node[:3], tuple((held.claim.fence, held.stage) for held in node.held)) for node in self._state.nodes
+        )
         runs = tuple((run.fence, run.node, run.ended is None) for run in self._state.account.runs)
         return stored, held, runs, self._state.budget
 
@@ -193,7 +195,9 @@ class ClusterWorld:
     def _claim(self, node: Node) -> str:
         claimed = self._run(jobs.claim(DIALECT, ClaimRequest(node.id, [HEAD], 1, 1, 0))).claims
         self._change(node, held=tuple(Held(claim, "waiting") for claim in claimed))
-        return f"{node.letter} claims the job as claim {claimed[0].fence}" if claimed else f"{node.letter} finds no work"
+        return (
+            f"{node.letter} claims the job as claim {claimed[0].fence}" if claimed else f"{node.letter} finds no work"
+        )
 
     def _enter(self, node: Node) -> str:
         claim = node.held[0].claim
@@ -223,7 +227,11 @@ class ClusterWorld:
     def _commit(self, node: Node) -> str:
         claim, stage = node.held[0]
         transition = self._verdict(claim, stage)
-        plan = _without(jobs.apply(DIALECT, [transition]), "finish_hot") if self._split else jobs.apply(DIALECT, [transition])
+        plan = (
+            _without(jobs.apply(DIALECT, [transition]), "finish_hot")
+            if self._split
+            else jobs.apply(DIALECT, [transition])
+        )
         (won,) = self._run(plan)
         rest = (Held(claim, "half written"),) if self._split and won and transition.terminal else ()
         self._change(node, held=rest)
@@ -324,7 +332,9 @@ class ClusterWorld:
         self._note(leases=[Lease(node.id, self._seconds, self._seconds + LEASE / SECOND)])
 
     def _leased(self, node: Node) -> bool:
-        return bool(self._ask(f"SELECT 1 FROM windlass_node WHERE id = '{node.id}' AND lease_until >= {self._state.now}"))
+        return bool(
+            self._ask(f"SELECT 1 FROM windlass_node WHERE id = '{node.id}' AND lease_until >= {self._state.now}")
+        )
 
     def _run(self, plan: Plan[T]) -> T:
         return drive(plan, next(plan), self._session.execute)

@@ -46,6 +46,15 @@ async def hold(number: int) -> int:
     return number
 
 
+async def hold_the_loop(number: int) -> int:
+    """The same without ever giving the loop back."""
+    write_down("began", number)
+    while not _is_open():
+        time.sleep(PAUSE)  # noqa: ASYNC251, TID251 - likewise
+    write_down("ran", number)
+    return number
+
+
 def hold_in_thread(number: int) -> int:
     """The same on a thread."""
     write_down("began", number)
@@ -169,6 +178,7 @@ ALL = (
     note,
     note_in_thread,
     hold,
+    hold_the_loop,
     hold_in_thread,
     work,
     work_in_thread,

@@ -1,5 +1,7 @@
 -- Where `app.find` looks: each source gives the next ids downwards from one, newest first, as many as it is asked for and no more,
 -- so that a page costs the same whatever lies behind it. What remains to be checked is checked by the plan.
+-- One status is written as a range of (status, id), not as `status = …`: with that PostgreSQL goes along the primary key in search of the
+-- few, since it believes that every other row is one.
 
 -- name: find_any :rows
 SELECT j.id, coalesce(h.status, d.status), j.queue, j.target, j.created_at
@@ -43,7 +45,8 @@ ORDER BY h.id DESC
 SELECT h.id, h.status, h.queue, h.target, j.created_at
 FROM (
     SELECT id, status, queue, target FROM windlass_hot
-    WHERE status = :status AND status IN ('PAUSED', 'WAITING') AND id < :before ORDER BY status DESC, id DESC LIMIT {window}
+    WHERE (status, id) < (:status, :before) AND status >= :status AND status IN ('PAUSED', 'WAITING')
+    ORDER BY status DESC, id DESC LIMIT {window}
 ) h
 JOIN windlass_job j ON j.id = h.id
 ORDER BY h.id DESC
@@ -52,7 +55,8 @@ ORDER BY h.id DESC
 SELECT d.id, d.status, d.queue, d.target, j.created_at
 FROM (
     SELECT id, status, queue, target FROM windlass_done
-    WHERE status = :status AND status <> 'SUCCEEDED' AND id < :before ORDER BY status DESC, id DESC LIMIT {window}
+    WHERE (status, id) < (:status, :before) AND status >= :status AND status <> 'SUCCEEDED'
+    ORDER BY status DESC, id DESC LIMIT {window}
 ) d
 JOIN windlass_job j ON j.id = d.id
 ORDER BY d.id DESC
@@ -72,4 +76,5 @@ WHERE business_key = :key AND business_key IS NOT NULL AND id < :before ORDER BY
 
 -- name: find_archived_ended :rows
 SELECT id, status, queue, target, created_at FROM windlass_archive
-WHERE status = :status AND status <> 'SUCCEEDED' AND id < :before ORDER BY status DESC, id DESC LIMIT {window}
+WHERE (status, id) < (:status, :before) AND status >= :status AND status <> 'SUCCEEDED'
+ORDER BY status DESC, id DESC LIMIT {window}

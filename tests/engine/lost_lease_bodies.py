@@ -1,0 +1,42 @@
+"""Jobs whose first run goes on until it is told to end, and whose second one returns."""
+
+import asyncio
+import threading
+from collections import Counter
+
+from tests.engine.apps import LONG
+from windlass import JobContext
+
+entered: Counter[str] = Counter()
+"""How often a body was entered, by its name."""
+told: list[str] = []
+"""Bodies that learned that they are to end."""
+
+
+def _enter(name: str) -> bool:
+    """True the first time."""
+    entered[name] += 1
+    return entered[name] == 1
+
+
+async def on_the_loop(name: str) -> str:
+    if _enter(name):
+        try:
+            await asyncio.sleep(LONG)
+        except asyncio.CancelledError:
+            told.append(name)
+            raise
+    return f"{name} again"
+
+
+def on_a_thread(name: str) -> str:
+    if _enter(name):
+        context = JobContext.current()
+        pause = threading.Event()
+        for _ in range(int(LONG / 0.01)):
+            if context.cancelled:
+                told.append(name)
+                break
+            pause.wait(0.01)
+        return "too late"
+    return f"{name} again"

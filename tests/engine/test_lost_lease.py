@@ -1,0 +1,114 @@
+"""A node that was given up by the cluster: it notices, lets go of what it ran, and goes on under another name."""
+
+import logging
+
+import pytest
+
+from tests.engine import jobs, lost_lease_bodies
+from tests.engine.apps import LONG, Apps, until
+from windlass import JobStatus, NodeSettings, Settings, Windlass
+from windlass.domain.clock import VirtualClock
+from windlass.embedded import Worker
+from windlass.stores import cluster, leases
+
+SELDOM = 600
+"""Seconds between heartbeats: the test says when one comes."""
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+def slow(apps: Apps, clock: VirtualClock) -> Windlass:
+    """An application whose nodes beat only when they are told to, by a clock that the test moves."""
+    lost_lease_bodies.entered.clear()
+    lost_lease_bodies.told.clear()
+    settings = Settings(node=NodeSettings(heartbeat_interval=SELDOM, recovery_interval=0.05, sweep_interval=0.05))
+    return apps(settings=settings, clock=clock)
+
+
+def lose(app: Windlass, worker: Worker, clock: VirtualClock) -> str:
+    """The lease of a node runs out, and somebody sees it; gives the name it had."""
+    assert worker.node is not None
+    clock.advance(10 * SELDOM)
+    assert app.database.run(cluster.mark_lost) == 1
+    return worker.node.id
+
+
+def notice(worker: Worker, old_name: str) -> str:
+    """The next heartbeat; gives the name that the node goes by from now on."""
+    node = worker.node
+    assert node is not None
+    node.heartbeat.wake()
+    until(lambda: node.id != old_name)
+    return node.id
+
+
+def test_a_node_that_was_given_up_lets_go_of_what_it_runs(
+    slow: Windlass, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+):
+    """J7.3: coroutines are cancelled, threads are told; both jobs run again, under the new name, and that counts."""
+    bodies = (lost_lease_bodies.on_the_loop, lost_lease_bodies.on_a_thread)
+    handles = [slow.job(body).enqueue(body.__name__) for body in bodies]
+    worker = slow.worker()
+    with caplog.at_level(logging.ERROR, "windlass.heartbeat"), worker:
+        until(lambda: len(lost_lease_bodies.entered) == len(bodies))
+        old_name = lose(slow, worker, clock)
+        assert lost_lease_bodies.told == [], "nobody told it yet"
+        new_name = notice(worker, old_name)
+        assert [handle.result(LONG) for handle in handles] == ["on_the_loop again", "on_a_thread again"]
+        until(lambda: sorted(lost_lease_bodies.told) == ["on_a_thread", "on_the_loop"])
+    assert f"node {old_name} lost its lease" in caplog.text
+    for handle in handles:
+        job = slow.get(handle.id)
+        assert (job.status, job.node, job.attempts, job.crash_count) == (JobStatus.SUCCEEDED, new_name, 1, 1)
+        assert [attempt.outcome for attempt in slow.history(handle.id)] == ["lost", "succeeded"]
+
+
+def test_a_node_that_was_given_up_claims_nothing_until_it_has_noticed(slow: Windlass, clock: VirtualClock):
+    """J7.3: at once, by the store; then it goes on by itself."""
+    note = slow.job(jobs.note)
+    worker = slow.worker()
+    with worker:
+        assert note.enqueue("before").result(LONG) == "before"
+        old_name = lose(slow, worker, clock)
+        node = worker.node
+        assert node is not None
+        waiting = note.enqueue("after")
+        node.poller.signals.ticked.arm()
+        for _ in range(3):
+            node.poller.told_anything()
+            node.poller.signals.ticked.wait_sync()
+        assert waiting.status() is JobStatus.PENDING
+        new_name = notice(worker, old_name)
+        assert waiting.result(LONG) == "after"
+        assert slow.get(waiting.id).node == new_name
+        until(lambda: [found.id for found in slow.nodes()] == [new_name])  # the old one is forgotten
+
+
+def test_a_node_that_was_given_up_takes_up_its_duties_under_its_new_name(slow: Windlass, clock: VirtualClock):
+    """J7.5, J7.3: whatever lease it held is free, and nothing of it is written under the old name."""
+    slow.job(jobs.note)
+    worker = slow.worker()
+    with worker:
+        node = worker.node
+        assert node is not None
+        old_name = lose(slow, worker, clock)
+        sweeper = next(duty for duty in node.duties.all if duty.name == "sweeper")
+        sweeper.signals.ticked.arm()
+        sweeper.signals.ticked.wait_sync()  # it may have begun before
+        before = slow.database.read(leases.last_pass, leases.SWEEPER)
+        for _ in range(3):
+            sweeper.wake()
+            sweeper.signals.ticked.wait_sync()
+        assert slow.database.read(leases.last_pass, leases.SWEEPER) == before
+        new_name = notice(worker, old_name)
+
+        def swept() -> bool:
+            seen = slow.database.read(leases.last_pass, leases.SWEEPER)
+            return seen is not None and seen.passed_at == clock.micros()
+
+        until(swept)
+        assert new_name != old_name
