@@ -34,13 +34,13 @@ _RULE = re.compile(r"\b[JP]\d+\.\d+\b")
 NamesByFile = Mapping[str, list[str]]
 
 
-def named_by_tests(root: Path = ROOT) -> dict[str, dict[str, list[str]]]:
-    """For each rule the files and the names of the tests whose docstrings name it."""
+def named_by_tests(root: Path = ROOT, names: re.Pattern[str] = _RULE) -> dict[str, dict[str, list[str]]]:
+    """For each rule (or whatever else `names` finds) the files and the names of the tests whose docstrings name it."""
     found: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for place in PLACES:
         for path in sorted((root / place).rglob("*.py")):
             for name, docstring in _tests(path):
-                for rule in set(_RULE.findall(docstring)):
+                for rule in set(names.findall(docstring)):
                     found[rule].setdefault(path.relative_to(root).as_posix(), []).append(name)
     return dict(found)
 

@@ -18,12 +18,6 @@ JOBS = 60
 
 
 @pytest.fixture
-def proxy(pg_url: str) -> Iterator[TcpProxy]:
-    with TcpProxy(pg_url) as running:
-        yield running
-
-
-@pytest.fixture
 def app(proxy: TcpProxy, programs: Programs) -> Iterator[Windlass]:
     """An application whose every connection goes through the proxy."""
     del programs  # its environment is where bodies write

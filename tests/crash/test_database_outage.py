@@ -1,49 +1,27 @@
 """PostgreSQL goes away and comes back: workers keep what they run, write it later, and nobody has to restart them."""
 
 import threading
-from collections.abc import Iterator
 from functools import partial
 
 import psycopg
 import pytest
 
 from tests.crash.programs import bodies
-from tests.crash.programs.application import make_app
-from tests.support.facts import outcomes, rows, statuses
+from tests.support.facts import end_other_sessions, outcomes, rows, statuses
 from tests.support.programs import Program, Programs
 from tests.support.waiting import until
 from windlass import JobStatus, StoreUnavailableError, Windlass
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 
-# One server of its own, which these tests stop and start, and one test process for all of them.
+# One server, which these tests stop and start, and so one test process for all of them.
 pytestmark = pytest.mark.xdist_group("postgres_outage")
 
 JOBS = 5
-KILL_ALL_OTHERS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()"""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedPostgres]:
-    with EmbeddedPostgres() as running:
-        yield running
 
 
 @pytest.fixture
-def url(server: EmbeddedPostgres) -> Iterator[str]:
-    server.start_server()
-    database = server.create_database()
-    yield database
-    server.start_server()
-    server.drop_database(database)
-
-
-@pytest.fixture
-def app(url: str) -> Iterator[Windlass]:
-    application = make_app(url)
-    application.migrate()
-    yield application
-    application.close()
+def app(outage_app: Windlass) -> Windlass:
+    return outage_app
 
 
 def hold_jobs(app: Windlass, programs: Programs) -> list:
@@ -139,13 +117,14 @@ def test_killing_every_session_while_jobs_are_drained_loses_and_repeats_nothing(
 ):
     """J7.8, J4.3: `pg_terminate_backend` on everybody, again and again, in the middle of 2,000 jobs."""
     count = 2_000
-    handles = app.enqueue_many([app.bind(bodies.note, n) for n in range(count)])
     workers = [programs.worker(url, 20, environ={}) for _ in range(2)]
+    assert all(worker.node for worker in workers)  # one that cannot start ends, and says why
+    handles = app.enqueue_many([app.bind(bodies.note, n) for n in range(count)])
     killed = 0
     with psycopg.connect(url, autocommit=True) as administrator:
         for share in range(1, 9):
             until(partial(has_run, programs, count * share // 10), "the work to go on")
-            killed += len(administrator.execute(KILL_ALL_OTHERS).fetchall())
+            killed += end_other_sessions(administrator)
     assert killed > 8
     until(lambda: statuses(url) == {"SUCCEEDED": count}, "all jobs to succeed")
     assert sorted(int(n) for n in programs.ran()) == list(range(count))

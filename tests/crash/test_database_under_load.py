@@ -12,43 +12,23 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import outcomes, rows, statuses
+from tests.support.facts import end_other_sessions, outcomes, rows, statuses
 from tests.support.invariants import check_invariants
 from tests.support.programs import Program, Programs
 from tests.support.waiting import until
 from windlass import StoreUnavailableError, Windlass
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 
-# One server of its own, which these tests stop and start, and one test process for all of them.
+# One server, which these tests stop and start, and so one test process for all of them.
 pytestmark = pytest.mark.xdist_group("postgres_outage")
 
 MOST_LINES = 60
 """What a worker may log about one trouble, however often it meets it."""
-KILL_ALL_OTHERS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()"""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedPostgres]:
-    with EmbeddedPostgres() as running:
-        yield running
 
 
 @pytest.fixture
-def url(server: EmbeddedPostgres) -> Iterator[str]:
-    server.start_server()
-    database = server.create_database()
-    yield database
-    server.start_server()
-    server.drop_database(database)
-
-
-@pytest.fixture
-def app(url: str) -> Iterator[Windlass]:
-    application = make_app(url)
-    application.migrate()
-    yield application
-    application.close()
+def app(outage_app: Windlass) -> Windlass:
+    return outage_app
 
 
 class Caller:
@@ -133,7 +113,7 @@ def test_sessions_that_are_ended_all_the_time_lose_and_repeat_nothing(app: Windl
     with caller.calling(), psycopg.connect(url, autocommit=True) as administrator:
         for _ in range(60):
             pause.wait(0.05)
-            killed += len(administrator.execute(KILL_ALL_OTHERS).fetchall())
+            killed += end_other_sessions(administrator)
         until(partial(has_run, programs, len(programs.ran()) + 20), "the work to go on", 60)
     assert killed > 60
     each_ran_once(url, programs, caller.acknowledged)
@@ -149,7 +129,7 @@ def shop_url(url: str) -> Iterator[str]:
     parts = urlsplit(url)
     yield urlunsplit(parts._replace(netloc=f"shop@{parts.hostname}:{parts.port}"))
     with psycopg.connect(url, autocommit=True) as administrator:
-        administrator.execute(KILL_ALL_OTHERS)
+        end_other_sessions(administrator)
         administrator.execute("DROP OWNED BY shop")
         administrator.execute("DROP ROLE shop")
 
@@ -171,7 +151,7 @@ def test_a_server_without_a_free_connection_is_waited_for(url: str, shop_url: st
     until(lambda: len(programs.ran("began")) == 3, "the bodies to begin")
     with psycopg.connect(url, autocommit=True) as administrator:
         administrator.execute("ALTER ROLE shop CONNECTION LIMIT 0")
-        administrator.execute(KILL_ALL_OTHERS)
+        end_other_sessions(administrator)
         programs.open_gate()
         until(lambda: "does not answer: " in (why := refusal(app)) and "too many connections for role" in why, "a no")
         worker.says(r"failed, trying again .*too many connections for role")

@@ -23,12 +23,6 @@ PATIENCE = 1.5
 
 
 @pytest.fixture
-def proxy(pg_url: str) -> Iterator[TcpProxy]:
-    with TcpProxy(pg_url) as running:
-        yield running
-
-
-@pytest.fixture
 def app(proxy: TcpProxy, programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Windlass]:
     del programs  # its environment is where bodies write
     monkeypatch.setattr(postgres_session, "STATEMENT_TIMEOUT", PATIENCE)

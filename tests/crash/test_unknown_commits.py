@@ -25,12 +25,6 @@ CUTS = pytest.mark.parametrize("arrives", [True, False], ids=["committed", "neve
 
 
 @pytest.fixture
-def proxy(pg_url: str) -> Iterator[TcpProxy]:
-    with TcpProxy(pg_url) as running:
-        yield running
-
-
-@pytest.fixture
 def app(proxy: TcpProxy, programs: Programs) -> Iterator[Windlass]:
     """An application whose every connection goes through the proxy."""
     del programs  # its environment is where bodies write

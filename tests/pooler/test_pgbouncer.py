@@ -9,6 +9,7 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
+from tests.support.crashing import stage_on
 from tests.support.facts import one, outcomes, statuses
 from tests.support.invariants import check_invariants
 from tests.support.pgbouncer import PgBouncer
@@ -24,11 +25,8 @@ QUICK_POLLS = {**SHORT_LEASES, "WINDLASS_POLLER__MIN_DELAY": "0.2", "WINDLASS_PO
 
 @pytest.fixture
 def app(pooled_url: str, programs: Programs) -> Iterator[Windlass]:
-    del programs  # its environment is where bodies write
-    application = make_app(pooled_url)
-    application.migrate()
-    yield application
-    application.close()
+    with stage_on(pooled_url, programs) as stage:
+        yield stage.app
 
 
 def test_two_workers_that_share_four_sessions_run_every_job_once(

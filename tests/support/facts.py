@@ -49,6 +49,13 @@ def outcomes(url: str) -> dict[str, int]:
     return dict(rows(url, "SELECT outcome, count(*) FROM windlass_attempt GROUP BY outcome"))
 
 
+def end_other_sessions(administrator: psycopg.Connection[Any]) -> int:
+    """End every session with this database but one's own; answers how many those were."""
+    question = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+    return len(administrator.execute(question).fetchall())
+
+
 def leases_that_ran_out(url: str) -> int:
     """How many nodes have not beaten in time."""
     return int(one(url, f"SELECT count(*) FROM windlass_node WHERE lease_until < {now_of(url)}"))
