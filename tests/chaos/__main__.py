@@ -29,7 +29,9 @@ def parsed(arguments: list[str]) -> Options:
         if isinstance(option.default, bool):
             parser.add_argument(name, action="store_true")
         else:
-            parser.add_argument(name, type=type(option.default), default=option.default, choices=choices.get(option.name))
+            parser.add_argument(
+                name, type=type(option.default), default=option.default, choices=choices.get(option.name)
+            )
     return Options(**vars(parser.parse_args(arguments)))
 
 

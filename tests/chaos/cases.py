@@ -12,7 +12,14 @@ A, B = "host-1-aa", "host-2-bb"
 """Two nodes; the number is their worker's pid."""
 
 
-def run(fence: int = 1, node: str = A, started: float = 10, ended: float | None = 11, how: str | None = "returned", **more: Any) -> Run:
+def run(
+    fence: int = 1,
+    node: str = A,
+    started: float = 10,
+    ended: float | None = 11,
+    how: str | None = "returned",
+    **more: Any,
+) -> Run:
     plain = Run(JOB, fence, 1, node, int(node.split("-")[1]), started, ended, how)
     return plain._replace(**more)
 
@@ -46,7 +53,9 @@ def leased(node: str, since: float, until: float) -> Lease:
 
 
 SOUND = Facts(
-    account=Account(runs=[run()], leases=[leased(A, 0, 100)], taken=[], accepted=[Accepted(JOB, None, 9)], canceled=[], faults=[]),
+    account=Account(
+        runs=[run()], leases=[leased(A, 0, 100)], taken=[], accepted=[Accepted(JOB, None, 9)], canceled=[], faults=[]
+    ),
     tables=Tables(jobs={JOB: job()}, done=(done(),), history=(attempt(),)),
     began=0,
     ended=100,

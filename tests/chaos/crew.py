@@ -89,7 +89,9 @@ class Crew:
         for worker in list(self.workers):
             if worker.process.poll() is not None:
                 self.workers.remove(worker)
-                self.odd_exits.append(f"worker {worker.pid} ended by itself with {worker.process.returncode}: {worker.output}")
+                self.odd_exits.append(
+                    f"worker {worker.pid} ended by itself with {worker.process.returncode}: {worker.output}"
+                )
                 yield worker
 
     def dismiss(self) -> None:

@@ -30,7 +30,7 @@ LOOK_EVERY = 0.5
 STOPPED_AT_MOST = 5
 """Leases after which a stopped worker goes on although nobody has taken its jobs: it may have had none."""
 PATIENCE = 15.0
-"""Seconds to wait, before a worker is killed or stopped, for another one to be at work: else nobody recovers anything."""
+"""Seconds to wait, before a worker is killed or stopped, for another one to be at work: else nobody recovers."""
 ORPHAN_SLACK = 20.0
 """Seconds beyond two leases and two looks for which a claim may be nobody's, on a machine with much else to do."""
 

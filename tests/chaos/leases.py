@@ -46,7 +46,9 @@ class Deaths:
     """When processes were killed by the driver; a node's id has the pid of its worker in it."""
 
     def __init__(self, facts: Facts) -> None:
-        self._killed: Mapping[int, float] = {fault.pid: fault.at for fault in facts.account.faults if fault.kind == "kill"}
+        self._killed: Mapping[int, float] = {
+            fault.pid: fault.at for fault in facts.account.faults if fault.kind == "kill"
+        }
 
     def of(self, node: str) -> float | None:
         """When the worker behind a node was killed, if it was."""

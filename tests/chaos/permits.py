@@ -24,9 +24,7 @@ def permits_stay_below_their_cap(facts: Facts) -> Iterator[tuple[str | None, str
             yield from _beyond(facts, leases, resource, cap, runs)
 
 
-def _beyond(
-    facts: Facts, leases: Leases, resource: str, cap: int, runs: list[Run]
-) -> Iterator[tuple[str | None, str]]:
+def _beyond(facts: Facts, leases: Leases, resource: str, cap: int, runs: list[Run]) -> Iterator[tuple[str | None, str]]:
     """At every entry: who is inside, and holds the lease of the node it was claimed by."""
     deaths = Deaths(facts)
     inside: list[tuple[Run, float]] = []

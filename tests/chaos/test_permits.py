@@ -1,6 +1,6 @@
 """Permits, judged on facts made by hand."""
 
-from tests.chaos.cases import A, B, OTHER, facts, gate, killed, leased, run
+from tests.chaos.cases import OTHER, A, B, facts, gate, killed, leased, run
 from tests.chaos.permits import permits_stay_below_their_cap
 from tests.chaos.witness import Run
 

@@ -8,6 +8,7 @@ or one step of a node; time moves only when a move says so.
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from tests.chaos import broken
@@ -17,7 +18,7 @@ from tests.chaos.oracle import AT_ANY_MOMENT, AT_THE_END, Check, judge
 from tests.chaos.witness import Accepted, Account, Canceled, Fault, Lease, Run, Taken
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.transition import Failure, Times, Transition, retry_at, succeeded
-from windlass.stores import cluster, jobs, migrate, queries, steering
+from windlass.stores import cluster, jobs, migrate, steering
 from windlass.stores.dialect import ClaimRequest, Head
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_session import Session
@@ -105,9 +106,9 @@ class ClusterWorld:
     def moves(self) -> Iterator[Move]:
         """By node, then what the outside does."""
         for node in self._state.nodes:
-            yield from (Move(lambda act=act, node=node: self._made(act, node)) for act in self._acts(node))
+            yield from (Move(partial(self._made, act, node)) for act in self._acts(node))
         if self._state.budget.cancels:
-            yield Move(lambda: self._made(self._cancel))
+            yield Move(partial(self._made, self._cancel))
 
     @contextmanager
     def branch(self) -> Iterator[None]:
@@ -126,7 +127,9 @@ class ClusterWorld:
     def key(self) -> Hashable:
         """Without times: who holds a lease says all there is to say about them."""
         stored = tuple(tuple(self._ask(question.format(now=self._state.now))) for question in _STORED)
-        held = tuple((node[:3], tuple((held.claim.fence, held.stage) for held in node.held)) for node in self._state.nodes)
+        held = tuple(
+            (node[:3], tuple((held.claim.fence, held.stage) for held in node.held)) for node in self._state.nodes
+        )
         runs = tuple((run.fence, run.node, run.ended is None) for run in self._state.account.runs)
         return stored, held, runs, self._state.budget
 
@@ -153,10 +156,10 @@ class ClusterWorld:
                 if node.mode == "dead" and self._leased(node):
                     self._made(self._run_out, node)
             for letter in [node.letter for node in self._awake()]:
-                for act in (self._beat, self._look):
-                    self._made(act, self._node(letter))
-                for act in list(self._work(self._node(letter)))[:1]:
-                    self._made(act, self._node(letter))
+                self._made(self._beat, self._node(letter))
+                self._made(self._look, self._node(letter))
+                next_step = next(self._work(self._node(letter)))
+                self._made(next_step, self._node(letter))
 
     # ------------------------------------------------------------------ what can happen
 
@@ -193,7 +196,9 @@ class ClusterWorld:
     def _claim(self, node: Node) -> str:
         claimed = self._run(jobs.claim(DIALECT, ClaimRequest(node.id, [HEAD], 1, 1, 0))).claims
         self._change(node, held=tuple(Held(claim, "waiting") for claim in claimed))
-        return f"{node.letter} claims the job as claim {claimed[0].fence}" if claimed else f"{node.letter} finds no work"
+        return (
+            f"{node.letter} claims the job as claim {claimed[0].fence}" if claimed else f"{node.letter} finds no work"
+        )
 
     def _enter(self, node: Node) -> str:
         claim = node.held[0].claim
@@ -223,7 +228,11 @@ class ClusterWorld:
     def _commit(self, node: Node) -> str:
         claim, stage = node.held[0]
         transition = self._verdict(claim, stage)
-        plan = _without(jobs.apply(DIALECT, [transition]), "finish_hot") if self._split else jobs.apply(DIALECT, [transition])
+        plan = (
+            broken.without(jobs.apply(DIALECT, [transition]), "finish_hot")
+            if self._split
+            else jobs.apply(DIALECT, [transition])
+        )
         (won,) = self._run(plan)
         rest = (Held(claim, "half written"),) if self._split and won and transition.terminal else ()
         self._change(node, held=rest)
@@ -324,7 +333,9 @@ class ClusterWorld:
         self._note(leases=[Lease(node.id, self._seconds, self._seconds + LEASE / SECOND)])
 
     def _leased(self, node: Node) -> bool:
-        return bool(self._ask(f"SELECT 1 FROM windlass_node WHERE id = '{node.id}' AND lease_until >= {self._state.now}"))
+        return bool(
+            self._ask(f"SELECT 1 FROM windlass_node WHERE id = '{node.id}' AND lease_until >= {self._state.now}")
+        )
 
     def _run(self, plan: Plan[T]) -> T:
         return drive(plan, next(plan), self._session.execute)
@@ -339,17 +350,6 @@ _STORED = (
     "SELECT fence, node, outcome FROM windlass_attempt ORDER BY fence",
     "SELECT id, state, lease_until >= {now} FROM windlass_node ORDER BY id",
 )
-
-
-def _without(plan: Plan[T], name: str) -> Plan[T]:
-    """The plan, with one of its statements left out."""
-    step = next(plan)
-    while True:
-        answer = 0 if step.name == name else (yield step)
-        try:
-            step = plan.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
 
 
 def _delete(job: str) -> Plan[None]:
