@@ -3,6 +3,7 @@ program asks for one by name when it starts, and its own process is changed.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ T = TypeVar("T")
 
 GAP = 0.15
 """Seconds between the two halves of a completion that should be one: kills hit it now and then."""
+
+_DELETED = re.compile(r"DELETE FROM windlass_hot h USING input i WHERE (.+)\n\s+RETURNING (.+)")
 
 Change = Callable[[str, str], str]
 """Name and text of a statement → its text in the broken build."""
@@ -39,13 +42,7 @@ def deaf_recovery(name: str, text: str) -> str:
 def kept_hot(name: str, text: str) -> str:
     """The completing statement leaves the live row where it is."""
     if name in {"finish", "finish_succeeded"}:
-        return text.replace(
-            "DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence\n    RETURNING",
-            "SELECT",
-        ).replace(
-            "h.picked_at, i.*\n",
-            "h.picked_at, i.* FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence\n",
-        )
+        return _DELETED.sub(r"SELECT \2 FROM windlass_hot h JOIN input i ON \1", text)
     return text
 
 
