@@ -9,6 +9,8 @@ from tests.chaos.model.cluster_world import Budget, ClusterWorld
 from tests.chaos.model.explorer import Story, explore
 from tests.chaos.model.permit_world import PermitWorld
 
+pytestmark = pytest.mark.timeout(300)  # much to do, and others may have the machine
+
 
 def told(story: Story | None) -> list[str]:
     assert story is not None, "nothing was found wrong"
@@ -16,17 +18,17 @@ def told(story: Story | None) -> list[str]:
 
 
 def test_no_order_of_claims_stalls_kills_and_recoveries_breaks_an_invariant():
-    """J7.2, J7.3, J2.1: two nodes, one job, one each of stall, kill, failure, cancel: all orders of ten moves."""
-    explored = explore(ClusterWorld(), 10)
+    """J7.2, J7.3, J2.1: two nodes, one job, one each of stall, kill, failure, cancel: all orders of nine moves."""
+    explored = explore(ClusterWorld(), 9)
     assert explored.story is None, str(explored.story)
-    assert explored.states > 3_000
+    assert explored.states > 2_000
 
 
 def test_from_every_state_the_job_comes_to_rest_in_exactly_one_way():
-    """J7.2, J7.4: whatever happened in seven moves, once the faults are over the job ends, once."""
-    explored = explore(ClusterWorld(to_the_end=True), 7)
+    """J7.2, J7.4: whatever happened in six moves, once the faults are over the job ends, once."""
+    explored = explore(ClusterWorld(to_the_end=True), 6)
     assert explored.story is None, str(explored.story)
-    assert explored.states > 1_000
+    assert explored.states > 600
 
 
 @pytest.mark.soak
