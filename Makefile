@@ -2,6 +2,7 @@
 #   make demo    a small shop on SQLite, nothing else needed        make check   style, types, import directions
 #   make test    all tests but the soak ones                        make bench   what a store can do; bench-peers: beside others
 #   make soak    the long tests                                     make docs    the site, in docs/_build/html
+#   make chaos   workers killed and stopped at random, judged       ARGS="--store postgres --seed 7 --jobs 3000 --kills 15"
 #   make clean   remove caches and build results (keeps .venv)
 # Arguments for the tool behind a target: make test ARGS="tests/domain -k backoff"
 
@@ -17,11 +18,11 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test soak check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
+.PHONY: help demo test soak chaos check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,6s/^# *//p' Makefile
+	@sed -n '2,7s/^# *//p' Makefile
 
 $(BIN)/python:
 	@python=$$($(find_python)) && echo "venv: creating $(VENV) with $$($$python --version)" && $$python -m venv $(VENV)
@@ -53,6 +54,9 @@ test: $(VENV)/.installed-dev
 
 soak: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -p no:xdist -m soak --timeout 3600 $(ARGS)
+
+chaos: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 check: $(VENV)/.installed-dev
 	@$(BIN)/ruff check

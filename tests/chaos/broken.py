@@ -3,8 +3,9 @@ program asks for one by name when it starts, and its own process is changed.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from windlass.engine.attempt import Attempt
 from windlass.engine.completer import Completer
@@ -12,8 +13,12 @@ from windlass.stores import queries
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
+T = TypeVar("T")
+
 GAP = 0.15
 """Seconds between the two halves of a completion that should be one: kills hit it now and then."""
+
+_DELETED = re.compile(r"DELETE FROM windlass_hot h USING input i WHERE (.+)\n\s+RETURNING (.+)")
 
 Change = Callable[[str, str], str]
 """Name and text of a statement → its text in the broken build."""
@@ -37,13 +42,7 @@ def deaf_recovery(name: str, text: str) -> str:
 def kept_hot(name: str, text: str) -> str:
     """The completing statement leaves the live row where it is."""
     if name in {"finish", "finish_succeeded"}:
-        return text.replace(
-            "DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence\n    RETURNING",
-            "SELECT",
-        ).replace(
-            "h.picked_at, i.*\n",
-            "h.picked_at, i.* FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence\n",
-        )
+        return _DELETED.sub(r"SELECT \2 FROM windlass_hot h JOIN input i ON \1", text)
     return text
 
 
@@ -74,19 +73,24 @@ def install(name: str) -> None:
         _split_commits()
 
 
+def without(plan: Plan[T], name: str) -> Plan[T]:
+    """The plan, with one of its statements left out."""
+    step = next(plan)
+    while True:
+        answer = 0 if step.name == name else (yield step)
+        try:
+            step = plan.send(answer)
+        except StopIteration as stop:
+            left: T = stop.value
+            return left
+
+
 def _split_commits() -> None:
     """Outcome and history in one transaction, the live row goes in another one."""
     finish, write = Dialect.finish, Completer._write
 
     def without_deleting(self: Dialect, transitions: Any, *, alone: bool) -> Plan[list[bool]]:
-        plan = finish(self, transitions, alone=alone)
-        step = next(plan)
-        while True:
-            answer = 0 if step.name == "finish_hot" else (yield step)
-            try:
-                step = plan.send(answer)
-            except StopIteration as stop:
-                return stop.value  # type: ignore[no-any-return]
+        return without(finish(self, transitions, alone=alone), "finish_hot")
 
     async def in_two(self: Completer, batch: list[Attempt], *, unsure: bool) -> None:
         ended = [attempt.claim.job_id for attempt in batch if attempt.verdict.terminal]

@@ -25,6 +25,7 @@ class Crew:
         self._started = 0
         self.workers: list[Program] = []
         self.stopped: set[int] = set()
+        self._ready: set[int] = set()
         self.submitter: Program | None = None
         self.odd_exits: list[str] = []
 
@@ -39,7 +40,10 @@ class Crew:
 
     def ready(self) -> list[Program]:
         """The workers that have begun to work."""
-        return [worker for worker in self.workers if "\nready " in f"\n{worker.said}"]
+        for worker in self.workers:
+            if worker.pid not in self._ready and "\nready " in f"\n{worker.said}":
+                self._ready.add(worker.pid)
+        return [worker for worker in self.workers if worker.pid in self._ready]
 
     def at_work(self) -> list[Program]:
         """The workers that neither start nor stand still."""
@@ -83,6 +87,11 @@ class Crew:
             worker.resume()
 
     # ------------------------------------------------------------------ order
+
+    @property
+    def all_submitted(self) -> bool:
+        """Whether the submitting process has done all it was told to."""
+        return self.submitter is not None and self.submitter.process.poll() == 0
 
     def missing(self) -> Iterator[Program]:
         """Workers that ended although nobody killed them."""

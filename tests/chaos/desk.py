@@ -25,7 +25,7 @@ class Desk:
         self._options = options
         self._dice = random.Random(f"desk/{options.seed}")
         self._app = make_app(url)
-        self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._orders: queue.Queue[Callable[[], None] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="desk", daemon=True)
         self._keyed: list[int] = []
         self._unwanted: list[JobHandle[Any]] = []
@@ -49,7 +49,8 @@ class Desk:
 
     @property
     def idle(self) -> bool:
-        return self._orders.empty()
+        """Whether everything that was ordered is done."""
+        return self._orders.unfinished_tasks == 0
 
     def _work(self) -> None:
         while (order := self._orders.get()) is not None:
@@ -57,6 +58,8 @@ class Desk:
                 order()
             except BaseException as error:  # noqa: BLE001 - told by the driver
                 self.failure = error
+            finally:
+                self._orders.task_done()
 
     def _submit(self, first: int, last: int) -> None:
         """Half of what is not wanted is canceled at once, half when the next order comes: it mostly runs by then."""

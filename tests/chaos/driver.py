@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from tests.chaos import witness
@@ -30,9 +31,11 @@ LOOK_EVERY = 0.5
 STOPPED_AT_MOST = 5
 """Leases after which a stopped worker goes on although nobody has taken its jobs: it may have had none."""
 PATIENCE = 15.0
-"""Seconds to wait, before a worker is killed or stopped, for another one to be at work: else nobody recovers anything."""
+"""Seconds to wait, before a worker is killed or stopped, for another one to be at work: else nobody recovers."""
 ORPHAN_SLACK = 20.0
 """Seconds beyond two leases and two looks for which a claim may be nobody's, on a machine with much else to do."""
+CUT_ALL_SESSIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
 class Standing:
@@ -67,6 +70,7 @@ class Driver:
         self._tail = witness.Tail(self._witness)
         self._waiting_to_be_lost: dict[int, Callable[[], None]] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = count()
         self._next_look = 0.0
         self._next_judgement = 0.0
         self.standing = Standing(options)
@@ -120,10 +124,9 @@ class Driver:
         """Until every submission is made and every job has ended, or the patience has."""
 
         def at_rest() -> bool:
-            assert self._crew.submitter is not None
             return (
                 desk.idle
-                and self._crew.submitter.process.poll() is not None
+                and self._crew.all_submitted
                 and not self._crew.stopped
                 and len(self._crew.workers) == self._options.workers
                 and self.standing.sight.live == 0
@@ -134,6 +137,8 @@ class Driver:
         self._until(at_rest, self._options.settle)
         if desk.failure is not None:
             raise desk.failure
+        if not (self._crew.all_submitted or self.cut_short):
+            self._crew.odd_exits.append("the submitter did not come to its end")
 
     def judge(self, facts: Facts) -> list[Violation]:
         """What the oracle says; of a run that never came to rest only what must hold at any moment."""
@@ -179,6 +184,9 @@ class Driver:
                 say("fault", "restart", 0, f"{monotonic():.6f}")
                 self._server.restart(immediately=self._dice.random() < 0.5)
                 self._watch.begin_anew()
+            case "cut":
+                say("fault", "cut", 0, f"{monotonic():.6f}")
+                rows(self._url, CUT_ALL_SESSIONS)
 
     def _stop(self, seconds: float) -> None:
         """Until others have its jobs, and a while longer; or for long enough, if nobody takes them."""
@@ -201,7 +209,7 @@ class Driver:
         return self._options.until_violation and bool(self.standing.violations)
 
     def _later(self, seconds: float, action: Callable[[], None]) -> None:
-        heapq.heappush(self._timers, (monotonic() + seconds, len(self._timers), action))
+        heapq.heappush(self._timers, (monotonic() + seconds, next(self._numbers), action))
 
     def _pause(self, seconds: float) -> None:
         self._until(lambda: False, seconds)

@@ -154,7 +154,7 @@ def read_tables(ask: Ask) -> Tables:
         jobs={row.id: row for row in map(_job, ask(_JOBS))},
         done=tuple(_done(row) for row in ask(_DONE)),
         hot=tuple(HotRow(str(row[0]), *row[1:]) for row in ask(_HOT)),
-        history=tuple(AttemptRow(str(row[0]), *row[1:5], bool(row[5])) for row in ask(_HISTORY)),
+        history=tuple(_attempt(row) for row in ask(_HISTORY)),
         keys={key: str(job) for key, job in ask("SELECT idempotency_key, job_id FROM windlass_key")},
         live_keys={key: str(job) for key, job in ask("SELECT business_key, holder_id FROM windlass_live_key")},
         gates=tuple(GateRow(*row) for row in ask("SELECT name, cap, in_use FROM windlass_gate")),
@@ -179,3 +179,8 @@ def _done(row: tuple[Any, ...]) -> DoneRow:
     job, status, fence, attempts, crashes, result, error_class, reason = row
     told = json.loads(result) if result else None
     return DoneRow(str(job), status, fence, attempts, crashes, told, error_class, reason)
+
+
+def _attempt(row: tuple[Any, ...]) -> AttemptRow:
+    job, fence, node, outcome, error_class, entered = row
+    return AttemptRow(str(job), fence, node, outcome, error_class, bool(entered))

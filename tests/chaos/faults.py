@@ -24,6 +24,8 @@ class Options:
     """SIGSTOP for less than a lease."""
     restarts: int = 1
     """Of the database server; none on SQLite, which has no server."""
+    cuts: int = 1
+    """Of every session, by the server; none on SQLite."""
     jumps: int = 2
     """Of the clock. With 0 the store's own clock is used, on PostgreSQL that of the server."""
     submitter_kills: int = 1
@@ -64,12 +66,13 @@ class Planned(NamedTuple):
 def plan(options: Options) -> list[Planned]:
     """All faults of a run, in order."""
     dice = random.Random(f"faults/{options.seed}")
-    restarts = options.restarts if options.store == "postgres" else 0
+    on_server = 1 if options.store == "postgres" else 0
     kinds = (
         ["kill"] * options.kills
         + ["stop"] * options.stops
         + ["nap"] * options.naps
-        + ["restart"] * restarts
+        + ["restart"] * options.restarts * on_server
+        + ["cut"] * options.cuts * on_server
         + ["jump"] * options.jumps
         + ["kill submitter"] * options.submitter_kills
     )

@@ -75,14 +75,9 @@ def runs_overlap_only_after_a_lost_lease(facts: Facts) -> Iterator[tuple[str | N
     for runs in [*facts.runs.values(), *_runs_by_business_key(facts)]:
         for earlier, later in _overlapping(runs, lambda run: over_at(facts, deaths, run)):
             if leases.held(claimed_by(facts, earlier), later.started):
-                whose = "" if earlier.job == later.job else f" of job {earlier.job}"
-                yield (
-                    later.job,
-                    (
-                        f"claim {later.fence} ran on {later.node} from {later.started:.3f} while claim {earlier.fence}{whose} "
-                        f"was running on {earlier.node}, which held its lease"
-                    ),
-                )
+                of_whom = "" if earlier.job == later.job else f" of job {earlier.job}"
+                beside = f"claim {earlier.fence}{of_whom} was running on {earlier.node}, which held its lease"
+                yield later.job, f"claim {later.fence} ran on {later.node} from {later.started:.3f} while {beside}"
 
 
 def no_node_is_given_up_while_it_holds_its_lease(facts: Facts) -> Iterator[tuple[str | None, str]]:

@@ -41,7 +41,7 @@ def line(standing: Standing) -> str:
     return (
         f"{monotonic() - standing.began:6.1f} s  {standing.sight.ended:,} jobs ended, {standing.sight.live:,} live  "
         f"{faults['kill']}/{standing.options.kills} kills  {faults['stop'] + faults['nap']} stops  "
-        f"{faults['restart']} restarts  {faults['jump']} clock jumps  {standing.workers} workers  "
+        f"{faults['restart'] + faults['cut']} outages  {faults['jump']} clock jumps  {standing.workers} workers  "
         f"{len(standing.violations)} violations"
     )
 

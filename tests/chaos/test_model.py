@@ -9,6 +9,8 @@ from tests.chaos.model.cluster_world import Budget, ClusterWorld
 from tests.chaos.model.explorer import Story, explore
 from tests.chaos.model.permit_world import PermitWorld
 
+pytestmark = pytest.mark.timeout(300)  # much to do, and others may have the machine
+
 
 def told(story: Story | None) -> list[str]:
     assert story is not None, "nothing was found wrong"
@@ -16,17 +18,17 @@ def told(story: Story | None) -> list[str]:
 
 
 def test_no_order_of_claims_stalls_kills_and_recoveries_breaks_an_invariant():
-    """J7.2, J7.3, J2.1: two nodes, one job, one stall, one kill, one failure, one cancel, in all orders of ten moves."""
-    explored = explore(ClusterWorld(), 10)
+    """J7.2, J7.3, J2.1: two nodes, one job, one each of stall, kill, failure, cancel: all orders of nine moves."""
+    explored = explore(ClusterWorld(), 9)
     assert explored.story is None, str(explored.story)
-    assert explored.states > 3_000
+    assert explored.states > 2_000
 
 
 def test_from_every_state_the_job_comes_to_rest_in_exactly_one_way():
-    """J7.2, J7.4: whatever happened in seven moves, once the faults are over the job ends once and all is accounted for."""
-    explored = explore(ClusterWorld(to_the_end=True), 7)
+    """J7.2, J7.4: whatever happened in six moves, once the faults are over the job ends, once."""
+    explored = explore(ClusterWorld(to_the_end=True), 6)
     assert explored.story is None, str(explored.story)
-    assert explored.states > 1_000
+    assert explored.states > 600
 
 
 @pytest.mark.soak
@@ -38,7 +40,7 @@ def test_no_order_of_many_moves_breaks_an_invariant():
 
 
 def test_a_completion_without_the_fence_is_found_by_its_shortest_story():
-    """J2.1: the fence is what refuses a late commit (P9 C5b)."""
+    """J2.1: the fence is what refuses a late commit (P9.C5b)."""
     assert told(explore(ClusterWorld("no fence"), 10).story) == [
         "a claims the job as claim 1",
         "a enters the body of claim 1",
@@ -62,7 +64,7 @@ def test_a_recovery_that_ignores_heartbeats_is_found_by_its_shortest_story():
 
 
 def test_a_completion_in_two_transactions_is_found_by_its_shortest_story():
-    """J4.3: success is one transaction (P9 C2)."""
+    """J4.3: success is one transaction (P9.C2)."""
     assert told(explore(ClusterWorld("split commit"), 10).story) == [
         "a claims the job as claim 1",
         "a enters the body of claim 1",

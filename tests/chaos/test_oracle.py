@@ -160,7 +160,7 @@ def test_the_lease_that_counts_is_that_of_the_name_under_which_was_claimed():
 
 
 def test_a_killed_worker_runs_nothing_any_more():
-    """P9 C5: its lease may still hold, but its bodies are over."""
+    """P9.C5: its lease may still hold, but its bodies are over."""
     account = {
         "runs": [run(1, A, 10, None, None), run(3, B, 20, 21)],
         "leases": [leased(A, 0, 25), leased(B, 0, 100)],

@@ -7,7 +7,7 @@ import pytest
 from tests.crash.programs.application import make_app
 from tests.crash.programs.dead_letter_worker import fail
 from tests.support.facts import one, statuses
-from tests.support.programs import Programs
+from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.waiting import until
 from windlass import JobHandle, JobStatus, Windlass
 
@@ -24,7 +24,8 @@ def app(store_url: str) -> Iterator[Windlass]:
 
 def killed(app: Windlass, programs: Programs, url: str, moment: str) -> JobHandle[None]:
     """Have a worker fail a job, and die at that moment."""
-    worker = programs.start("dead_letter_worker", url, moment)
+    trap = {"WINDLASS_FAILPOINTS": f"dead_letter.{moment}_commit=kill"}
+    worker = programs.start("dead_letter_worker", url, environ={**SHORT_LEASES, **trap})
     assert worker.node
     handle = app.bind(fail, 7).enqueue()
     assert worker.exit_code() == KILLED
@@ -39,10 +40,10 @@ def kept(url: str) -> tuple[int, int, int]:
 
 
 def test_a_worker_killed_before_the_commit_leaves_neither(app: Windlass, store_url: str, programs: Programs):
-    """J5.4, C6: not FAILED, no dead letter, no alert; another worker runs it again, and then there is one of each."""
+    """P9.C6, J5.4: not FAILED, no dead letter, no alert; another worker runs it again, and then there is one of each."""
     handle = killed(app, programs, store_url, "before")
     assert (handle.status(), kept(store_url)) == (JobStatus.RUNNING, (0, 0, 0))
-    programs.start("dead_letter_worker", store_url, "never")
+    programs.start("dead_letter_worker", store_url)
     until(lambda: statuses(store_url) == {"FAILED": 1}, "the job to fail", 30)
     assert kept(store_url) == (1, 1, 1)
     assert programs.ran("failed") == ["7", "7"]
@@ -50,7 +51,7 @@ def test_a_worker_killed_before_the_commit_leaves_neither(app: Windlass, store_u
 
 
 def test_a_worker_killed_after_the_commit_leaves_all_of_it(app: Windlass, store_url: str, programs: Programs):
-    """J5.4, C6: FAILED with its dead letter and its alert, which nobody has to write later."""
+    """P9.C6, J5.4: FAILED with its dead letter and its alert, which nobody has to write later."""
     handle = killed(app, programs, store_url, "after")
     assert (handle.status(), kept(store_url)) == (JobStatus.FAILED, (1, 1, 1))
     assert programs.ran("failed") == ["7"]

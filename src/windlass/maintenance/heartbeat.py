@@ -19,6 +19,8 @@ from windlass.stores.database import Database
 logger = saying.logger("windlass.heartbeat")
 
 MICROSECONDS = 1_000_000
+CLOCK_SLACK = 0.1
+"""Seconds by which the system's clock may have run ahead since the last beat; by more, and somebody has set it."""
 LONGEST_RETRY = 1.0
 """Seconds between two tries to beat: after an outage every node must be heard before anybody may count it as lost."""
 
@@ -97,9 +99,14 @@ class Heartbeat(ThreadService):
         self._covered = (monotonic() + lease_us / MICROSECONDS, wall_nanos() + lease_us * 1_000)
 
     def _lapsed(self) -> bool:
-        """By either clock: the monotonic one stands still while a machine sleeps, the other one may be set."""
+        """By either clock: the monotonic one stands still while a machine sleeps, the other one may be set.
+
+        Set forward it has shortened the leases of all, by more than is left of some: that is a gap for everybody.
+        """
         until, wall_until = self._covered
-        return monotonic() > until or wall_nanos() > wall_until
+        wall_left = (wall_until - wall_nanos()) / 1_000_000_000  # asked first: a pause between the two says nothing
+        left = until - monotonic()
+        return left < 0 or wall_left < 0 or left - wall_left > CLOCK_SLACK
 
     def _start_over(self) -> None:
         """The cluster has given this node's jobs to others.

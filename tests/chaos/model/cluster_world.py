@@ -8,6 +8,7 @@ or one step of a node; time moves only when a move says so.
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from tests.chaos import broken
@@ -17,10 +18,10 @@ from tests.chaos.oracle import AT_ANY_MOMENT, AT_THE_END, Check, judge
 from tests.chaos.witness import Accepted, Account, Canceled, Fault, Lease, Run, Taken
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.transition import Failure, Times, Transition, retry_at, succeeded
-from windlass.stores import cluster, jobs, migrate, steering
-from windlass.stores.dialect import ClaimRequest, Head
+from windlass.stores import claiming, cluster, jobs, migrate, steering
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.plan import Plan, Step, drive
 
 T = TypeVar("T")
@@ -105,9 +106,9 @@ class ClusterWorld:
     def moves(self) -> Iterator[Move]:
         """By node, then what the outside does."""
         for node in self._state.nodes:
-            yield from (Move(lambda act=act, node=node: self._made(act, node)) for act in self._acts(node))
+            yield from (Move(partial(self._made, act, node)) for act in self._acts(node))
         if self._state.budget.cancels:
-            yield Move(lambda: self._made(self._cancel))
+            yield Move(partial(self._made, self._cancel))
 
     @contextmanager
     def branch(self) -> Iterator[None]:
@@ -155,10 +156,10 @@ class ClusterWorld:
                 if node.mode == "dead" and self._leased(node):
                     self._made(self._run_out, node)
             for letter in [node.letter for node in self._awake()]:
-                for act in (self._beat, self._look):
-                    self._made(act, self._node(letter))
-                for act in list(self._work(self._node(letter)))[:1]:
-                    self._made(act, self._node(letter))
+                self._made(self._beat, self._node(letter))
+                self._made(self._look, self._node(letter))
+                next_step = next(self._work(self._node(letter)))
+                self._made(next_step, self._node(letter))
 
     # ------------------------------------------------------------------ what can happen
 
@@ -193,7 +194,7 @@ class ClusterWorld:
                 yield self._commit_the_rest
 
     def _claim(self, node: Node) -> str:
-        claimed = self._run(jobs.claim(DIALECT, ClaimRequest(node.id, [HEAD], 1, 1, 0))).claims
+        claimed = self._run(claiming.claim(DIALECT, ClaimRequest(node.id, [HEAD], 1, 1, 0))).claims
         self._change(node, held=tuple(Held(claim, "waiting") for claim in claimed))
         return (
             f"{node.letter} claims the job as claim {claimed[0].fence}" if claimed else f"{node.letter} finds no work"
@@ -228,7 +229,7 @@ class ClusterWorld:
         claim, stage = node.held[0]
         transition = self._verdict(claim, stage)
         plan = (
-            _without(jobs.apply(DIALECT, [transition]), "finish_hot")
+            broken.without(jobs.apply(DIALECT, [transition]), "finish_hot")
             if self._split
             else jobs.apply(DIALECT, [transition])
         )
@@ -349,17 +350,6 @@ _STORED = (
     "SELECT fence, node, outcome FROM windlass_attempt ORDER BY fence",
     "SELECT id, state, lease_until >= {now} FROM windlass_node ORDER BY id",
 )
-
-
-def _without(plan: Plan[T], name: str) -> Plan[T]:
-    """The plan, with one of its statements left out."""
-    step = next(plan)
-    while True:
-        answer = 0 if step.name == name else (yield step)
-        try:
-            step = plan.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
 
 
 def _delete(job: str) -> Plan[None]:

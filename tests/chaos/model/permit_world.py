@@ -7,6 +7,7 @@ and one that is counted over other rows does not. Each step of a claim is a move
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from tests.chaos.model.explorer import Move
@@ -51,7 +52,7 @@ class PermitWorld:
     def moves(self) -> Iterator[Move]:
         """By node."""
         for node in self._state.nodes:
-            yield from (Move(lambda act=act, node=node: act(node)) for act in self._acts(node))
+            yield from (Move(partial(act, node)) for act in self._acts(node))
 
     @contextmanager
     def branch(self) -> Iterator[None]:

@@ -34,10 +34,10 @@ def main(url: str, mix: str, seed: str, first: str, last: str, per_second: str) 
     began = monotonic()
     for turn, number in enumerate(range(last_accepted(int(first)), int(last)), 1):
         made = call(app, mix, int(seed), number, f"{PREFIX}{number}")
-        while True:
+        handle = None
+        while handle is None:
             try:
                 handle = made.enqueue()
-                break
             except StoreUnavailableError:
                 pause.wait(PATIENCE)  # the key makes it safe to ask again
         say("accepted", handle.id, key_of(made) or NOTHING, f"{monotonic():.6f}")

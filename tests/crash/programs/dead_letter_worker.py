@@ -1,13 +1,9 @@
-"""A worker that kills itself around the commit of a failure: `python -m … URL MOMENT`, `before`, `after` or `never`."""
+"""A worker whose only job fails: `python -m tests.crash.programs.dead_letter_worker URL`; failpoints say when it dies."""
 
 import sys
 
 from tests.crash.programs.application import make_app
 from tests.crash.programs.bodies import write_down
-from tests.crash.programs.callback_worker import die, die_uncommitted
-from windlass.engine.completer import Consequence
-from windlass.engine.dead_letters import is_dead
-from windlass.worker import Node
 
 
 def fail(number: int) -> None:
@@ -15,17 +11,9 @@ def fail(number: int) -> None:
     raise ValueError(f"no {number}")
 
 
-def main(url: str, moment: str) -> int:
+def main(url: str) -> int:
     app = make_app(url, (fail,))
-
-    def ready(node: Node) -> None:
-        if moment == "before":  # registered last: the dead letter is in the transaction by now
-            node.completer.add_consequence(Consequence(is_dead, die_uncommitted))
-        elif moment == "after":
-            node.telling.when_written = lambda attempts: die() if any(map(is_dead, attempts)) else None
-        print(f"ready {node.id}", flush=True)
-
-    code = app.worker().run(ready)
+    code = app.worker().run(lambda node: print(f"ready {node.id}", flush=True))
     app.close()
     return code
 

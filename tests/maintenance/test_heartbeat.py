@@ -1,0 +1,59 @@
+"""A node gives up others only while it can trust its own picture of time."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from windlass.domain.clock import SystemClock, wall_nanos
+from windlass.maintenance import heartbeat
+from windlass.maintenance.heartbeat import Heartbeat, Load
+from windlass.runtime.guard import ErrorHandling
+from windlass.settings import NodeSettings
+from windlass.stores import migrate
+from windlass.stores.cluster import NodeRow
+from windlass.stores.database import Database
+from windlass.stores.open import open_database
+
+Ahead = Callable[[float], None]
+ROW = NodeRow("host-1-a", "host", 1, "0", None)
+
+
+@pytest.fixture
+def database(sqlite_url: str) -> Iterator[Database]:
+    opened = open_database(sqlite_url, SystemClock())
+    migrate.migrate(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def beating(database: Database) -> Heartbeat:
+    """A node that has been entered, and has a lease of 15 s."""
+    made = Heartbeat(database, ROW, NodeSettings(), lambda: Load(0, 0.0), lambda: ROW, lambda: None, ErrorHandling())
+    made.register()
+    return made
+
+
+@pytest.fixture
+def set_clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    """Set the system's clock, as this node sees it, by so many seconds."""
+    return lambda seconds: monkeypatch.setattr(heartbeat, "wall_nanos", lambda: wall_nanos() + int(seconds * 1e9))
+
+
+@pytest.mark.parametrize("seconds", [1.0, 14.0, 3600.0])
+def test_a_clock_set_forward_is_a_gap_in_everybodys_lease_however_small(
+    beating: Heartbeat, set_clock: Ahead, seconds: float
+):
+    """J7.2: it has shortened the leases of nodes that live; they get the time to beat before anybody is given up."""
+    assert beating.steady_for() > 0
+    set_clock(seconds)
+    assert beating.steady_for() == 0
+    beating.tick()
+    assert 0 < beating.steady_for() < 10  # it counts anew from this beat on
+
+
+@pytest.mark.parametrize("seconds", [-3600.0, -1.0, 0.01])
+def test_a_clock_set_back_or_nudged_is_none(beating: Heartbeat, set_clock: Ahead, seconds: float):
+    """J7.2: it has made leases longer, if anything."""
+    set_clock(seconds)
+    assert beating.steady_for() > 0
