@@ -40,7 +40,7 @@ def kept(url: str) -> tuple[int, int, int]:
 
 
 def test_a_worker_killed_before_the_commit_leaves_neither(app: Windlass, store_url: str, programs: Programs):
-    """P9.C6, J5.4: not FAILED, no dead letter, no alert; another worker runs it again, and then there is one of each."""
+    """P9.C6, J5.4: not FAILED, no dead letter, no alert; another worker runs it again, then there is one of each."""
     handle = killed(app, programs, store_url, "before")
     assert (handle.status(), kept(store_url)) == (JobStatus.RUNNING, (0, 0, 0))
     programs.start("dead_letter_worker", store_url)

@@ -34,7 +34,6 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         result_text, error, error_class, reason, superseded_by, started, finished, *progress, lane,
     ) = stored.row  # fmt: skip
     live = JobStatus(status) in LIVE
-    waits = read_lane(lane)
     last = stored.last_attempt if attempts or not live else None  # retried by hand: what was before is history
     last_error, last_class, wait_us, last_started, last_ended = last or (None,) * 5
     args, kwargs = arguments(target, args_text)
@@ -60,14 +59,12 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         node=node,
         **_moments(created_at=created, due_at=due, picked_at=picked, finished_at=finished),
         started_at=_moment(last_started if live else started),
-        wait_ms=_milliseconds(wait_us),
-        run_ms=_span(last_started, last_ended),
+        **_times(wait_us, last_started, last_ended),
         correlation_id=correlation_id,
         **_ids(parent_id=parent, batch_id=batch, superseded_by=superseded_by),
         paused_from=None if paused_from is None else JobStatus(paused_from),
         version=fence,
-        resource=waits.resource,
-        circuit=waits.circuit,
+        **_gates(lane),
         progress=_progress(*progress),
     )
 
@@ -128,6 +125,15 @@ def queue_of(depth: Depth) -> Queue:
         running=depth.running,
         oldest_due=_moment(depth.first_due),
     )
+
+
+def _gates(lane: str | None) -> dict[str, Any]:
+    waits = read_lane(lane)
+    return {"resource": waits.resource, "circuit": waits.circuit}
+
+
+def _times(wait_us: int | None, started: int | None, ended: int | None) -> dict[str, Any]:
+    return {"wait_ms": _milliseconds(wait_us), "run_ms": _span(started, ended)}
 
 
 def _progress(done: float | None, total: float | None, message: str, at: int) -> Progress | None:

@@ -1,4 +1,4 @@
-"""A worker whose only job fails: `python -m tests.crash.programs.dead_letter_worker URL`; failpoints say when it dies."""
+"""A worker whose only job fails: `python -m tests.crash.programs.dead_letter_worker URL`. Failpoints kill it."""
 
 import sys
 
