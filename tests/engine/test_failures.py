@@ -134,20 +134,36 @@ def test_a_retry_after_without_retries_left_is_a_dead_letter(app: Windlass):
     assert (job.status, job.reason, job.error) == (JobStatus.FAILED, "retry_exhausted", "RetryAfter: busy")
 
 
-def test_a_broken_policy_decides_nothing(apps: Apps):
-    """J5.1: users' code that raises is passed over."""
+@pytest.mark.parametrize(
+    ("answer", "trouble"),
+    [
+        (RuntimeError("token=hunter2"), "raised RuntimeError"),
+        (None, "answered with NoneType"),
+        ("soon", "answered with str"),
+        (-1, "answered with int"),
+    ],
+    ids=["raises", "None", "text", "negative"],
+)
+def test_a_broken_policy_decides_nothing_and_is_told_of(
+    apps: Apps, answer: object, trouble: str, caplog: pytest.LogCaptureFixture
+):
+    """J5.1, J5.2: users' code that raises or answers with rubbish is passed over, and the log says so."""
 
     class Broken:
         def should_retry(self, attempt: int, error: BaseException) -> bool:
-            raise RuntimeError("broken")
+            return self.get_delay(attempt)  # type: ignore[return-value]
 
         def get_delay(self, attempt: int) -> timedelta:
-            raise RuntimeError("broken")
+            if isinstance(answer, Exception):
+                raise answer
+            return answer  # type: ignore[return-value]
 
     app = apps(retry_policy=Broken())
     job = app.job(max_retries=1)(jobs.fail_at_first)
     with app.worker():
         assert job.enqueue("x").result(timeout=LONG) == 2
+    assert f"(RetryPolicy.should_retry {trouble}" in caplog.text
+    assert "hunter2" not in caplog.text
 
 
 def test_the_seeds_error_is_stored_as_printed_there(app: Windlass, apps: Apps, caplog: pytest.LogCaptureFixture):

@@ -33,8 +33,24 @@ class Odd(RetryAfter):
         self.delay = "soon"  # type: ignore[assignment]
 
 
+class Unreadable(RetryAfter):
+    """An exception that cannot even be looked at."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "unreadable")
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "delay":
+            raise RuntimeError("no delay")
+        return super().__getattribute__(name)
+
+
 def later() -> None:
     raise Later
+
+
+def unreadable() -> None:
+    raise Unreadable
 
 
 def odd() -> None:
@@ -52,11 +68,20 @@ def test_a_delay_set_as_a_number_is_taken(app: Windlass):
 
 def test_an_ending_on_which_no_verdict_can_be_passed_fails_the_job(app: Windlass):
     """J2.1, J4: nothing stays RUNNING because of an odd value in a user's exception."""
-    job = app.job(max_retries=1)(odd)
+    job = app.job(max_retries=1)(unreadable)
     with app.worker():
         handle = job.enqueue()
         assert handle.join(timeout=LONG) is JobStatus.FAILED
     assert settled(app, handle.id).reason == "non_retryable"
+
+
+def test_a_delay_that_is_none_leaves_it_to_the_backoff(app: Windlass, caplog: pytest.LogCaptureFixture):
+    """J5.2: the job is tried again, and the log says why not when it was told."""
+    job = app.job(max_retries=1)(odd)
+    with app.worker():
+        ended = settled(app, job.enqueue().id)
+    assert (ended.reason, ended.attempts) == ("retry_exhausted", 2)
+    assert "RetryAfter.delay answered with str" in caplog.text
 
 
 def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_way(app: Windlass):

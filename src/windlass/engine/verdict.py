@@ -75,10 +75,9 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
 
 def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Policies) -> Transition:
     claim, options = attempt.claim, attempt.options
-    failure = policies.describe(error)
     decision = decide_retry(error, attempt.number, options.max_retries, options.backoff, policies.retry)
+    failure = policies.describe(error)._replace(note=decision.note)
     if isinstance(decision, GiveUp):
-        failure = failure._replace(note=decision.note)
         return dead_letter(claim, times, failure, decision.reason, holds_key=attempt.holds_key)
     delay_us = int(decision.delay.total_seconds() * MICROSECONDS)
     return retry_at(claim, times, failure, delay_us)

@@ -48,10 +48,13 @@ _OPTION = re.compile(
     rf"""(?P<name>(?<![\w-])--[\w-]{{0,40}}?{_NAME}(?: ["'],\s{{0,8}}+(?=["']) | \s{{1,8}}+(?!-) )){_VALUE}""",
     _FLAGS,
 )
-# ('password', 'x'), {"name": "PASSWORD", "value": "x"}, <add key="password" value="x"/>
+# Pairs of a list: ('password', 'x')
 _PAIR = re.compile(
-    rf"""(?P<name> \([bru]{{0,2}}["'][\w .-]{{0,40}}?{_NAME}["'],\s{{0,8}}+(?=[bru]{{0,2}}["'])
-        | {_NAME}\\*["']?(?:[,\s|]|\\++n){{1,60}}+\\*["']?value\\*["']?\s{{0,4}}+[:=]\s{{0,4}}+ ){_VALUE}""",
+    rf"""(?P<name> \([bru]{{0,2}}["'][\w .-]{{0,40}}?{_NAME}["'],\s{{0,8}}+(?=[bru]{{0,2}}["']) ){_VALUE}""", _FLAGS
+)
+# Entries of a list: {"name": "PASSWORD", "value": "x"}, <add key="password" value="x"/>
+_ENTRY = re.compile(
+    rf"""(?P<name> {_NAME}\\*["']?(?:[,\s|]|\\++n){{1,60}}+\\*["']?value\\*["']?\s{{0,4}}+[:=]\s{{0,4}}+ ){_VALUE}""",
     _FLAGS,
 )
 # A statement of SQL, a line of .netrc
@@ -67,6 +70,7 @@ _BLOCK = re.compile(
         (?:(?!\\++n)[^\n])++ (?: {_LINE_END}(?P=indent)(?:(?!\\++n)[^\n])*+ )*+""",
     _FLAGS,
 )
+_BLOCK_MARK = re.compile(r":[ ]{0,4}[|>]")
 _SENTENCE = re.compile(
     r"""(?P<name>(?:pass[ _-]?phrase|mnemonic|(?:seed|recovery)[ _-]?phrase)\s{0,4}[:=]\s{0,4}+)
         (?!\[REDACTED\])[^\s"'\\<>,;\[({][^\n"'\\<>,;]{0,400}""",
@@ -140,11 +144,12 @@ def redact_named_values(text: str, replacement: str) -> str:
 def _patterns(text: str, lowered: str) -> list[re.Pattern[str]]:
     """Those that can find something; the more particular ones come first."""
     found = [_CHALLENGED] if "authorization" in lowered else []
-    found += [_BLOCK] if "|" in text or ">" in text else []
+    found += [_BLOCK] if _BLOCK_MARK.search(text) else []
     found += [_SENTENCE] if "phrase" in lowered or "mnemonic" in lowered else []
-    found += [_ENCODED] if "%" in text else []
+    found += [_ENCODED] if "%3" in text or "%253" in text else []
     found += [_NAMED, _WEAKLY_NAMED]
-    found += [_PAIR] if "('" in text or '("' in text or "(b" in text or "value" in lowered else []
+    found += [_PAIR] if "('" in text or '("' in text or "(b" in text else []
+    found += [_ENTRY] if "value" in lowered else []
     found += [_SPOKEN] if "password" in lowered or "identified" in lowered else []
     found += [_OPTION] if "--" in text else []
     found += [_ELEMENT] if "</" in text else []
