@@ -38,6 +38,7 @@ OVERRIDES = {
         "lock_ended",
         "lock_live",
         "lock_migrations",
+        "lock_old_archived",
         "orphaned_jobs",
         "outcomes",
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.domain.states import TERMINAL, JobStatus
-from windlass.stores import dead_letters, reading
+from windlass.stores import reading
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
@@ -22,5 +22,4 @@ def move(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
     chosen = {"ids": dialect.ids([job.row[0] for job in found])}
     for step in ("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines"):
         yield Step(step, chosen)
-    yield from dead_letters.put_away(dialect, [job.row[0] for job in found])
     return moved

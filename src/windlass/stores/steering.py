@@ -96,7 +96,7 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
-    failed = yield from _ended(dialect, ids, Move.RETRY)
+    failed = yield from _dead(dialect, ids)
     keys = _keys(failed)
     if keys:
         yield from _refuse_held(dialect, keys)
@@ -114,7 +114,7 @@ class Revived(NamedTuple):
 
 def retry_free(dialect: Dialect, ids: Sequence[str]) -> Plan[Revived]:
     """`retry` of those whose business keys are free. Of several that want one key, the first gets it."""
-    failed = {job.job_id: job for job in (yield from _ended(dialect, ids, Move.RETRY))}
+    failed = {job.job_id: job for job in (yield from _dead(dialect, ids))}
     wanted = {job.business_key for job in failed.values() if job.business_key is not None}
     held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
     holders = {key: holder.id for key, holder in held.items()}
@@ -130,6 +130,10 @@ def retry_free(dialect: Dialect, ids: Sequence[str]) -> Plan[Revived]:
     if revived.moved:
         yield from _revive(dialect, revived.moved)
     return revived
+
+
+def _dead(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    return (yield from _ended(dialect, ids, Move.RETRY))
 
 
 def _revive(dialect: Dialect, failed: Sequence[Steered]) -> Plan[None]:
