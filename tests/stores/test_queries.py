@@ -43,6 +43,7 @@ OVERRIDES = {
         "lock_live",
         "lock_migrations",
         "make_key_gates",
+        "lock_old_archived",
         "orphaned_jobs",
         "outcomes",
         "take_lease",

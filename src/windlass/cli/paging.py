@@ -1,14 +1,35 @@
-"""Going on where a page has ended."""
+"""A page as a table, and going on where it has ended."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 import click
 from click.core import ParameterSource
 
 from windlass.cli import phrases
+from windlass.cli.output import note
+from windlass.cli.tables import Cell, Column, table
+from windlass.client.filters import Page
+
+T = TypeVar("T")
+
+
+def show_page(
+    page: Page[T], columns: Sequence[Column], row: Callable[[T], Sequence[Cell]], noun: str, cursor: str | None
+) -> None:
+    """Write a page of what was found from `cursor` on, and how to go on."""
+    if page.items:
+        table(columns, [row(item) for item in page])
+    elif page.next_cursor is None:
+        note(f"no {noun} fit" if cursor is None else f"no more {noun} fit")
+    else:
+        note("none fits among those that were looked at")
+    if page.next_cursor is not None:
+        note(f"go on: {again(page.next_cursor)}")
 
 
 def again(cursor: str) -> str:

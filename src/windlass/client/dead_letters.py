@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final, Unpack
 from uuid import UUID
 
-from windlass.client import redriving
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.client.authorization import Authorization
 from windlass.client.filters import Page, checked_limit
 from windlass.client.letters import (
+    AlertFilterWords,
     DeadLetterFilters,
     RedriveFilters,
     alert_of,
-    alert_spot_of,
     checked_alert_filters,
     checked_kind,
     checked_letter_filters,
@@ -25,7 +24,7 @@ from windlass.client.letters import (
     letter_of,
     spot_of,
 )
-from windlass.client.redriving import Order
+from windlass.client.redriving import Order, Redriving, principal
 from windlass.domain.dead_letter import REASONS, Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
@@ -58,7 +57,7 @@ class DeadLetters:
     def find(
         self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> Page[DeadLetter]:
-        """Dead letters that fit every filter given, the latest first, archived ones last.
+        """Dead letters that fit every filter given, the latest first.
 
         A page reads a bounded number of rows: where few of many fit, it may hold fewer than `limit`, even none, and
         still have a `next_cursor`. There are none of kind `"execution"` yet.
@@ -139,7 +138,7 @@ class DeadLetters:
         """
         self._authorization.check("redrive")
         order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
-        return redriving.run(redriving.redrive(order, self._aftermath, told), self._access)
+        return Redriving(order, self._aftermath, told).run(self._access)
 
     async def aredrive(
         self,
@@ -155,7 +154,7 @@ class DeadLetters:
         """Async twin of `redrive`."""
         await self._authorization.acheck("redrive")
         order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
-        return await redriving.arun(redriving.redrive(order, self._aftermath, told), self._access)
+        return await Redriving(order, self._aftermath, told).arun(self._access)
 
     # ------------------------------------------------------------------ forgetting
 
@@ -186,39 +185,22 @@ class Alerts:
         self._access = access
         self._authorization = authorization
 
-    def find(
-        self,
-        *,
-        target: str | None = None,
-        error_hash: str | None = None,
-        error_class: str | None = None,
-        created_after: datetime | None = None,
-        created_before: datetime | None = None,
-        cursor: str | None = None,
-        limit: int = 100,
-    ) -> Page[Alert]:
-        """Alerts that fit every filter given, the latest raised first: `app.alerts.find(target="shop:charge")`."""
+    def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilterWords]) -> Page[Alert]:
+        """Alerts that fit every filter given, the latest raised first: `app.alerts.find(target="shop:charge")`.
+
+        Filters: `target, error_hash, error_class, created_after, created_before` (when it was raised).
+        """
         self._authorization.check("alerts")
-        filters = checked_alert_filters(target, error_hash, error_class, created_after, created_before)
-        rows, spot = self._access.read(alerts.find, filters, alert_spot_of(cursor), checked_limit(limit))
-        return Page([alert_of(row) for row in rows], cursor_of(spot))
+        asked = (checked_alert_filters(**filters), spot_of(cursor), checked_limit(limit))
+        return _alerts(*self._access.read(alerts.find, *asked))
 
     async def afind(
-        self,
-        *,
-        target: str | None = None,
-        error_hash: str | None = None,
-        error_class: str | None = None,
-        created_after: datetime | None = None,
-        created_before: datetime | None = None,
-        cursor: str | None = None,
-        limit: int = 100,
+        self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilterWords]
     ) -> Page[Alert]:
         """Async twin of `find`."""
         await self._authorization.acheck("alerts")
-        filters = checked_alert_filters(target, error_hash, error_class, created_after, created_before)
-        rows, spot = await self._access.aread(alerts.find, filters, alert_spot_of(cursor), checked_limit(limit))
-        return Page([alert_of(row) for row in rows], cursor_of(spot))
+        asked = (checked_alert_filters(**filters), spot_of(cursor), checked_limit(limit))
+        return _alerts(*await self._access.aread(alerts.find, *asked))
 
 
 class Triage:
@@ -258,6 +240,10 @@ def _page(rows: Sequence[Sequence[Any]], spot: triage.Spot | None) -> Page[DeadL
     return Page([letter_of(row) for row in rows], cursor_of(spot))
 
 
+def _alerts(rows: Sequence[Sequence[Any]], spot: alerts.AlertSpot | None) -> Page[Alert]:
+    return Page([alert_of(row) for row in rows], cursor_of(spot))
+
+
 def _order(
     limit: int, rate: float | None, dry_run: bool, reason: str, ratio: float | None, filters: RedriveFilters
 ) -> Order:
@@ -270,5 +256,5 @@ def _order(
 
 def _purging(older_than: float | timedelta) -> tuple[int, AuditEntry]:
     age = seconds(older_than, "older_than")
-    entry = AuditEntry(new_job_id(), redriving.principal(), "dead_letters.purge", 0, {"older_than": age})
+    entry = AuditEntry(new_job_id(), principal(), "dead_letters.purge", 0, {"older_than": age})
     return int(age * MICROSECONDS), entry

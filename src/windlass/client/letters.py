@@ -15,12 +15,12 @@ from windlass.domain.dead_letter import REASONS, TENANT, Alert, DeadLetter, Dead
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.errors import InvalidOptionError
-from windlass.stores.alerts import AlertFilters, AlertSpot
+from windlass.stores.alerts import AlertFilters
 from windlass.stores.dead_letters import unpacked
 from windlass.stores.triage import Group, LetterFilters, Spot
 
 KINDS: Final = ("job", "execution")
-_SPOT: Final = re.compile(r"([01])\.([0-9]{1,19})\.([0-9a-f-]{36})")
+_SPOT: Final = re.compile(r"([0-9]{1,19})\.([0-9a-f-]{36})")
 
 
 class _Filters(TypedDict, total=False):
@@ -43,6 +43,16 @@ class RedriveFilters(_Filters, total=False):
     """The filters of `dead_letters.redrive`: there, `reason` says why it is done."""
 
     terminal_reason: str | None
+
+
+class AlertFilterWords(TypedDict, total=False):
+    """The filters of `alerts.find` as keywords; None asks for anything."""
+
+    target: str | None
+    error_hash: str | None
+    error_class: str | None
+    created_after: datetime | None
+    created_before: datetime | None
 
 
 def checked_letter_filters(
@@ -69,11 +79,15 @@ def checked_letter_filters(
 
 
 def checked_alert_filters(
-    target: str | None, error_hash: str | None, error_class: str | None, after: datetime | None, before: datetime | None
+    target: str | None = None,
+    error_hash: str | None = None,
+    error_class: str | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
 ) -> AlertFilters:
     """The same for alerts."""
     words = (_text(target, "target"), _text(error_hash, "error_hash"), _text(error_class, "error_class"))
-    return AlertFilters(*words, _micros(after, "created_after"), _micros(before, "created_before"))
+    return AlertFilters(*words, _micros(created_after, "created_after"), _micros(created_before, "created_before"))
 
 
 def checked_reason(reason: object) -> str:
@@ -93,27 +107,18 @@ def checked_kind(kind: object) -> str:
 
 
 def spot_of(cursor: str | None) -> Spot | None:
-    """Where a page of dead letters begins."""
+    """Where a page of dead letters or alerts begins."""
     if cursor is None:
         return None
     found = _SPOT.fullmatch(str(cursor))
     if found is None:
         raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {cursor!r}")
-    return Spot(int(found[1]), int(found[2]), found[3])
+    return Spot(int(found[1]), found[2])
 
 
-def alert_spot_of(cursor: str | None) -> AlertSpot | None:
-    """Where a page of alerts begins."""
-    spot = spot_of(cursor)
-    return None if spot is None else (spot.at, spot.job_id)
-
-
-def cursor_of(spot: Spot | AlertSpot | None) -> str | None:
+def cursor_of(spot: tuple[int, str] | None) -> str | None:
     """The opposite."""
-    if spot is None:
-        return None
-    place, at, last = spot if len(spot) == 3 else (0, *spot)
-    return f"{place}.{at}.{last}"
+    return None if spot is None else f"{spot[0]}.{spot[1]}"
 
 
 def letter_of(row: Sequence[Any]) -> DeadLetter:

@@ -151,7 +151,7 @@ class Sums:
         return Redrive(len(self.selected), len(self.redriven), tuple(map(UUID, ids)), dict(self.skipped), self.stopped)
 
 
-def redrive(
+def _redrive(
     order: Order, aftermath: Aftermath, told: Callable[[Redrive], object] | None
 ) -> Generator[Request, Any, Redrive]:
     """Select, start over, tell, wait, look, and so on. Those that die again meanwhile are not selected again."""
@@ -181,35 +181,40 @@ def redrive(
     return sums.result()
 
 
-def run(steps: Generator[Request, Any, Redrive], access: Access) -> Redrive:
-    """Answer what a re-drive asks for, and block meanwhile."""
-    answer: Any = None
-    while True:
-        try:
-            request = steps.send(answer)
-        except StopIteration as stop:
-            done: Redrive = stop.value
-            return done
-        if isinstance(request, Wait):
-            answer = threading.Event().wait(request.seconds)
-        else:
-            answer = (access.run if request.writes else access.read)(request.plan, *request.args)
+class Redriving:
+    """A re-drive under way: asks for one thing after the other, and has a result when it asks for nothing more."""
 
+    def __init__(self, order: Order, aftermath: Aftermath, told: Callable[[Redrive], object] | None) -> None:
+        self._steps = _redrive(order, aftermath, told)
+        self.result = Redrive(0, 0, ())
 
-async def arun(steps: Generator[Request, Any, Redrive], access: Access) -> Redrive:
-    """Answer what a re-drive asks for, on the running loop."""
-    answer: Any = None
-    while True:
+    def ask(self, answer: Any) -> Request | None:
+        """The next thing it needs, given the answer to the one before."""
         try:
-            request = steps.send(answer)
+            return self._steps.send(answer)
         except StopIteration as stop:
-            done: Redrive = stop.value
-            return done
-        if isinstance(request, Wait):
-            answer = None
-            await asyncio.sleep(request.seconds)
-        else:
-            answer = await (access.arun if request.writes else access.aread)(request.plan, *request.args)
+            self.result = stop.value
+            return None
+
+    def run(self, access: Access) -> Redrive:
+        """Answer all it asks for, and block meanwhile."""
+        answer: Any = None
+        while (request := self.ask(answer)) is not None:
+            if isinstance(request, Wait):
+                answer = threading.Event().wait(request.seconds)
+            else:
+                answer = (access.run if request.writes else access.read)(request.plan, *request.args)
+        return self.result
+
+    async def arun(self, access: Access) -> Redrive:
+        """Answer all it asks for, on the running loop."""
+        answer: Any = None
+        while (request := self.ask(answer)) is not None:
+            if isinstance(request, Wait):
+                answer = await asyncio.sleep(request.seconds, True)
+            else:
+                answer = await (access.arun if request.writes else access.aread)(request.plan, *request.args)
+        return self.result
 
 
 def principal() -> str:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from windlass.domain.identity import lowest_job_id
-from windlass.stores import dead_letters, reading
+from windlass.stores import reading
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 
@@ -83,7 +83,6 @@ def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
     yield Step("archive_jobs", {"rows": json_text(rows)})
     for step in _FORGET:
         yield Step(step, chosen)
-    yield from dead_letters.put_away(dialect, [row[0] for row in rows])
     return Moved(len(rows), sum(len(row[-1]) for row in rows))
 
 

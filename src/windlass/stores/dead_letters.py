@@ -1,4 +1,4 @@
-"""Plans for dead letters: written as a job fails for good, counted by fingerprint, hidden, archived, removed, purged.
+"""Plans for dead letters: written as a job fails for good, counted by fingerprint, hidden, removed, purged.
 
 A fingerprint has a row of its own. Whoever holds it decides whether a death raises an alert or is counted by the
 present one, so that two nodes that fail at the same moment neither raise two nor lose a count. It is written last, and
@@ -19,11 +19,6 @@ from windlass.domain.tags import tags_of
 from windlass.stores import reading
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-
-OPEN: Final = 0
-ARCHIVED: Final = 1
-HIDDEN: Final = 2
-"""Where a dead letter is: of a FAILED job, of one in the archive, of one that is PAUSED."""
 
 NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 
@@ -110,7 +105,7 @@ def hide(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     """Leave dead letters out of everything, as long as their jobs are PAUSED."""
     chosen = {"ids": dialect.ids(ids)}
     rows = yield Step("letters_counted", chosen)
-    yield Step("move_letters", {**chosen, "place": HIDDEN})
+    yield Step("hide_letters", {**chosen, "hidden": 1})
     yield from _uncount(rows)
 
 
@@ -118,7 +113,7 @@ def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     """The opposite of `hide`. Their group may have been forgotten meanwhile, and is made anew then."""
     chosen = {"ids": dialect.ids(ids)}
     rows = yield Step("get_letters", chosen)
-    yield Step("move_letters", {**chosen, "place": OPEN})
+    yield Step("hide_letters", {**chosen, "hidden": 0})
     letters = [
         Letter(job, fingerprint, target, "", error_class, reason, envelope, unpacked(envelope).error_message)
         for job, fingerprint, _, target, error_class, reason, _, _, envelope, _ in rows
@@ -127,30 +122,18 @@ def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         yield Step("count_letters", {"deaths": json_text(_by_fingerprint(letters))})
 
 
-def put_away(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-    """Have dead letters stay with their jobs, which go to the archive: they are listed and purged, not re-driven."""
-    yield Step("move_letters", {"ids": dialect.ids(ids), "place": ARCHIVED})
-
-
 def purge(dialect: Dialect, older_than_us: int, limit: int, entry: AuditEntry | None = None) -> Plan[int]:
     """Forget up to `limit` jobs that died so long ago, wherever they are, with all that is kept of them.
 
     Answers how many; 0 when nothing is left to do. Their idempotency keys stay for ever. With them go alerts of that
     age, and groups that are empty. An `entry` is written with how many it were, added to what it says.
     """
-    age = {"older_than_us": older_than_us}
-    bound = {"window": limit}
-    archived = [job for (job,) in (yield Step("old_letters", {**age, "place": ARCHIVED}, literals=bound))]
-    found = [job for (job,) in (yield Step("old_letters", {**age, "place": OPEN}, literals=bound))]
-    old = found[: limit - len(archived)]
-    # Locked, and looked at again: somebody may just have revived or paused one of them.
-    locked = (yield Step("lock_ended", {"ids": dialect.ids(old)})) if old else []
-    gone = archived + [row[0] for row in locked if row[1] == JobStatus.FAILED]
-    stray = sorted(set(old) - {row[0] for row in locked})
-    if stray:  # of jobs that live again, because a node of an earlier version revived them
-        yield from remove(dialect, stray)
+    age, bound = {"older_than_us": older_than_us}, {"window": limit}
+    old = [job for (job,) in (yield Step("old_letters", age, literals=bound))]
+    found = (yield from _still_dead(dialect, old)) if old else _Dead([], {})
+    gone = [*found.live, *found.archived]
     if gone:
-        yield from _forget(dialect, gone, archived)
+        yield from _forget(dialect, gone, found.archived)
     yield Step("forget_alerts", age, literals=bound)
     yield Step("forget_groups", age, literals=bound)
     if entry is not None:
@@ -177,24 +160,50 @@ def unpacked(text: str) -> Envelope:
         return Envelope()
 
 
-def _forget(dialect: Dialect, ids: Sequence[str], archived: Sequence[str]) -> Plan[None]:
+class _Dead(NamedTuple):
+    """Jobs that are FAILED, and stay so until the commit."""
+
+    live: list[str]
+    archived: dict[str, str | None]
+    """Those in the archive, with their tags."""
+
+
+def _still_dead(dialect: Dialect, ids: Sequence[str]) -> Plan[_Dead]:
+    """Locked, and looked at again: somebody may just have revived, paused, archived or brought back one of them."""
+    locked = {row[0]: row[1] for row in (yield Step("lock_ended", {"ids": dialect.ids(ids)}))}
+    missing = [job for job in ids if job not in locked]
+    archived: dict[str, str | None] = {}
+    if missing:
+        rows = yield Step("lock_old_archived", {"ids": dialect.ids(missing)})
+        archived = {job: reading.unpacked(text).job.row[7] for job, text in rows}
+        missing = [job for job in missing if job not in archived]
+    if missing:
+        again = {row[0] for row in (yield Step("lock_ended", {"ids": dialect.ids(missing)}))}
+        stray = [job for job in missing if job not in again]
+        if stray:  # a node of an earlier version revived them, and knew of no dead letters
+            yield from remove(dialect, stray)
+    paused = [job for job, status in locked.items() if status == JobStatus.PAUSED]
+    if paused:  # the same
+        yield from hide(dialect, paused)
+    return _Dead([job for job in locked if job not in paused], archived)
+
+
+def _forget(dialect: Dialect, ids: Sequence[str], archived: Mapping[str, str | None]) -> Plan[None]:
     yield from remove(dialect, ids)
     chosen = {"ids": dialect.ids(ids)}
-    tags = list((yield Step("tags_of_jobs", chosen)))
-    if archived:
-        kept = yield from reading.get_many(dialect, archived)
-        tags += [(job.row[0], job.row[7]) for job in kept]
-        yield Step("forget_archived", {"ids": dialect.ids(archived)})
-    pairs = sorted({(tag, job) for job, text in tags for tag in tags_of(text)})
+    tags = {**dict((yield Step("tags_of_jobs", chosen))), **archived}
+    pairs = sorted({(tag, job) for job, text in tags.items() for tag in tags_of(text)})
     if pairs:
         yield from dialect.insert_keys("forget_tags", pairs)
+    if archived:
+        yield Step("forget_archived", {"ids": dialect.ids(list(archived))})
     for step in ("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines"):
         yield Step(step, chosen)
 
 
 def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:
     """Take dead letters out of their groups; those that were hidden are not in them."""
-    counts = Counter(fingerprint for _, fingerprint, place in rows if place != HIDDEN)
+    counts = Counter(fingerprint for _, fingerprint, hidden in rows if not hidden)
     deaths = [_Deaths(word, "", "", "", -count, NOBODY, NOBODY, NOBODY) for word, count in sorted(counts.items())]
     if deaths:
         yield Step("count_letters", {"deaths": json_text(deaths)})

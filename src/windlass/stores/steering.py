@@ -99,14 +99,8 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 
 def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
-    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them.
-
-    Archived ones come back for it.
-    """
-    failed = yield from _ended(dialect, ids, Move.RETRY)
-    missed = sorted(set(ids) - {job.job_id for job in failed})
-    if missed and (yield from archive.bring_back(dialect, missed)):
-        failed = yield from _ended(dialect, ids, Move.RETRY)
+    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
+    failed = yield from _dead(dialect, ids)
     keys = _keys(failed)
     if keys:
         yield from _refuse_held(dialect, keys)
@@ -124,7 +118,7 @@ class Revived(NamedTuple):
 
 def retry_free(dialect: Dialect, ids: Sequence[str]) -> Plan[Revived]:
     """`retry` of those whose business keys are free. Of several that want one key, the first gets it."""
-    failed = {job.job_id: job for job in (yield from _ended(dialect, ids, Move.RETRY))}
+    failed = {job.job_id: job for job in (yield from _dead(dialect, ids))}
     wanted = {job.business_key for job in failed.values() if job.business_key is not None}
     held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
     holders = {key: holder.id for key, holder in held.items()}
@@ -140,6 +134,15 @@ def retry_free(dialect: Dialect, ids: Sequence[str]) -> Plan[Revived]:
     if revived.moved:
         yield from _revive(dialect, revived.moved)
     return revived
+
+
+def _dead(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Those that are dead letters; archived ones come back for it."""
+    failed = yield from _ended(dialect, ids, Move.RETRY)
+    missed = sorted(set(ids) - {job.job_id for job in failed})
+    if missed and (yield from archive.bring_back(dialect, missed)):
+        failed = yield from _ended(dialect, ids, Move.RETRY)
+    return failed
 
 
 def _revive(dialect: Dialect, failed: Sequence[Steered]) -> Plan[None]:

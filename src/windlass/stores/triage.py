@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from windlass.stores.dead_letters import ARCHIVED, HIDDEN, OPEN
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 
@@ -96,9 +95,8 @@ class Facts(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A place in the order of dead letters: those that are open, then the archive; in each by time and id."""
+    """A place in the order in which jobs died: the time, and the job."""
 
-    place: int
     at: int
     job_id: str
 
@@ -123,26 +121,23 @@ class Group(NamedTuple):
 
 
 def find(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[Found]:
-    """Dead letters that fit, newest first, the archived ones last."""
+    """Dead letters that fit, newest first."""
     found: list[Facts] = []
-    here = spot or Spot(OPEN, END_OF_TIME, LAST_ID)
+    here = spot or Spot(END_OF_TIME, LAST_ID)
     read = 0
     while len(found) < limit and read < MOST_READ:
         page = yield from _window(dialect, filters, here, limit - len(found), OLDER)
         read += max(page.read, 1)
         found += page.letters
-        if page.next_spot is not None:
-            here = page.next_spot
-        elif here.place == OPEN:
-            here = Spot(ARCHIVED, END_OF_TIME, LAST_ID)
-        else:
+        if page.next_spot is None:
             return Found(found, None)
+        here = page.next_spot
     return Found(found, here)
 
 
 def oldest(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[Found]:
     """Dead letters that fit and can be re-driven, those that died first first."""
-    return (yield from _window(dialect, filters, spot or Spot(OPEN, -1, FIRST_ID), limit, NEWER)).found
+    return (yield from _window(dialect, filters, spot or Spot(-1, FIRST_ID), limit, NEWER)).found
 
 
 class _Window(NamedTuple):
@@ -156,7 +151,7 @@ class _Window(NamedTuple):
 
 
 def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, way: Mapping[str, str]) -> Plan[_Window]:
-    """Up to `limit` of the next rows of one place, as far as a window reaches."""
+    """Up to `limit` of the next rows, as far as a window reaches."""
     older = way is OLDER
     if older and filters.before is not None and spot.at > filters.before:
         spot = spot._replace(at=filters.before, job_id=FIRST_ID)
@@ -164,8 +159,7 @@ def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, wa
         spot = spot._replace(at=filters.after, job_id=FIRST_ID)
     lead, word = filters.lead
     size = LARGEST_WINDOW if filters.needs_checks else _size(limit)
-    place = {"place": spot.place, "at": spot.at, "id": spot.job_id, "word": word}
-    rows = yield Step(way[lead], place, literals={"window": size})
+    rows = yield Step(way[lead], {"at": spot.at, "id": spot.job_id, "word": word}, literals={"window": size})
     facts = [Facts._make(row) for row in rows]
     fitting = [fact for fact in facts if filters.fits(fact)]
     if filters.tag is not None and fitting:
@@ -174,10 +168,10 @@ def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, wa
         fitting = [fact for fact in fitting if fact.job_id in tagged]
     if len(fitting) >= limit:
         last = fitting[limit - 1]
-        return _Window(fitting[:limit], Spot(spot.place, last.created_at, last.job_id), len(rows))
+        return _Window(fitting[:limit], Spot(last.created_at, last.job_id), len(rows))
     if len(rows) < size or _beyond(filters, facts[-1], older=older):
         return _Window(fitting, None, len(rows))
-    return _Window(fitting, Spot(spot.place, facts[-1].created_at, facts[-1].job_id), len(rows))
+    return _Window(fitting, Spot(facts[-1].created_at, facts[-1].job_id), len(rows))
 
 
 def _size(limit: int) -> int:
@@ -203,7 +197,7 @@ def load(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Sequence[Any]]]:
     if not ids:
         return []
     rows = yield Step("get_letters", {"ids": dialect.ids(ids)})
-    found = {row[0]: row for row in rows if row[-1] != HIDDEN}
+    found = {row[0]: row for row in rows if not row[-1]}
     return [found[job] for job in ids if job in found]
 
 
@@ -268,7 +262,6 @@ def _described(counts: dict[str, int]) -> Plan[list[Group]]:
     found = []
     for word, count in counts.items():
         if word in rows:
-            _, target, error_class, sample, _, *times = rows[word]
-            known = [time for time in times if time is not None] or [0]
-            found.append(Group(word, target, error_class, sample, count, min(known), max(known)))
+            _, target, error_class, sample, _, first_at, last_at = rows[word]
+            found.append(Group(word, target, error_class, sample, count, first_at or 0, last_at or 0))
     return found

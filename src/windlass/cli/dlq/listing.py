@@ -11,7 +11,7 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.dlq.filters import letter_filters
 from windlass.cli.output import note, say_items
-from windlass.cli.paging import again
+from windlass.cli.paging import show_page
 from windlass.cli.parameters import json_option, limit_option, on_application
 from windlass.cli.tables import Cell, Column, table
 from windlass.client.letters import DeadLetterFilters
@@ -43,7 +43,7 @@ GROUPS: Final = (
 @click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
 @json_option("dlq list")
 def command(app: Windlass, filters: DeadLetterFilters, limit: int, cursor: str | None, as_json: bool) -> None:
-    """List dead letters that fit every filter given, the latest first, archived ones last.
+    """List dead letters that fit every filter given, the latest first.
 
     Where few of very many fit, a page may hold fewer than --limit, even none, and still have a next one.
 
@@ -56,14 +56,7 @@ def command(app: Windlass, filters: DeadLetterFilters, limit: int, cursor: str |
         say_items(page.items, page.next_cursor)
         return
     now = app.parts.clock.now()
-    if page.items:
-        table(LETTERS, [_letter(letter, now) for letter in page])
-    elif page.next_cursor is None:
-        note("no dead letters fit" if cursor is None else "no more dead letters fit")
-    else:
-        note("none fits among those that were looked at")
-    if page.next_cursor is not None:
-        note(f"go on: {again(page.next_cursor)}")
+    show_page(page, LETTERS, lambda letter: _letter(letter, now), "dead letters", cursor)
 
 
 @click.command(name="groups")

@@ -9,10 +9,10 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import note, say_items
-from windlass.cli.paging import again
+from windlass.cli.output import say_items
+from windlass.cli.paging import show_page
 from windlass.cli.parameters import filter_options, json_option, limit_option, on_application
-from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
+from windlass.cli.tables import STATUS_STYLES, Cell, Column
 from windlass.client.filters import JobFilters
 from windlass.domain.job import Job
 from windlass.domain.states import JobStatus
@@ -58,14 +58,7 @@ def command(
         say_items(page.items, page.next_cursor)
         return
     now = app.parts.clock.now()
-    if page.items:
-        table(COLUMNS, [row(job, now) for job in page])
-    elif page.next_cursor is None:
-        note("no jobs fit" if cursor is None else "no more jobs fit")
-    else:
-        note("none fits among those that were looked at")
-    if page.next_cursor is not None:
-        note(f"go on: {again(page.next_cursor)}")
+    show_page(page, COLUMNS, lambda job: row(job, now), "jobs", cursor)
 
 
 def row(job: Job, now: datetime) -> list[Cell]:

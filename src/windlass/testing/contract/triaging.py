@@ -131,6 +131,9 @@ class TriagingContract(StoreContract):
         assert bench.database.run(dead_letters.purge, 0, 10) == 1
         assert [bench.exists(claim.job_id) for claim in (paused, revived, dead)] == [True, True, False]
         assert [claim.job_id for claim in bench.claim()] == [revived.job_id]
+        assert (letters(bench), groups(bench)) == ([], [])
+        bench.database.run(steering.resume, [paused.job_id])
+        assert [str(letter.job_id) for letter in letters(bench)] == [paused.job_id]
 
     def test_a_purge_and_a_retry_at_once_do_not_tear_a_job(self, bench: Workbench) -> None:
         """J5.6, J2.4: it is gone, or it lives; never half of it."""

@@ -26,17 +26,17 @@ ON CONFLICT (id) DO UPDATE
 SET count = windlass_alert.count + excluded.count, last_job_id = excluded.last_job_id, last_at = excluded.last_at
 
 -- name: insert_letters :count
-INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, place, target, queue, error_class, reason,
+INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, error_class, reason,
     execution_key, correlation_id, raised)
 SELECT r.id, r.fingerprint, r.envelope, {now}, 0, r.target, r.queue, r.error_class, r.reason, j.idempotency_key, j.correlation_id,
     r.raised
 FROM {letters} r JOIN windlass_job j ON j.id = r.id WHERE true
 ON CONFLICT (job_id) DO UPDATE
-SET fingerprint = excluded.fingerprint, envelope = excluded.envelope, created_at = excluded.created_at, place = 0,
+SET fingerprint = excluded.fingerprint, envelope = excluded.envelope, created_at = excluded.created_at, hidden = 0,
     reason = excluded.reason, error_class = excluded.error_class, raised = excluded.raised
 
 -- name: letters_counted :rows
-SELECT d.job_id, d.fingerprint, d.place FROM {ids} i CROSS JOIN windlass_dead_letter d WHERE d.job_id = i.id
+SELECT d.job_id, d.fingerprint, d.hidden FROM {ids} i CROSS JOIN windlass_dead_letter d WHERE d.job_id = i.id
 
 -- name: count_letters :count
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
@@ -46,12 +46,15 @@ ON CONFLICT (fingerprint) DO UPDATE SET count = windlass_dead_letter_group.count
 -- name: forget_letters :count
 DELETE FROM windlass_dead_letter WHERE job_id IN (SELECT id FROM {ids})
 
--- name: move_letters :count
-UPDATE windlass_dead_letter SET place = :place WHERE job_id IN (SELECT id FROM {ids})
+-- name: hide_letters :count
+UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id IN (SELECT id FROM {ids})
 
 -- name: old_letters :rows
 SELECT job_id FROM windlass_dead_letter
-WHERE place = :place AND created_at <= {now} - :older_than_us ORDER BY created_at, job_id LIMIT {window}
+WHERE hidden = 0 AND created_at <= {now} - :older_than_us ORDER BY created_at, job_id LIMIT {window}
+
+-- name: lock_old_archived :rows
+SELECT a.id, a.job FROM {ids} i CROSS JOIN windlass_archive a WHERE a.id = i.id AND a.status = 'FAILED' ORDER BY a.id
 
 -- name: tags_of_jobs :rows
 SELECT j.id, j.tags FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND j.tags IS NOT NULL

@@ -2,10 +2,10 @@
 -- Other filters are checked by the plan on what was read.
 
 -- name: older_letters :fragment
-AND place = :place AND (created_at, job_id) < (:at, :id) ORDER BY created_at DESC, job_id DESC LIMIT {window}
+AND hidden = 0 AND (created_at, job_id) < (:at, :id) ORDER BY created_at DESC, job_id DESC LIMIT {window}
 
 -- name: newer_letters :fragment
-AND place = :place AND (created_at, job_id) > (:at, :id) ORDER BY created_at, job_id LIMIT {window}
+AND hidden = 0 AND (created_at, job_id) > (:at, :id) ORDER BY created_at, job_id LIMIT {window}
 
 -- name: letter_facts :fragment
 SELECT job_id, created_at, fingerprint, target, error_class, reason, queue FROM windlass_dead_letter
@@ -50,7 +50,7 @@ SELECT job_id, created_at, fingerprint, target, error_class, reason, queue FROM 
 SELECT t.job_id FROM {ids} i CROSS JOIN windlass_job_tag t WHERE t.tag = :tag AND t.job_id = i.id
 
 -- name: get_letters :rows
-SELECT d.job_id, d.fingerprint, d.created_at, d.target, d.error_class, d.reason, d.execution_key, d.correlation_id, d.envelope, d.place
+SELECT d.job_id, d.fingerprint, d.created_at, d.target, d.error_class, d.reason, d.execution_key, d.correlation_id, d.envelope, d.hidden
 FROM {ids} i CROSS JOIN windlass_dead_letter d WHERE d.job_id = i.id
 
 -- name: largest_groups :rows
@@ -59,10 +59,8 @@ WHERE count > 0 AND (count, fingerprint) < (:count, :fingerprint) ORDER BY count
 
 -- name: group_facts :rows
 SELECT g.fingerprint, g.target, g.error_class, g.sample, g.count,
-    (SELECT min(d.created_at) FROM windlass_dead_letter d WHERE d.place = 0 AND d.fingerprint = g.fingerprint),
-    (SELECT max(d.created_at) FROM windlass_dead_letter d WHERE d.place = 0 AND d.fingerprint = g.fingerprint),
-    (SELECT min(d.created_at) FROM windlass_dead_letter d WHERE d.place = 1 AND d.fingerprint = g.fingerprint),
-    (SELECT max(d.created_at) FROM windlass_dead_letter d WHERE d.place = 1 AND d.fingerprint = g.fingerprint)
+    (SELECT min(d.created_at) FROM windlass_dead_letter d WHERE d.hidden = 0 AND d.fingerprint = g.fingerprint),
+    (SELECT max(d.created_at) FROM windlass_dead_letter d WHERE d.hidden = 0 AND d.fingerprint = g.fingerprint)
 FROM windlass_dead_letter_group g WHERE g.fingerprint IN (SELECT word FROM {words})
 
 -- name: latest_alerts :rows

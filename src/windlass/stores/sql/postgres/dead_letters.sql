@@ -1,4 +1,4 @@
--- Differs by need: each database has its own way to read a JSON text as a table.
+-- Differs by need: its own way to read a JSON text as a table; others may bring archived jobs back, so they are locked first.
 
 -- name: words :fragment
 (SELECT json_array_elements_text(:words::json) AS word)
@@ -15,3 +15,6 @@
 
 -- name: forget_tags :count
 DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT * FROM unnest(:keys::text[], :ids::uuid[]))
+
+-- name: lock_old_archived :rows
+SELECT a.id, a.job FROM {ids} i CROSS JOIN windlass_archive a WHERE a.id = i.id AND a.status = 'FAILED' ORDER BY a.id FOR UPDATE OF a
