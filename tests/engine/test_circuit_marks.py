@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.engine import gated_jobs, jobs
-from tests.engine.apps import LONG, Apps
+from tests.engine.apps import LONG, Apps, Shop
 from tests.engine.gated_jobs import EuropeanService, PaymentService, PlainService, SepaService
 from windlass import InvalidOptionError, Windlass, circuit_protected
 
@@ -92,3 +92,46 @@ def test_what_was_to_be_encrypted_is_not_stored_in_plain_text(app: Windlass):
     with pytest.raises(InvalidOptionError, match="encrypted=True: this version cannot encrypt payloads yet"):
         app.job(jobs.add).using(encrypted=True)
     assert app.get(app.job(encrypted=False)(jobs.add).enqueue(1, 2).id).args == (1, 2)
+
+
+SHOP = """
+from windlass import Windlass, circuit_protected
+
+app = Windlass({url!r})
+
+
+@circuit_protected("gateway")
+class Payments:
+    @app.job
+    def charge(self, number: int) -> int:
+        return number
+
+    @app.job(circuit="bank")
+    def pay_out(self, number: int) -> int:
+        return number
+
+    @staticmethod
+    @app.job
+    def rates(number: int) -> int:
+        return number
+
+
+@circuit_protected("sepa")
+class Sepa(Payments):
+    pass
+"""
+
+
+def test_job_methods_are_behind_the_circuit_of_the_class_they_are_asked_of(apps: Apps, shop: Shop):
+    """J6.1: `@app.job` on methods of a marked class; a subclass with a mark of its own has its own circuit."""
+    apps()
+    module = shop.load(SHOP.format(url=apps.url))
+    app: Windlass = module.app
+    try:
+        methods = [module.Payments.charge, module.Payments.pay_out, module.Payments.rates, module.Sepa.charge]
+        handles = [method.enqueue(7) for method in methods]
+        assert [app.get(handle.id).circuit for handle in handles] == ["gateway", "bank", "gateway", "sepa"]
+        with app.worker():
+            assert [handle.result(timeout=LONG) for handle in handles] == [7] * 4
+    finally:
+        app.close()
