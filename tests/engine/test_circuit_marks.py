@@ -1,4 +1,4 @@
-"""`@circuit_protected`: which jobs are behind which circuit, and `circuit=`, `resource=` and their keys as they are seen."""
+"""Which jobs are behind which circuit, and how circuits, resources and their keys are seen on a job."""
 
 from typing import Any
 

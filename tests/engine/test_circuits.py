@@ -153,8 +153,8 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
     worker = app.worker(concurrency=1)
     with worker:
         app.job(jobs.add).enqueue(1, 2).result(timeout=LONG)  # from now on it has a pace, and claims ahead
-        first = [] if by_hand else [failing.bind(7)]
-        handles = app.enqueue_many([*first, hold.bind(gate.name), *[behind] * 4])[-4:]
+        calls: list[Any] = [] if by_hand else [failing.bind(7)]
+        handles = app.enqueue_many([*calls, hold.bind(gate.name), *[behind] * 4])[-4:]
         gate.wait_entered()
         until(lambda: {app.get(handle.id).status for handle in handles} == {JobStatus.RUNNING})
         if by_hand:

@@ -31,7 +31,8 @@ class Strategy:
     def retry_delay(self, service: str) -> timedelta:
         if isinstance(self.delay, Exception):
             raise self.delay
-        return self.delay  # type: ignore[no-any-return]
+        delay: timedelta = self.delay
+        return delay
 
     async def execute(self, service: str, call: Body) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""A resource that nobody configured: an error at enqueue, with nothing stored; a failure that says so if it vanished."""
+"""A resource that nobody configured: an error at enqueue, or a failure that says so if it vanished since."""
 
 import sqlite3
 from typing import Any
