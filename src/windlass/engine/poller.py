@@ -66,6 +66,7 @@ class Poller(Service):
         self._held = False
         self._next_lane = queues.FIRST_LANE
         self._many_lanes = False
+        self._turn = 0
         self._lanes_since = monotonic()
         self.shut: dict[str, int] = {}
         """Circuits that let nothing through, as far as is known here, and until when by the store's clock."""
@@ -187,7 +188,9 @@ class Poller(Service):
             chunk=self._chunk(sum(head.lane is None for head in due), wanted),
             boost_us=self._options.boost_us,
             limited=self._limited,
+            turn=self._turn,
         )
+        self._turn += 1
         try:
             claimed = await self._database.arun(claiming.claim, request)
         except Exception:
@@ -229,7 +232,7 @@ class Poller(Service):
         self._store_now = (found.now, monotonic())
         self._queues, self._limited = found.queues, found.limited
         self._held = found.held or (self._held and not begins)
-        self.shut = {**({} if begins else self.shut), **found.shut}
+        self.shut = dict(found.shut)
         self._many_lanes = not begins or found.after != queues.FIRST_LANE
         self._next_lane = found.after
         self._heads = {(head.queue, head.level, head.lane): head.due_at for head in found.heads}

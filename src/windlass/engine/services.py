@@ -14,6 +14,8 @@ logger = saying.logger("windlass.resilience")
 
 WHEN_BROKEN = 30.0
 """Seconds until another look, when the strategy itself failed or gave no usable delay."""
+SOONEST, LATEST = 0.1, 86_400.0
+"""Between these a delay is believed: jobs neither go round without a pause, nor wait for a time that never comes."""
 
 
 class Resilience:
@@ -54,7 +56,7 @@ class Resilience:
 
     def _retry_delay(self, service: str) -> float:
         try:
-            return max(self._strategy.retry_delay(service).total_seconds(), 0.0)
+            return min(max(self._strategy.retry_delay(service).total_seconds(), SOONEST), LATEST)
         except Exception as error:  # noqa: BLE001 - users' code
             logger.error("when %s may be tried again was not to be found out: %s", service, type(error).__name__)
             return WHEN_BROKEN

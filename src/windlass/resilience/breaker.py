@@ -10,7 +10,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from windlass.domain.circuit import NEVER
+
 T = TypeVar("T")
+
+SOON = timedelta(seconds=1)
+"""When a job is due again whose circuit was opened by hand: nobody knows until when, and its gate keeps it back."""
 
 
 class StoreBreakers:
@@ -26,7 +31,8 @@ class StoreBreakers:
 
     def retry_delay(self, service: str) -> timedelta:
         """The time until its circuit lets trials through."""
-        return timedelta(microseconds=max(self._shut().get(service, 0) - self._now(), 0))
+        until = self._shut().get(service, 0)
+        return SOON if until >= NEVER else timedelta(microseconds=max(until - self._now(), 0))
 
     async def execute(self, service: str, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Just call: how it went is noted in the transaction of the outcome."""

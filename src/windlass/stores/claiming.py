@@ -16,7 +16,8 @@ from windlass.stores.plan import Plan, Step
 def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
     """Claim jobs for a node: highest effective priority first, then due time, then id.
 
-    What waits behind gates is claimed as far as they let it through, lanes first, for at most half of what is wanted.
+    What waits behind gates is claimed as far as they let it through, lanes first, for at most half of what is wanted;
+    who wants only one takes it from lanes and from elsewhere in turn.
     """
     lanes = [head for head in request.heads if head.lane is not None]
     limited = {head.queue for head in request.heads} & request.limited
@@ -33,7 +34,7 @@ def _claim_past_gates(
 ) -> Plan[Claimed]:
     gates = yield from _enter(dialect, lanes, limited)
     plain = [head for head in request.heads if head.lane is None]
-    room = (request.wanted + 1) // 2 if plain else request.wanted
+    room = (request.wanted + request.turn % 2) // 2 if plain else request.wanted
     found = yield from _claim_lanes(dialect, request._replace(wanted=room), lanes, gates)
     gates.count(found)
     if plain and len(found.claims) < request.wanted:

@@ -26,6 +26,8 @@ class ClaimRequest(NamedTuple):
     boost_us: int
     limited: frozenset[str] = frozenset()
     """Queues with a limit of their own, as far as is known: no others are claimed from without asking for one."""
+    turn: int = 0
+    """Which claim of its node this is: of an odd number wanted, lanes get the larger half every other time."""
 
 
 class Allotment(NamedTuple):

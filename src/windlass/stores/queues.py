@@ -15,6 +15,8 @@ from windlass.stores.plan import Plan, RestartPlanError, Step
 MOST_LANES = 64
 """Lanes that are looked at in one go; where there are more, the next look goes on from there."""
 FIRST_LANE = ("", "")
+SHUT_CIRCUIT = -1
+"""What stands for the level in rows of circuits."""
 
 
 class Heads(NamedTuple):
@@ -29,7 +31,7 @@ class Heads(NamedTuple):
     held: bool = False
     """Whether a gate keeps back jobs that are due."""
     shut: Mapping[str, int] = MappingProxyType({})
-    """Circuits among the gates that let nothing through, and until when."""
+    """All circuits that let nothing through, and until when."""
     after: tuple[str, str] = FIRST_LANE
     """Where to go on if not all lanes were looked at; the first one if all were."""
 
@@ -49,7 +51,9 @@ def heads(
 
     What is due and kept back by a gate is worth a look when the gate is.
     """
-    rows = yield Step("heads", alone=True)
+    found_rows = yield Step("heads", alone=True)
+    rows = [row for row in found_rows if row[1] != SHUT_CIRCUIT]
+    shut = {row[0].removeprefix(CIRCUIT): row[2] for row in found_rows if row[1] == SHUT_CIRCUIT}
     now, any_lanes = next((due, flag) for queue, _, due, flag in rows if queue is None)
     open_to_us = frozenset(queue for queue, _, _, _ in rows if queue is not None and serves(queue))
     limited = frozenset(queue for queue, _, _, flag in rows if queue in open_to_us and flag)
@@ -63,11 +67,11 @@ def heads(
             if queue in open_to_us and ((target := read_lane(lane).target) is None or knows(target))
         ]
     if not any_lanes and not limited:
-        return Heads(now, found, open_to_us)
+        return Heads(now, found, open_to_us, shut=shut)
     gates = yield from _gates_of(dialect, found, limited)
     kept = [head._replace(due_at=_worth_a_look(head, gates, now)) for head in found]
     held = any(one.due_at <= now < other.due_at for one, other in zip(found, kept, strict=True))
-    return Heads(now, kept, open_to_us, limited, held, _shut(gates, now), after if any_lanes else FIRST_LANE)
+    return Heads(now, kept, open_to_us, limited, held, shut, after if any_lanes else FIRST_LANE)
 
 
 def _gates_of(dialect: Dialect, heads: Sequence[Head], limited: Collection[str]) -> Plan[dict[str, Gate]]:
@@ -91,14 +95,6 @@ def gates_named(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]
 
 def _gates(head: Head) -> tuple[str, ...]:
     return (QUEUE + head.queue, *read_lane(head.lane).gates)
-
-
-def _shut(gates: Mapping[str, Gate], now: int) -> dict[str, int]:
-    return {
-        name.removeprefix(CIRCUIT): gate.opens_at
-        for name, gate in gates.items()
-        if name.startswith(CIRCUIT) and gate.opens_at is not None and gate.opens_at > now
-    }
 
 
 def _worth_a_look(head: Head, gates: Mapping[str, Gate], now: int) -> int:

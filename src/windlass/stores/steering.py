@@ -13,8 +13,9 @@ from uuid import UUID
 
 from windlass.domain.admission import NOT_STARTED, Admission, admit
 from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.lanes import read_lane, resource_gate
 from windlass.domain.states import JobStatus, Move, leaves
-from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
+from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
 from windlass.runtime.failpoints import reached
 from windlass.stores import archive, dead_letters, finding, jobs, reading
 from windlass.stores.database import CANCELED, DONE, WORK
@@ -204,6 +205,7 @@ def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
         raise JobStateError(UUID(old), "it has ended, so there is nothing to replace; enqueue the new call")
     if row.left.value not in NOT_STARTED:
         raise JobStateError(UUID(old), "it is running; cancel it, or let it end, and enqueue the new call")
+    yield from _check_resource(dialect, new)
     admission = yield from _admitted(dialect, old, new)
     (answer,) = admission.answers
     if isinstance(answer, Conflict):
@@ -216,6 +218,14 @@ def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
     )
     yield from dialect.notify(DONE, "")
     return Replaced([row], answer[0])
+
+
+def _check_resource(dialect: Dialect, new: NewJob) -> Plan[None]:
+    resource = read_lane(new.lane).resource
+    if resource is None:
+        return
+    if not (yield Step("known_gates", {"names": dialect.names([resource_gate(resource)])})):
+        raise UnknownResourceError(resource)
 
 
 def _admitted(dialect: Dialect, old: str, new: NewJob) -> Plan[Admission]:

@@ -155,7 +155,7 @@ class Registry:
             return Denied(target, f"{target} is {home}; {_how_to_admit(home)}")
         if found is not None and found.owner is not None and inspect.isfunction(found.value):
             return _known(target, *found)
-        return _known(target, value, None)
+        return _known(target, value, None, None if found is None else found.owner)
 
     def admit(self, target: str) -> Known:
         """Give what a name that is about to be stored leads to; raises if it may not, or could not, run here."""
@@ -214,12 +214,13 @@ class _Placement(NamedTuple):
     skip_first: bool
 
 
-def _known(target: str, value: Any, owner: type | None) -> Known:
+def _known(target: str, value: Any, owner: type | None, stands_in: type | None = None) -> Known:
+    """What a value is; `stands_in` is the class of one that needs no owner, for what is said of the whole class."""
     function, instance_of, skip_first = _placement(value, owner)
     spec = call_spec(function, skip_first=skip_first)
     if skip_first and instance_of is None:
         function = MethodType(function, owner)
-    return Known(target, function, spec, instance_of, circuit_of(_unwrapped(value), function, owner))
+    return Known(target, function, spec, instance_of, circuit_of(_unwrapped(value), function, owner, stands_in))
 
 
 def _placement(value: Any, owner: type | None) -> _Placement:

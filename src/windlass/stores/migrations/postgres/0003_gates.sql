@@ -4,10 +4,11 @@ ALTER TABLE windlass_hot ADD COLUMN holds text;
 
 -- A gate lets so many jobs through: a resource or a key of it, a limited queue, a circuit. One row is the whole truth of it, and who
 -- claims locks that row first. (These two tables were made ahead of their use, in another form, and nothing has used them.)
+-- Names of one kind are found as a range, byte by byte, whatever language the database sorts in.
 DROP TABLE windlass_gate;
 DROP TABLE windlass_permit;
 CREATE TABLE windlass_gate (
-    name     text PRIMARY KEY,
+    name     text COLLATE "C" PRIMARY KEY,
     cap      integer,
     in_use   integer NOT NULL DEFAULT 0,
     rate     integer,
@@ -21,7 +22,7 @@ CREATE TABLE windlass_gate (
 
 -- Places given back. Whoever ends jobs only adds rows here and waits for nobody; the next claim takes them off the gate's count.
 CREATE TABLE windlass_freed (
-    gate   text NOT NULL,
+    gate   text COLLATE "C" NOT NULL,
     places integer NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX windlass_freed_gate ON windlass_freed (gate);

@@ -20,6 +20,8 @@ UNION ALL
 SELECT NULL, NULL, {now}, CASE WHEN EXISTS (
         SELECT 1 FROM windlass_hot h WHERE h.status = 'PENDING' AND h.lane IS NOT NULL AND h.due IS NOT NULL
     ) THEN 1 ELSE 0 END
+UNION ALL
+SELECT g.name, -1, g.opens_at, 0 FROM windlass_gate g WHERE g.name >= 'circuit:' AND g.name < 'circuit;' AND g.opens_at > {now}
 
 -- name: is_limited :fragment
 EXISTS (SELECT 1 FROM windlass_gate g WHERE g.name = 'queue:' || q.name AND (g.cap IS NOT NULL OR g.rate IS NOT NULL))
