@@ -86,6 +86,21 @@ def dying_in_process(number: int) -> list[int]:
         return [context.fence]
 
 
+async def limited(number: int, gate: str, seconds: float) -> list[int]:
+    """Behind a gate, which it names."""
+    with witnessed(gate) as context:
+        await asyncio.sleep(seconds)
+        return [context.fence]
+
+
+async def behind_circuit(number: int) -> list[int]:
+    """Its service fails whoever asks for the first time, so its circuit opens now and then."""
+    with witnessed() as context:
+        if context.attempt == 1:
+            raise ConnectionError("the service is down")
+        return [context.fence]
+
+
 async def followed(number: int) -> list[int]:
     with witnessed() as context:
         return [context.fence]
@@ -114,6 +129,8 @@ ALL = (
     in_process,
     overtime_in_process,
     dying_in_process,
+    limited,
+    behind_circuit,
     followed,
     followed_failure,
     callback,

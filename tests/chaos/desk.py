@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tests.chaos.application import make_app
+from tests.chaos.application import make_app, protect
 from tests.chaos.faults import Options
 from tests.chaos.witness import NOTHING, say
 from tests.chaos.workload import call, is_unwanted, key_of
@@ -35,6 +35,7 @@ class Desk:
 
     def open(self) -> None:
         self._app.migrate()
+        protect(self._app)
         self._thread.start()
 
     def submit(self, first: int, last: int) -> None:

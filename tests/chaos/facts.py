@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tests.chaos.application import DEAD_LETTERS, GATES
 from tests.chaos.witness import Account, Run
 
 
@@ -90,6 +91,8 @@ class Tables:
     """Business keys and their holders."""
     gates: tuple[GateRow, ...] = ()
     permits: int = 0
+    dead_letters: frozenset[str] | None = None
+    """Jobs of which there is an envelope; None in a build that keeps none."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +160,20 @@ def read_tables(ask: Ask) -> Tables:
         history=tuple(_attempt(row) for row in ask(_HISTORY)),
         keys={key: str(job) for key, job in ask("SELECT idempotency_key, job_id FROM windlass_key")},
         live_keys={key: str(job) for key, job in ask("SELECT business_key, holder_id FROM windlass_live_key")},
-        gates=tuple(GateRow(*row) for row in ask("SELECT name, cap, in_use FROM windlass_gate")),
+        gates=tuple(GateRow(*row) for row in ask(_GATES)),
         permits=ask("SELECT count(*) FROM windlass_permit")[0][0],
+        dead_letters=frozenset(str(job) for (job,) in ask(_DEAD_LETTERS)) if DEAD_LETTERS else None,
     )
 
 
 _JOBS = "SELECT id, target, options, idempotency_key, business_key, parent_id FROM windlass_job"
+_DEAD_LETTERS = "SELECT job_id FROM windlass_dead_letter"
 _HOT = "SELECT id, status, fence, node FROM windlass_hot"
 _DONE = "SELECT id, status, fence, attempts, crash_count, result, error_class, reason FROM windlass_done"
+_GATES = """SELECT g.name, g.cap, g.in_use - coalesce((
+    SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0) FROM windlass_gate g"""
+if not GATES:
+    _GATES = "SELECT name, cap, in_use FROM windlass_gate"
 _HISTORY = """SELECT job_id, fence, node, outcome, error_class, CASE WHEN started_at IS NULL THEN 0 ELSE 1 END
     FROM windlass_attempt"""
 

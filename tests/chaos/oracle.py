@@ -122,6 +122,15 @@ def dead_letters_have_a_real_cause(facts: Facts) -> Iterator[tuple[str | None, s
                 yield done.id, f"is FAILED as {done.reason}, but {seen}"
 
 
+def dead_letters_are_the_failed_jobs(facts: Facts) -> Iterator[tuple[str | None, str]]:
+    """(d) What is FAILED has an envelope, and nothing else has."""
+    kept = facts.tables.dead_letters
+    if kept is not None:
+        failed = {done.id for done in facts.tables.done if done.status == "FAILED"}
+        yield from ((job, "is FAILED, and has no envelope") for job in failed - kept)
+        yield from ((job, "has an envelope, and is not FAILED") for job in kept - failed)
+
+
 def nothing_runs_without_a_lease(facts: Facts) -> Iterator[tuple[str | None, str]]:
     """(f) No job stays RUNNING in the name of a node that has no lease."""
     for orphan in facts.orphans:
@@ -193,6 +202,7 @@ AT_THE_END: tuple[Check, ...] = (
     every_accepted_job_ends_once,
     attempts_counted_are_attempts_completed,
     dead_letters_have_a_real_cause,
+    dead_letters_are_the_failed_jobs,
     permits_return_to_zero,
     the_run_outlasts_three_leases,
     a_key_names_one_job,

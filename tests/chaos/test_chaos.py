@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.chaos.application import GATES
 from tests.chaos.conftest import Chaos
 from tests.chaos.faults import Options
 from tests.chaos.report import recoveries, table
@@ -16,6 +17,7 @@ from tests.chaos.report import recoveries, table
 pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.timeout(400)]
 
 SHORT: dict[str, Any] = {"seed": 20, "jobs": 600, "kills": 3, "stops": 1, "naps": 1, "jumps": 1, "pace": 0.5}
+LIMITED: dict[str, Any] = {"seed": 3, "mix": "limited", "jobs": 400, "pace": 1.0}
 NO_FAULTS: dict[str, Any] = {
     "kills": 0,
     "stops": 0,
@@ -73,3 +75,19 @@ def test_a_build_that_completes_in_two_transactions_is_caught(chaos: Chaos, stor
     """J4.3: a job is seen as ended and alive."""
     rules = found(chaos, store=store, broken="split commit", jobs=300, settle=30, **{**NO_FAULTS, "kills": 3})
     assert "no_job_is_two_things_at_once" in rules
+
+
+@pytest.mark.skipif(not GATES, reason="this build has no gates")
+def test_permits_are_never_exceeded_while_workers_are_killed_and_stopped(chaos: Chaos, store: str):
+    """J6.2: three places, three workers that want more, and all places free at the end."""
+    driver, facts = chaos(Options(store=store, **LIMITED, kills=2, stops=1, naps=1, jumps=0, restarts=0))
+    violations = driver.judge(facts)
+    assert violations == [], "\n".join(map(str, violations[:20]))
+    assert sum(run.resource == "resource:stripe" for run in facts.account.runs) >= LIMITED["jobs"] * 0.9
+
+
+@pytest.mark.skipif(not GATES, reason="this build has no gates")
+def test_a_build_that_counts_permits_is_caught(chaos: Chaos):
+    """J6.2: on PostgreSQL, where a statement that waited for the lock still counts what it saw before."""
+    rules = found(chaos, store="postgres", broken="counted permits", settle=30, **{**NO_FAULTS, **LIMITED, "naps": 4})
+    assert "permits_stay_below_their_cap" in rules

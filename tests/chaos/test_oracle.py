@@ -100,6 +100,21 @@ WRONG: dict[str, tuple[Facts, str]] = {
         ),
         "dead_letters_have_a_real_cause",
     ),
+    "dead without an envelope": (
+        facts(
+            account={"runs": [run(how="ValueError")]},
+            tables={
+                "done": (done("FAILED", reason="retry_exhausted"),),
+                "history": (attempt(1, "failed"),),
+                "dead_letters": frozenset(),
+            },
+        ),
+        "dead_letters_are_the_failed_jobs",
+    ),
+    "an envelope of the living": (
+        facts(tables={"dead_letters": frozenset({JOB})}),
+        "dead_letters_are_the_failed_jobs",
+    ),
     "nobody's": (facts(orphans=(Orphan(JOB, 1, 40.0),)), "nothing_runs_without_a_lease"),
     "too short": (facts(ended=44), "the_run_outlasts_three_leases"),
     "one key, two jobs": (

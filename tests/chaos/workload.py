@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.chaos import bodies
+from tests.chaos.application import GATES
 from windlass import Backoff, Windlass
 from windlass.submission.call import Call
 
@@ -73,6 +74,22 @@ def _dying_in_process(app: Windlass, number: int, dice: random.Random) -> Call[A
     return app.bind(bodies.dying_in_process, number).using(executor="process")
 
 
+def _limited(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
+    behind: dict[str, Any] = {"resource": "stripe"}
+    return app.bind(bodies.limited, number, "resource:stripe", round(dice.uniform(0.01, 0.1), 3)).using(**behind)
+
+
+def _limited_by_key(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
+    tenant = dice.choice(["a", "b"])
+    behind: dict[str, Any] = {"resource": "tenants", "resource_key": tenant}
+    return app.bind(bodies.limited, number, f"resource:tenants/{tenant}", 0.02).using(**behind)
+
+
+def _behind_circuit(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
+    behind: dict[str, Any] = {"circuit": "gateway"}
+    return app.bind(bodies.behind_circuit, number).using(max_retries=1, **behind)
+
+
 def _followed(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
     body = dice.choice([bodies.followed, bodies.followed_failure])
     return app.bind(body, number).using(on_success=bodies.callback, on_failure=bodies.callback)
@@ -101,7 +118,8 @@ _EVERYTHING: tuple[tuple[Maker, float], ...] = (
     (_followed, 4),
     (_business, 5),
 )
-MIXES = {"everything": _EVERYTHING, "long": ((_long, 1.0),)}
+_GATED: tuple[tuple[Maker, float], ...] = ((_limited, 4), (_limited_by_key, 2), (_behind_circuit, 2)) if GATES else ()
+MIXES = {"everything": (*_EVERYTHING, *_GATED), "long": ((_long, 1.0),), "limited": ((_limited, 1.0),)}
 """Named, for runs that are after one thing."""
 
 
