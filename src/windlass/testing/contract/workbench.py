@@ -120,7 +120,7 @@ class Workbench:
 
     def fail(self, claim: Claim, *, holds_key: bool = False) -> bool:
         """The claim's body raised for the last time."""
-        return self.apply(dead_letter(claim, self.times(), FAILURE, "retries_exhausted", holds_key=holds_key))[0]
+        return self.apply(dead_letter(claim, self.times(), FAILURE, "retry_exhausted", holds_key=holds_key))[0]
 
     # ------------------------------------------------------------------ the cluster
 
