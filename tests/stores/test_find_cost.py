@@ -11,20 +11,16 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.stores.costs import buffers, instructions
 from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock, from_micros
 from windlass.domain.states import JobStatus
 from windlass.stores import archive, finding
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import GENERIC_PLANS, Statements
+from windlass.stores.dialects.postgres_session import GENERIC_PLANS
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
-<<<<<<< HEAD
 from windlass.stores.plan import Plan
-=======
-from windlass.stores.dialects.sqlite_session import Session
-from windlass.stores.plan import Step, drive
->>>>>>> dlq
 from windlass.testing.postgres_server import PostgresServer
 
 FEW, MANY = 30_000, 150_000
@@ -101,12 +97,11 @@ def test_a_page_on_postgresql_touches_a_few_buffers_a_row_among_many_finished_jo
     postgres: psycopg.Connection[Any], asked: str
 ):
     """api.md, Following: bounded by the rows of a page, whatever has finished: all of it would be 4,000 buffers."""
-    touched = buffers(postgres, ASKED[asked])
+    touched = buffers(postgres, finding.find_ids(PostgresDialect(), ASKED[asked], None, PAGE))
     print(f"{asked}: {touched} buffers at {MANY:,}")
     assert touched < FEW_A_ROW * WINDOW
 
 
-<<<<<<< HEAD
 def test_looking_for_old_jobs_on_postgresql_touches_a_few_buffers_a_row(postgres: psycopg.Connection[Any]):
     """J7.7: whatever has finished: without an order of its own it would sort all of it."""
     for age_us, most in ((0, FEW_A_ROW * archive.WINDOW), (10**18, FEW_A_ROW * archive.MOST_LOOKED_AT)):
@@ -114,28 +109,6 @@ def test_looking_for_old_jobs_on_postgresql_touches_a_few_buffers_a_row(postgres
         touched = buffers(postgres, plan)
         print(f"old jobs: {touched} buffers at {MANY:,}")
         assert touched < most / 10
-=======
-def buffers(connection: psycopg.Connection[Any], filters: finding.Filters) -> int:
-    """Of all statements of one page."""
-    statements = Statements()
-    touched = 0
-
-    def execute(step: Step) -> Any:
-        nonlocal touched
-        text: Any = statements.text(statements.query(step), step.literals)
-        rows = connection.execute(text, step.params).fetchall()
-        plan: Any = None
-        for _ in range(2):  # the second look pays for nothing the planner reads
-            answer = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}", step.params).fetchone()
-            assert answer is not None
-            plan = answer[0][0]["Plan"]
-        touched += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-        return [tuple(str(value) if index == 0 else value for index, value in enumerate(row)) for row in rows]
-
-    plan = finding.find_ids(PostgresDialect(), filters, None, PAGE)
-    drive(plan, next(plan), execute)
-    return max(touched, 1)
->>>>>>> dlq
 
 
 # ---------------------------------------------------------------------- SQLite
@@ -167,19 +140,7 @@ def test_a_page_on_sqlite_takes_no_more_instructions_among_many_finished_jobs(
     """api.md, Following: the same there, in instructions of SQLite's machine."""
 
     def cost(count: int) -> int:
-        taken = 0
-
-        def another() -> int:
-            nonlocal taken
-            taken += 1
-            return 0
-
-        connection = sqlite[count]
-        connection.set_progress_handler(another, 1)
-        plan = finding.find_ids(SqliteDialect(), ASKED[asked], None, PAGE)
-        drive(plan, next(plan), Session(connection).execute)
-        connection.set_progress_handler(None, 0)
-        return max(taken, 1)
+        return instructions(sqlite[count], finding.find_ids(SqliteDialect(), ASKED[asked], None, PAGE))
 
     assert growth(cost, asked) < MOST_GROWTH
 

@@ -29,7 +29,7 @@ Ending = Callable[[Claim, Times], Transition]
 ENDINGS: dict[str, Ending] = {
     "succeeded": lambda claim, times: succeeded(claim, times, '"x"', holds_key=True),
     "retried": lambda claim, times: retry_at(claim, times, FAILURE, SECOND),
-    "failed": lambda claim, times: dead_letter(claim, times, FAILURE, "retries_exhausted", holds_key=True),
+    "failed": lambda claim, times: dead_letter(claim, times, FAILURE, "retry_exhausted", holds_key=True),
     "released": released,
     "snoozed": lambda claim, times: released(claim, times, outcome="snoozed", delay_us=SECOND),
     "passed_over": lambda claim, times: passed_over(claim, times, "target:shop:charge"),
@@ -128,7 +128,7 @@ class CompletingContract(StoreContract):
         claim = bench.claimed_job()
         assert bench.fail(claim)
         job, (attempt,) = bench.seen(claim.job_id)
-        assert (job.status, job.reason, job.attempts) == (JobStatus.FAILED, "retries_exhausted", 1)
+        assert (job.status, job.reason, job.attempts) == (JobStatus.FAILED, "retry_exhausted", 1)
         assert (job.error, job.error_class) == (FAILURE.error, FAILURE.error_class)
         assert (attempt.error, attempt.error_class, attempt.traceback) == FAILURE[:3]
 

@@ -40,7 +40,7 @@ class ReadingContract(StoreContract):
         assert found == {
             won.job_id: Outcome(won.job_id, JobStatus.SUCCEEDED, target, '"fine"'),
             lost.job_id: Outcome(
-                lost.job_id, JobStatus.FAILED, target, None, FAILURE.error, FAILURE.error_class, "retries_exhausted"
+                lost.job_id, JobStatus.FAILED, target, None, FAILURE.error, FAILURE.error_class, "retry_exhausted"
             ),
             running.job_id: Outcome(running.job_id, JobStatus.RUNNING, target),
             waiting: Outcome(waiting, JobStatus.PENDING, target),
