@@ -55,7 +55,7 @@ def ending(outcome: str, claim: Claim, times: Times, delay_us: int) -> Transitio
         case "succeeded":
             return succeeded(claim, times, None, holds_key=True)
         case "failed":
-            return dead_letter(claim, times, FAILURE, "retries_exhausted", holds_key=True)
+            return dead_letter(claim, times, FAILURE, "retry_exhausted", holds_key=True)
         case "retried":
             return retry_at(claim, times, FAILURE, delay_us)
         case _:

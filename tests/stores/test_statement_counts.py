@@ -61,7 +61,7 @@ def test_completing_200_jobs_of_every_kind_is_a_handful(bench: Workbench):
     claims, times = bench.claim(), bench.times()
     endings = [
         lambda claim: succeeded(claim, times, '"x"', holds_key=True),
-        lambda claim: dead_letter(claim, times, FAILURE, "retries_exhausted", holds_key=True),
+        lambda claim: dead_letter(claim, times, FAILURE, "retry_exhausted", holds_key=True),
         lambda claim: retry_at(claim, times, FAILURE, 1),
         lambda claim: released(claim, times),
         lambda claim: passed_over(claim, times, "target:x"),
