@@ -85,7 +85,7 @@ def find_ids(
         for job, *facts in rows:
             if job < bottom:
                 return Found(ids, None)
-            if filters.fits(*facts):
+            if facts[0] is not None and filters.fits(*facts):  # None: its tag is there, and nothing else any more
                 ids.append(job)
                 if len(ids) == limit:
                     return Found(ids, job)

@@ -110,6 +110,15 @@ class ArchivingContract(StoreContract):
             move(bench, list(part.values()))
             assert [pages(bench, each) for each in asked] == before
 
+    def test_tags_of_jobs_that_are_no_more_lead_nowhere(self, bench: Workbench) -> None:
+        """J7.7: somebody deleted what he did not want to keep."""
+        jobs = ended_jobs(bench, tags=("t",))
+        move(bench, list(jobs.values()))
+        bench.script("DELETE FROM windlass_archive WHERE status <> 'FAILED'")
+        created = {"created_after": bench.clock.now(), "ids_tell_time": False}
+        for filters in (finding.Filters(tag="t"), finding.Filters(tag="t", **created)):  # type: ignore[arg-type]
+            assert pages(bench, filters) == [jobs["failed"]]
+
     def test_keys_of_archived_jobs(self, bench: Workbench) -> None:
         """J1.4, J7.7: the idempotency key stands for its job for ever; the business key is free."""
         (job,) = ended_jobs(bench, only=("succeeded",), idempotency_key="i", business_key="k").values()

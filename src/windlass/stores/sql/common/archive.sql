@@ -2,7 +2,7 @@
 -- to archived jobs too.
 
 -- Along the primary key: ids tell the time, so the oldest jobs come first, and no success pays for an index on finished_at. The upper
--- end is the plan's business: with a range on both sides PostgreSQL expects few rows, and sorts them all.
+-- end is the plan's business: with both ends in it PostgreSQL expects few rows of a table it has no statistics of, and sorts them all.
 -- name: oldest_ended :rows
 SELECT id, CASE WHEN finished_at <= {now} - :age_us AND status <> 'PAUSED' THEN 1 ELSE 0 END
 FROM windlass_done WHERE id > :after ORDER BY id LIMIT {window}

@@ -1,7 +1,7 @@
 -- Where `app.find` looks: each source gives the next ids downwards from one, newest first, as many as it is asked for and no more,
 -- so that a page costs the same whatever lies behind it. What remains to be checked is checked by the plan.
--- One status is written as a range of (status, id), not as `status = …`: with that PostgreSQL goes along the primary key in search of the
--- few, since it believes that every other row is one.
+-- One status is written as a range of (status, id), not as `status = …`: with that PostgreSQL may read every row of the status and sort
+-- them (3,016 buffers a page among 3,000 failures, instead of 259).
 
 -- name: find_any :rows
 SELECT j.id, coalesce(h.status, d.status), j.queue, j.target, j.created_at
