@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import psycopg
 from psycopg import sql
@@ -20,8 +20,9 @@ from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, Plan
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_connections import AsyncConnection, AsyncConnections, Connection, SyncConnections
-from windlass.stores.plan import Plan, RestartPlanError, drive, drive_async
+from windlass.stores.dialects.postgres_connections import AsyncConnections, Connection, SyncConnections
+from windlass.stores.dialects.postgres_wire import Wire
+from windlass.stores.plan import Plan, RestartPlanError, Step, drive
 
 T = TypeVar("T")
 
@@ -74,8 +75,11 @@ class PostgresDatabase:
         connections = self._on_this_loop()
         for restart in range(MOST_RESTARTS):
             try:
-                async with asyncio.timeout(session.STATEMENT_TIMEOUT):
-                    return await connections.use(self._play_async, plan(self.dialect, *args, **kwargs))
+                wire = await connections.take()
+                try:
+                    return await self._play_async(plan(self.dialect, *args, **kwargs), wire)
+                finally:
+                    connections.give_back(wire)
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
@@ -95,29 +99,34 @@ class PostgresDatabase:
         with connection.transaction():
             return drive(plan, first, lambda step: session.execute(connection, self._statements, step, extra))
 
-    async def _play_async(self, connection: AsyncConnection, plan: Plan[T]) -> T:
-        extra = self._extra()
+    async def _play_async(self, plan: Plan[T], wire: Wire) -> T:
+        extra, statements = self._extra(), self._statements
+        alone, answer = True, None
         try:
-            first = next(plan)
+            step = next(plan)
+            alone = step.alone
+            if not alone:
+                wire.begin()
+            while True:
+                step = plan.send(await session.execute_async(wire, statements, step, extra))
         except StopIteration as stop:
-            result: T = stop.value
-            return result
-        if first.alone:
-            return await drive_async(
-                plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
-            )
-        async with connection.transaction():
-            return await drive_async(
-                plan, first, lambda step: session.execute_async(connection, self._statements, step, extra)
-            )
+            answer = stop.value
+        except BaseException:
+            await wire.roll_back()
+            raise
+        if not alone:
+            await wire.commit()
+        return cast("T", answer)
 
     def _on_this_loop(self) -> AsyncConnections:
         loop = asyncio.get_running_loop()
         connections = self._by_loop.get(loop)
         if connections is None:
             for over in [known for known in self._by_loop if known.is_closed()]:
-                self._by_loop.pop(over).close_at_once()
-            connections = self._by_loop[loop] = AsyncConnections(self._conninfo, pooled=self._pooled)
+                self._by_loop.pop(over).close()
+            connections = self._by_loop[loop] = AsyncConnections(
+                self._conninfo, pooled=self._pooled, patience=session.STATEMENT_TIMEOUT
+            )
         return connections
 
     def _raise_unless_restart(self, error: BaseException, restart: int) -> None:
@@ -144,7 +153,7 @@ class PostgresDatabase:
         """Send one notification from the running loop."""
         try:
             async with asyncio.timeout(session.CONNECT_TIMEOUT):
-                await self._on_this_loop().use(_notify, channel, payload)
+                await self.arun(_notify, channel, payload)
         except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
@@ -165,17 +174,18 @@ class PostgresDatabase:
             listener.close()
         self._sync.close()
         while self._by_loop:
-            self._by_loop.popitem()[1].close_at_once()
+            self._by_loop.popitem()[1].close()
 
     async def aclose_loop(self) -> None:
         """Close the running loop's connections."""
         connections = self._by_loop.pop(asyncio.get_running_loop(), None)
         if connections is not None:
-            await connections.close()
+            connections.close()
 
 
-async def _notify(connection: AsyncConnection, channel: str, payload: str) -> None:
-    await connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+def _notify(dialect: Dialect, channel: str, payload: str) -> Plan[None]:
+    del dialect
+    yield Step("notify", {"channel": channel, "words": payload}, alone=True)
 
 
 class Deaf:
