@@ -305,6 +305,42 @@ def test_last_words_of_a_server_do_not_hide_that_the_connection_is_gone(pg_url: 
     kill_others(pg_url)
 
 
+def sessions(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        ).fetchone()
+    return found[0] - 1 if found else 0
+
+
+def ask_the_time(dialect: Dialect) -> Plan[Any]:
+    del dialect
+    return (yield Step("store_now", alone=True))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("when", ["on the loop", "from another thread", "between two runs", "when the loop is over"])
+def test_a_database_that_is_closed_keeps_no_session(pg_url: str, loop: str, when: str):
+    """J7.6: whoever closes it, and whatever its loop does at that time."""
+    database = open_database(pg_url, SystemClock())
+
+    async def use() -> None:
+        await asyncio.gather(database.arun(ask_the_time), database.arun(ask_the_time))
+        assert sessions(pg_url) == 2
+        if when == "on the loop":
+            database.close()
+        if when == "from another thread":
+            await asyncio.to_thread(database.close)
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(use())
+        if when == "between two runs":
+            database.close()
+            runner.run(use())
+    database.close()
+    until(lambda: sessions(pg_url) == 0, "the sessions to end")
+
+
 # ---------------------------------------------------------------------- plans
 
 

@@ -9,7 +9,7 @@ import asyncio
 import select
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -25,7 +25,7 @@ WAIT_SECONDS = 30.0
 SURELY_SOUND = 0.05
 """Seconds after its last use in which a connection is believed to be good without a look."""
 LOOK_EVERY = 1.0
-"""Seconds between two looks at what has been out for too long."""
+"""Seconds between two looks at what is out."""
 
 Connection = psycopg.Connection[Any]
 AsyncConnection = psycopg.AsyncConnection[Any]
@@ -105,6 +105,7 @@ class AsyncConnections:
         self._pooled = pooled
         self._patience = patience
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._idle: list[tuple[Wire, float]] = []
         self._out: set[Wire] = set()
         self._watched = False
@@ -135,7 +136,7 @@ class AsyncConnections:
         self._out.discard(wire)
         self._places.release()
         if self._closed or not wire.in_order:
-            wire.connection.pgconn.finish()
+            wire.close()
         else:
             self._idle.append((wire, monotonic()))
 
@@ -144,7 +145,7 @@ class AsyncConnections:
             found, since = self._idle.pop()
             if monotonic() - since < SURELY_SOUND or is_sound(found.connection):
                 return found
-            found.connection.pgconn.finish()
+            found.close()
         return None
 
     async def _new_one(self) -> Wire:
@@ -157,15 +158,21 @@ class AsyncConnections:
         """One timer for all plans: one for each would cost as much as a tenth of a small plan."""
         now = monotonic()
         for wire in self._out:
-            if wire.deadline < now:
-                wire.give_up()
+            wire.look(now)
         self._watched = bool(self._out)
         if self._watched:
             self._loop.call_later(LOOK_EVERY, self._look)
 
     def close(self) -> None:
-        """Close what is idle; what is out is closed when it comes back. Also when the loop is over."""
+        """Close what is idle; what is out is closed when it comes back. From any thread, also when the loop is over."""
         self._closed = True
+        if self._loop.is_running() and threading.get_ident() != self._thread:
+            with suppress(RuntimeError):  # it has just ended
+                self._loop.call_soon_threadsafe(self._close_idle)
+                return
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         idle, self._idle = self._idle, []
         for wire, _ in idle:
-            wire.connection.pgconn.finish()
+            wire.close()

@@ -133,7 +133,8 @@ async def execute_async(wire: Wire, statements: Statements, step: Step, extra: M
     """Run one step on the running loop."""
     if step.name == SCRIPT:
         await wire.begun()
-        return (await wire.connection.execute(step.params["text"])).rowcount
+        with wire.lent() as connection:
+            return (await connection.execute(step.params["text"])).rowcount
     statement = statements.numbered(step)
     if statement.text.startswith(b"COPY"):
         return await _copy(wire, statement.text, step.params["texts"])
@@ -144,11 +145,12 @@ async def execute_async(wire: Wire, statements: Statements, step: Step, extra: M
 
 async def _copy(wire: Wire, text: bytes, parts: Iterable[str]) -> int:
     await wire.begun()
-    cursor = wire.connection.cursor()
-    async with asyncio.timeout(STATEMENT_TIMEOUT), cursor.copy(text) as copy:
-        for part in parts:
-            await copy.write(part)
-    return cursor.rowcount
+    with wire.lent() as connection:
+        cursor = connection.cursor()
+        async with asyncio.timeout(STATEMENT_TIMEOUT), cursor.copy(text) as copy:
+            for part in parts:
+                await copy.write(part)
+        return cursor.rowcount
 
 
 def _result(kind: str, cursor: psycopg.Cursor[Any]) -> Any:

@@ -7,7 +7,8 @@ an enqueue. So statements go straight to libpq: parameters as text, whose types 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import psycopg
@@ -60,6 +61,24 @@ class Wire:
         self._names: dict[bytes, bytes] = {}
         self._number = 0
         self._begins = False
+        # For good: to watch a socket anew for every statement costs as much as to send it.
+        self._loop.add_reader(self._socket, self._read)
+
+    def close(self) -> None:
+        """Give the connection up; on its loop, or when that is over."""
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._socket)
+        self._pgconn.finish()
+
+    @contextmanager
+    def lent(self) -> Iterator[psycopg.AsyncConnection[Any]]:
+        """The connection for what only psycopg can do, which watches the socket by itself."""
+        self._loop.remove_reader(self._socket)
+        try:
+            yield self.connection
+        finally:
+            if not self.connection.closed:
+                self._loop.add_reader(self._socket, self._read)
 
     @property
     def in_order(self) -> bool:
@@ -93,7 +112,7 @@ class Wire:
 
     async def execute(self, statement: Statement, params: Mapping[str, Any]) -> Any:
         """Run a statement; what it answers is rows, a row or None, or a count, by its kind."""
-        values = [self._parameter(params[name]) for name in statement.names]
+        values = [self._parameter(value) if (value := params[name]) is not None else None for name in statement.names]
         text = statement.text
         name = self._names.get(text)
         if self._begins or (name is None and text in self._seen):
@@ -112,9 +131,7 @@ class Wire:
         if self._prepares and statement.kind != _COMMAND and len(self._seen) < MOST_PREPARED:
             self._seen.add(statement.text)
 
-    def _parameter(self, value: Any) -> bytes | None:
-        if value is None:
-            return None
+    def _parameter(self, value: Any) -> bytes:
         if isinstance(value, str):
             data = value.encode(self._encoding)
             if b"\0" in data:
@@ -189,40 +206,30 @@ class Wire:
     async def _readable(self, *, unsent: bool) -> None:
         """Wait until libpq has something to give; meanwhile send what did not fit into the socket."""
         self._answer = self._loop.create_future()
-        self._loop.add_reader(self._socket, self._read)
         if unsent:
             self._loop.add_writer(self._socket, self._write)
         try:
             await self._answer
         finally:
             self._answer = None
-            self._loop.remove_reader(self._socket)
             if unsent:
                 self._loop.remove_writer(self._socket)
 
     def _read(self) -> None:
         try:
             self._pgconn.consume_input()
-            if self._pgconn.is_busy():
-                self._watch_again()
-            else:
+            if not self._pgconn.is_busy():
                 self._answered(None)
         except psycopg.Error as error:
+            self._loop.remove_reader(self._socket)
             self._answered(error)
 
     def _write(self) -> None:
         try:
             if self._pgconn.flush() == 0:
                 self._loop.remove_writer(self._socket)
-                self._watch_again()
         except psycopg.Error as error:
             self._answered(error)
-
-    def _watch_again(self) -> None:
-        """A socket in trouble is shown once by uvloop and then left alone, perhaps while there was still data on it."""
-        if self._answer is not None:
-            self._loop.remove_reader(self._socket)
-            self._loop.add_reader(self._socket, self._read)
 
     def _answered(self, error: BaseException | None) -> None:
         answer = self._answer
@@ -235,10 +242,19 @@ class Wire:
 
     # ------------------------------------------------------------------ giving up
 
-    def give_up(self) -> None:
-        """Whoever waits for an answer has waited too long."""
-        self.deadline = float("inf")
-        self._answered(TimeoutError("no answer in time"))
+    def look(self, now: float) -> None:
+        """Now and then: give up what has waited too long, and read unasked.
+
+        uvloop shows a socket in trouble once and then leaves it alone, though there may have been words on it to be
+        read before the trouble.
+        """
+        if self._answer is None:
+            return
+        if now > self.deadline:
+            self.deadline = float("inf")
+            self._answered(TimeoutError("no answer in time"))
+        else:
+            self._read()
 
     async def _call_off(self) -> None:
         """Nobody wants the answer any more: the server shall stop, and what it says is taken off the line.
