@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, ClassVar, TypeVar, cast
 
 import psycopg
-from psycopg import sql
 
 from windlass import saying
 from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.runtime.forks import after_fork
-from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
+from windlass.stores.database import MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres import PostgresDialect
 from windlass.stores.dialects.postgres_connections import AsyncConnections, Connection, SyncConnections
+from windlass.stores.dialects.postgres_listening import Deaf, Heard, Listener, LoopListener
 from windlass.stores.dialects.postgres_wire import Wire
 from windlass.stores.plan import Plan, RestartPlanError, Step, drive
 
@@ -53,7 +49,7 @@ class PostgresDatabase:
         """No connections yet: also right after a fork, where the parent's sockets must not be used."""
         self._sync = SyncConnections(self._conninfo, pooled=self._pooled)
         self._by_loop: dict[asyncio.AbstractEventLoop, AsyncConnections] = {}
-        self._listeners: list[Listener] = []
+        self._listeners: list[Listener | LoopListener] = []
 
     def _extra(self) -> Mapping[str, Any]:
         return {"now": self.virtual_now()} if self.virtual_now else {}
@@ -157,12 +153,13 @@ class PostgresDatabase:
         except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
-    def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
-        """Listen on a connection of its own, on a thread; not behind a pooler, where nothing would ever come."""
+    def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
+        """Listen on a connection of its own, on that loop or on a thread; not behind a pooler, where nothing comes."""
         if self._pooled:
             return Deaf()
         self._listeners = [listener for listener in self._listeners if not listener.closed]
-        listener = Listener(self._conninfo, callback, self.description)
+        heard = Heard(callback, self.description)
+        listener = Listener(self._conninfo, heard) if loop is None else LoopListener(self._conninfo, heard, loop)
         self._listeners.append(listener)
         return listener
 
@@ -186,76 +183,6 @@ class PostgresDatabase:
 def _notify(dialect: Dialect, channel: str, payload: str) -> Plan[None]:
     del dialect
     yield Step("notify", {"channel": channel, "words": payload}, alone=True)
-
-
-class Deaf:
-    """A subscription to nothing."""
-
-    def close(self) -> None:
-        """Nothing to stop."""
-
-
-class Listener:
-    """Hears notifications on a direct connection of its own, and connects again when it is lost."""
-
-    def __init__(self, conninfo: str, callback: Callable[[str, str], None], description: str) -> None:
-        self._conninfo = conninfo
-        self._callback = callback
-        self._description = description
-        self._stop = threading.Event()
-        self._ready = threading.Event()
-        self._connection: Connection | None = None
-        self._thread = threading.Thread(target=self._loop, name="windlass-postgres-listen", daemon=True)
-        self._thread.start()
-        self._ready.wait(session.CONNECT_TIMEOUT)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was told to stop."""
-        return self._stop.is_set()
-
-    def _loop(self) -> None:
-        delay = 0.1
-        while not self._stop.is_set():
-            try:
-                with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                    for channel in CHANNELS:
-                        connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-                    if self._ready.is_set():
-                        self._callback("", "")  # whatever was told while we were away is not told again
-                    self._ready.set()
-                    delay = 0.1
-                    self._connection = connection
-                    self._hear(connection)
-            except (psycopg.Error, OSError) as error:
-                self._connection = None
-                logger.debug("%s: listening was cut off (%s), trying again in %.1f s", self._description, error, delay)
-                self._ready.set()
-                self._stop.wait(delay)
-                delay = min(delay * 2, 5.0)
-
-    def _tell(self, channel: str, payload: str) -> None:
-        try:
-            self._callback(channel, payload)
-        except Exception as error:  # noqa: BLE001 - whatever was said, this thread must go on hearing
-            logger.error("%s: a notification was not understood (%s)", self._description, type(error).__name__)
-
-    def _hear(self, connection: Connection) -> None:
-        while not self._stop.is_set():
-            for notification in connection.notifies(timeout=0.5):
-                self._tell(notification.channel, notification.payload)
-                if self._stop.is_set():
-                    return
-
-    def close(self) -> None:
-        """Stop listening, at once: a drain on the caller's loop waits for this."""
-        self._stop.set()
-        connection = self._connection
-        if connection is not None:
-            with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
-                line.shutdown(socket.SHUT_RDWR)  # ends the wait for notifications
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout=2)
 
 
 def _parts_of(url: str) -> dict[str, Any]:
