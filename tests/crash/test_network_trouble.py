@@ -15,7 +15,7 @@ from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import until
 from windlass import JobStatus, PollerSettings, Settings, StoreUnavailableError, Windlass
-from windlass.stores.dialects import postgres_database, postgres_session
+from windlass.stores.dialects import postgres_listening, postgres_session
 
 JOBS = 40
 PATIENCE = 1.5
@@ -58,7 +58,7 @@ def test_wakeups_are_heard_again_once_the_network_is_back(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ):
     """J3.6, J7.8: a connection that listens, and would hear nothing for ever, is found out and made anew."""
-    monkeypatch.setattr(postgres_database, "PROBE_EVERY", 0.5)
+    monkeypatch.setattr(postgres_listening, "PROBE_EVERY", 0.5)
     seldom = Settings(poller=PollerSettings(min_delay=60, max_delay=60, deep_idle_delay=60))
     listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
     with listening.worker():

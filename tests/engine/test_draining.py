@@ -155,7 +155,8 @@ async def test_leaving_on_the_callers_loop_drains_alike(app: Windlass, gate: Gat
 
     async with app.worker():
         handles = [await ahold.aenqueue(gate.name), await hold.aenqueue(gate.name)]
-        await asyncio.to_thread(gate.wait_entered)
+        while [await handle.astatus() for handle in handles] != [JobStatus.RUNNING] * 2:  # noqa: ASYNC110 - a handle tells no start
+            await asyncio.sleep(0.01)
         ticking = asyncio.create_task(tick())
     await ticking
     assert len(ticks) == 20

@@ -83,10 +83,10 @@ class TcpProxy:
         with self._lock:
             return self._cuts_left == 0
 
-    def cut_all(self) -> None:
-        """Cut whatever is connected now."""
+    def cut_all(self, last_words: bytes = b"") -> None:
+        """Cut whatever is connected now; clients find these words on the line, and then that it is broken."""
         for wire in list(self._wires):
-            wire.cut()
+            wire.cut(last_words)
 
     def is_doomed(self, wire: "_Wire", data: bytes) -> bool:
         """Whether this message is one to cut at; each cut is given out once."""
@@ -174,8 +174,11 @@ class _Wire:
         if not self.silent:
             end.sendall(data)
 
-    def cut(self) -> None:
+    def cut(self, last_words: bytes = b"") -> None:
         """Reset both ends: no goodbye, as when a cable is pulled."""
+        if last_words:
+            with contextlib.suppress(OSError):
+                self._client.sendall(last_words)
         for end in (self._client, self._server):
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

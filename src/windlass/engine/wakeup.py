@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -13,7 +14,7 @@ from windlass.stores.database import CANCELED, WORK, Database, Wakeups
 
 
 class WakeupBridge:
-    """Listens, and wakes the poller on its loop."""
+    """Listens, and wakes the poller on its loop, on whose thread it is made."""
 
     def __init__(
         self,
@@ -28,6 +29,7 @@ class WakeupBridge:
         self._database = database
         self._poller = poller
         self._loop = loop
+        self._thread = threading.get_ident()
         self._coordinator = coordinator
         self._wakeups: Wakeups | None = None
         self._own_words = own_words  # the local enqueue has woken the poller already
@@ -36,7 +38,7 @@ class WakeupBridge:
         """Start to listen: to the coordinator where there is one, else to the store."""
         if self._coordinator is not None:
             self._coordinator.listen(lambda queue, level: self.wake(((queue, level),)))
-        self._wakeups = self._database.listen(self._heard)
+        self._wakeups = self._database.listen(self._heard, self._loop)
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
         """New work of this process; from any thread."""
@@ -65,6 +67,9 @@ class WakeupBridge:
             self._on_loop(self._poller.told_anything)
 
     def _on_loop(self, action: Callable[[], object]) -> None:
+        if threading.get_ident() == self._thread:
+            action()
+            return
         try:
             self._loop.call_soon_threadsafe(action)
         except RuntimeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar
@@ -83,8 +84,11 @@ class Database(Protocol):
     async def anotify(self, channel: str, payload: str) -> None:
         """Tell other processes from the running loop."""
 
-    def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
-        """Call back (on some thread) with channel and payload for whatever other processes tell."""
+    def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
+        """Call back with channel and payload for whatever other processes tell.
+
+        On some thread; on that of `loop`, which runs as long as the subscription, where the store can do that.
+        """
         ...
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ callers, async callers and a caller's own transaction, and two plans can commit 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -40,17 +40,6 @@ def drive(plan: Plan[T], first: Step, execute: Callable[[Step], Any]) -> T:
     try:
         while True:
             step = plan.send(execute(step))
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-
-
-async def drive_async(plan: Plan[T], first: Step, execute: Callable[[Step], Awaitable[Any]]) -> T:
-    """`drive` for a driver that awaits."""
-    step = first
-    try:
-        while True:
-            step = plan.send(await execute(step))
     except StopIteration as stop:
         result: T = stop.value
         return result

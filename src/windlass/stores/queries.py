@@ -43,6 +43,13 @@ def to_pyformat(sql: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
+def to_numbered(sql: str) -> tuple[str, tuple[str, ...]]:
+    """`:name` → `$1`, as PostgreSQL itself wants it, and which name each number stands for."""
+    numbers: dict[str, int] = {}
+    text = _PARAMETER.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", sql)
+    return text, tuple(numbers)
+
+
 def _complete(query: Query, fragments: dict[str, str]) -> Query:
     """Pieces may be made of pieces."""
     sql, before = query.sql, ""

@@ -44,7 +44,7 @@ class Enqueueable(TargetFunction, Generic[P, R]):
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Async twin of `enqueue`."""
-        return await self._call(args, kwargs, self.options).aenqueue()
+        return (await self._submitter.asubmit((self._call(args, kwargs, self.options),)))[0]
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "BoundOptions[P, R]":
         """Give the job with other options, e.g. `charge.using(delay=60, queue="billing").enqueue(42)`."""

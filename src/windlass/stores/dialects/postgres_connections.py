@@ -8,25 +8,25 @@ from __future__ import annotations
 import asyncio
 import select
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import psycopg
 
 from windlass.domain.clock import monotonic
 from windlass.errors import StoreUnavailableError
 from windlass.stores.dialects import postgres_session as session
-from windlass.stores.dialects.postgres_patience import LoopPatience, ThreadPatience
+from windlass.stores.dialects.postgres_patience import ThreadPatience
+from windlass.stores.dialects.postgres_wire import Wire
 
 MOST_CONNECTIONS = 10
 """Per process and kind; callers beyond that wait for one to come back."""
 WAIT_SECONDS = 30.0
 SURELY_SOUND = 0.05
 """Seconds after its last use in which a connection is believed to be good without a look."""
-
-T = TypeVar("T")
-P = ParamSpec("P")
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what is out."""
 
 Connection = psycopg.Connection[Any]
 AsyncConnection = psycopg.AsyncConnection[Any]
@@ -102,64 +102,81 @@ class SyncConnections:
 
 
 class AsyncConnections:
-    """For callers on one event loop."""
+    """For callers on one event loop. A plan that has had no answer for `patience` seconds is given up."""
 
-    def __init__(self, conninfo: str, *, pooled: bool) -> None:
+    def __init__(self, conninfo: str, *, pooled: bool, patience: float) -> None:
         self._conninfo = conninfo
         self._pooled = pooled
-        self._idle: list[tuple[AsyncConnection, float]] = []
+        self._patience = patience
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._idle: list[tuple[Wire, float]] = []
+        self._out: set[Wire] = set()
+        self._watched = False
         self._places = asyncio.BoundedSemaphore(MOST_CONNECTIONS)
-        self.patience = LoopPatience()
         self._closed = False
 
-    async def use(
-        self, action: Callable[Concatenate[AsyncConnection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Lend a connection for an action; it is kept only if it comes back in good order."""
+    async def take(self) -> Wire:
+        """Borrow a connection; give it back whatever happens."""
         if self._places.locked():
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(self._patience):
                 await self._places.acquire()
         else:
             await self._places.acquire()
         try:
-            connection = await self._take()
-            try:
-                self.patience.begin(connection, session.STATEMENT_TIMEOUT)
-                return await action(connection, *args, **kwargs)
-            finally:
-                self.patience.end(connection)
-                await self._give_back(connection)
-        finally:
+            wire = self._sound_one() or await self._new_one()
+        except BaseException:
             self._places.release()
+            raise
+        wire.expect(self._patience)
+        self._out.add(wire)
+        if not self._watched:
+            self._watched = True
+            self._loop.call_later(LOOK_EVERY, self._look)
+        return wire
 
-    async def _take(self) -> AsyncConnection:
+    def give_back(self, wire: Wire) -> None:
+        """It is kept only if it is in good order."""
+        self._out.discard(wire)
+        self._places.release()
+        if self._closed or not wire.in_order:
+            wire.close()
+        else:
+            self._idle.append((wire, monotonic()))
+
+    def _sound_one(self) -> Wire | None:
         while self._idle:
             found, since = self._idle.pop()
-            if monotonic() - since < SURELY_SOUND or is_sound(found):
+            if monotonic() - since < SURELY_SOUND or is_sound(found.connection):
                 return found
-            await found.close()
-        async with asyncio.timeout(session.STATEMENT_TIMEOUT):  # the driver's own limit does not cover names
+            found.close()
+        return None
+
+    async def _new_one(self) -> Wire:
+        async with asyncio.timeout(self._patience):
             connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
         session.prepare_connection(connection, pooled=self._pooled)
-        return connection
+        return Wire(connection, prepares=not self._pooled)
 
-    async def _give_back(self, connection: AsyncConnection) -> None:
-        idle = psycopg.pq.TransactionStatus.IDLE
-        if self._closed or connection.broken or connection.closed or connection.info.transaction_status != idle:
-            await connection.close()
-        else:
-            self._idle.append((connection, monotonic()))
+    def _look(self) -> None:
+        """One timer for all plans: one for each would cost as much as a tenth of a small plan."""
+        now = monotonic()
+        for wire in self._out:
+            wire.look(now)
+        self._watched = bool(self._out)
+        if self._watched:
+            self._loop.call_later(LOOK_EVERY, self._look)
 
-    async def close(self) -> None:
-        """Close what is idle; what is out is closed when it comes back."""
+    def close(self) -> None:
+        """Close what is idle; what is out is closed when it comes back. From any thread, also when the loop is over."""
         self._closed = True
-        idle, self._idle = self._idle, []
-        for connection, _ in idle:
-            await connection.close()
+        if self._loop.is_running() and threading.get_ident() != self._thread:
+            with suppress(RuntimeError):  # it has just ended
+                self._loop.call_soon_threadsafe(self._close_idle)
+                return
+        self._close_idle()
 
-    def close_at_once(self) -> None:
-        """Close what is idle without a loop, which may be over: an idle connection has nothing to wait for."""
-        self._closed = True
+    def _close_idle(self) -> None:
         idle, self._idle = self._idle, []
-        for connection, _ in idle:
-            connection.pgconn.finish()
+        for wire, _ in idle:
+            wire.close()

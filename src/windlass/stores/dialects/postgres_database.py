@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import psycopg
-from psycopg import sql
 
 from windlass import saying
-from windlass.domain.clock import monotonic
 from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
-from windlass.stores.database import CHANNELS, MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
+from windlass.stores.database import MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_connections import AsyncConnection, AsyncConnections, Connection, SyncConnections
-from windlass.stores.dialects.postgres_patience import ThreadPatience, cut
-from windlass.stores.plan import Plan, RestartPlanError, Step, drive, drive_async
+from windlass.stores.dialects.postgres_connections import AsyncConnections, Connection, SyncConnections
+from windlass.stores.dialects.postgres_listening import Deaf, Heard, Listener, LoopListener
+from windlass.stores.dialects.postgres_wire import Wire
+from windlass.stores.plan import Plan, RestartPlanError, Step, drive
 
 T = TypeVar("T")
 
 logger = saying.logger("windlass.store")
-
-PROBE_EVERY = 30.0
-"""Seconds between two looks whether a connection that listens is still one."""
 
 
 class PostgresDatabase:
@@ -55,7 +50,7 @@ class PostgresDatabase:
         """No connections yet: also right after a fork, where the parent's sockets must not be used."""
         self._sync = SyncConnections(self._conninfo, pooled=self._pooled)
         self._by_loop: dict[asyncio.AbstractEventLoop, AsyncConnections] = {}
-        self._listeners: list[Listener] = []
+        self._listeners: list[Listener | LoopListener] = []
 
     def _extra(self) -> Mapping[str, Any]:
         return {"now": self.virtual_now()} if self.virtual_now else {}
@@ -77,7 +72,11 @@ class PostgresDatabase:
         connections = self._on_this_loop()
         for restart in range(MOST_RESTARTS):
             try:
-                return await connections.use(self._play_async, connections, plan(self.dialect, *args, **kwargs))
+                wire = await connections.take()
+                try:
+                    return await self._play_async(plan(self.dialect, *args, **kwargs), wire)
+                finally:
+                    connections.give_back(wire)
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
@@ -105,33 +104,38 @@ class PostgresDatabase:
         reached("store.after_commit")
         return result
 
-    async def _play_async(self, connection: AsyncConnection, connections: AsyncConnections, plan: Plan[T]) -> T:
-        extra, patience = self._extra(), connections.patience
-
-        async def execute(step: Step) -> Any:
-            patience.begin(connection, session.limit_of(step))
-            return await session.execute_async(connection, self._statements, step, extra)
-
+    async def _play_async(self, plan: Plan[T], wire: Wire) -> T:
+        extra, statements = self._extra(), self._statements
+        alone, answer = True, None
         try:
-            first = next(plan)
+            step = next(plan)
+            alone = step.alone and not are_armed()
+            if not alone:
+                wire.begin()
+            while True:
+                wire.expect(session.limit_of(step))
+                step = plan.send(await session.execute_async(wire, statements, step, extra))
         except StopIteration as stop:
-            nothing: T = stop.value
-            return nothing
-        if first.alone and not are_armed():
-            return await drive_async(plan, first, execute)
-        async with connection.transaction():
-            result = await drive_async(plan, first, execute)
+            answer = stop.value
+        except BaseException:
+            await wire.roll_back()
+            raise
+        if not alone:
             reached("store.before_commit")
-        reached("store.after_commit")
-        return result
+            wire.expect(session.STATEMENT_TIMEOUT)
+            await wire.commit()
+            reached("store.after_commit")
+        return cast("T", answer)
 
     def _on_this_loop(self) -> AsyncConnections:
         loop = asyncio.get_running_loop()
         connections = self._by_loop.get(loop)
         if connections is None:
             for over in [known for known in self._by_loop if known.is_closed()]:
-                self._by_loop.pop(over).close_at_once()
-            connections = self._by_loop[loop] = AsyncConnections(self._conninfo, pooled=self._pooled)
+                self._by_loop.pop(over).close()
+            connections = self._by_loop[loop] = AsyncConnections(
+                self._conninfo, pooled=self._pooled, patience=session.STATEMENT_TIMEOUT
+            )
         return connections
 
     def _raise_unless_restart(self, error: BaseException, restart: int) -> None:
@@ -158,16 +162,17 @@ class PostgresDatabase:
         """Send one notification from the running loop."""
         try:
             async with asyncio.timeout(session.CONNECT_TIMEOUT):
-                await self._on_this_loop().use(_notify, channel, payload)
+                await self.arun(_notify, channel, payload)
         except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
-    def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
-        """Listen on a connection of its own, on a thread; not behind a pooler, where nothing would ever come."""
+    def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
+        """Listen on a connection of its own, on that loop or on a thread; not behind a pooler, where nothing comes."""
         if self._pooled:
             return Deaf()
         self._listeners = [listener for listener in self._listeners if not listener.closed]
-        listener = Listener(self._conninfo, callback, self.description)
+        heard = Heard(callback, self.description)
+        listener = Listener(self._conninfo, heard) if loop is None else LoopListener(self._conninfo, heard, loop)
         self._listeners.append(listener)
         return listener
 
@@ -179,99 +184,18 @@ class PostgresDatabase:
             listener.close()
         self._sync.close()
         while self._by_loop:
-            self._by_loop.popitem()[1].close_at_once()
+            self._by_loop.popitem()[1].close()
 
     async def aclose_loop(self) -> None:
         """Close the running loop's connections."""
         connections = self._by_loop.pop(asyncio.get_running_loop(), None)
         if connections is not None:
-            await connections.close()
+            connections.close()
 
 
-async def _notify(connection: AsyncConnection, channel: str, payload: str) -> None:
-    await connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
-
-
-class Deaf:
-    """A subscription to nothing."""
-
-    def close(self) -> None:
-        """Nothing to stop."""
-
-
-class Listener:
-    """Hears notifications on a direct connection of its own, and connects again when it is lost."""
-
-    def __init__(self, conninfo: str, callback: Callable[[str, str], None], description: str) -> None:
-        self._conninfo = conninfo
-        self._callback = callback
-        self._description = description
-        self._stop = threading.Event()
-        self._ready = threading.Event()
-        self._patience = ThreadPatience()
-        self._connection: Connection | None = None
-        self._thread = threading.Thread(target=self._loop, name="windlass-postgres-listen", daemon=True)
-        self._thread.start()
-        self._ready.wait(session.CONNECT_TIMEOUT)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was told to stop."""
-        return self._stop.is_set()
-
-    def _loop(self) -> None:
-        delay = 0.1
-        while not self._stop.is_set():
-            try:
-                with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                    for channel in CHANNELS:
-                        connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-                    if self._ready.is_set():
-                        self._callback("", "")  # whatever was told while we were away is not told again
-                    self._ready.set()
-                    delay = 0.1
-                    self._connection = connection
-                    self._hear(connection)
-            except (psycopg.Error, OSError) as error:
-                self._connection = None
-                logger.debug("%s: listening was cut off (%s), trying again in %.1f s", self._description, error, delay)
-                self._ready.set()
-                self._stop.wait(delay)
-                delay = min(delay * 2, 5.0)
-
-    def _tell(self, channel: str, payload: str) -> None:
-        try:
-            self._callback(channel, payload)
-        except Exception as error:  # noqa: BLE001 - whatever was said, this thread must go on hearing
-            logger.error("%s: a notification was not understood (%s)", self._description, type(error).__name__)
-
-    def _hear(self, connection: Connection) -> None:
-        probed = monotonic()
-        while not self._stop.is_set():
-            for notification in connection.notifies(timeout=0.5):
-                self._tell(notification.channel, notification.payload)
-                if self._stop.is_set():
-                    return
-            if monotonic() - probed > PROBE_EVERY:
-                self._probe(connection)
-                probed = monotonic()
-
-    def _probe(self, connection: Connection) -> None:
-        """A line that has fallen silent looks like a cluster in which nothing happens: ask whether anybody is there."""
-        self._patience.begin(connection, session.STATEMENT_TIMEOUT)
-        try:
-            connection.execute("SELECT 1")
-        finally:
-            self._patience.end(connection)
-
-    def close(self) -> None:
-        """Stop listening, at once: a drain on the caller's loop waits for this."""
-        self._stop.set()
-        connection = self._connection
-        if connection is not None:
-            cut(connection)  # ends the wait for notifications
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout=2)
+def _notify(dialect: Dialect, channel: str, payload: str) -> Plan[None]:
+    del dialect
+    yield Step("notify", {"channel": channel, "words": payload}, alone=True)
 
 
 def _parts_of(url: str) -> dict[str, Any]:

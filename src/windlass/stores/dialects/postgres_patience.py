@@ -1,4 +1,4 @@
-"""Ends calls that get no answer.
+"""Ends calls on threads that get no answer. (Loops look after their own: `Wire.expect`.)
 
 The driver waits for ever on a line that is open and silent: a proxy that forwards nothing any more, a server that
 stands still. Keepalives do not help there, somebody answers them. So every call has a limit, past which its line is
@@ -7,7 +7,6 @@ cut; whoever waits for it then gets the error of a broken connection.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import threading
@@ -23,29 +22,10 @@ LOOK_FOR: Final = 10.0
 """Seconds without a call after which the thread that looks sleeps until there is one."""
 
 
-def cut(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+def cut(connection: psycopg.Connection[Any]) -> None:
     """Shut a connection's line, so that whoever waits on it does so no longer."""
     with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
-
-
-class LoopPatience:
-    """For connections of one loop."""
-
-    def __init__(self) -> None:
-        self._timers: dict[psycopg.AsyncConnection[Any], asyncio.TimerHandle] = {}
-
-    def begin(self, connection: psycopg.AsyncConnection[Any], seconds: float | None) -> None:
-        """From now on an answer may take that long; None: as long as it takes."""
-        self.end(connection)
-        if seconds is not None:
-            self._timers[connection] = asyncio.get_running_loop().call_later(seconds, cut, connection)
-
-    def end(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        """Nobody waits any more."""
-        timer = self._timers.pop(connection, None)
-        if timer is not None:
-            timer.cancel()
 
 
 class ThreadPatience:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Any, LiteralString
 
 import psycopg
@@ -11,8 +12,9 @@ from psycopg.adapt import Buffer, Loader
 
 from windlass.errors import StoreUnavailableError
 from windlass.stores.database import ErrorKind
+from windlass.stores.dialects.postgres_wire import Statement, Wire
 from windlass.stores.plan import SCRIPT, Step
-from windlass.stores.queries import Query, load, to_pyformat
+from windlass.stores.queries import Query, load, to_numbered, to_pyformat
 
 NOW = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
 """The time the running statement came in: fresh in an old transaction, and constant enough for an index."""
@@ -48,6 +50,8 @@ class Statements:
         self._queries = load("postgres")
         self._now = now
         self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
+        self._plain: dict[str, Statement] = {}
+        self._numbered: dict[tuple[str, tuple[tuple[str, int], ...]], Statement] = {}
 
     def query(self, step: Step) -> Query:
         """The statement a step names."""
@@ -58,10 +62,32 @@ class Statements:
         key = (query.name, tuple(sorted(literals.items())) if literals else ())
         text = self._texts.get(key)
         if text is None:
-            text = query.sql.replace("{now}", self._now)
-            for name, value in key[1]:
-                text = text.replace(f"{{{name}}}", str(int(value)))
+            text = self._filled(query, key[1])
             text = self._texts[key] = text if text.startswith("COPY") else to_pyformat(text)
+        return text
+
+    def numbered(self, step: Step) -> Statement:
+        """The same as the server itself takes it."""
+        if not step.literals:
+            statement = self._plain.get(step.name)
+            if statement is None:
+                statement = self._plain[step.name] = self._make(step.name, ())
+            return statement
+        key = (step.name, tuple(sorted(step.literals.items())))
+        statement = self._numbered.get(key)
+        if statement is None:
+            statement = self._numbered[key] = self._make(*key)
+        return statement
+
+    def _make(self, name: str, literals: tuple[tuple[str, int], ...]) -> Statement:
+        query = self._queries[name]
+        text, names = to_numbered(self._filled(query, literals))
+        return Statement(text.encode(), names, query.kind)
+
+    def _filled(self, query: Query, literals: tuple[tuple[str, int], ...]) -> str:
+        text = query.sql.replace("{now}", self._now)
+        for name, value in literals:
+            text = text.replace(f"{{{name}}}", str(int(value)))
         return text
 
 
@@ -124,40 +150,34 @@ def execute(connection: psycopg.Connection[Any], statements: Statements, step: S
         return results
 
 
-async def execute_async(
-    connection: psycopg.AsyncConnection[Any], statements: Statements, step: Step, extra: Mapping[str, Any]
-) -> Any:
-    """Run one step on an async connection."""
+async def execute_async(wire: Wire, statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
+    """Run one step on the running loop."""
     if step.name == SCRIPT:
-        return (await connection.execute(step.params["text"])).rowcount
-    query = statements.query(step)
-    text = statements.text(query, step.literals)
-    cursor = connection.cursor(binary=True)
-    if text.startswith("COPY"):
-        async with cursor.copy(text) as copy:
-            for text_part in step.params["texts"]:
-                await copy.write(text_part)
-        return cursor.rowcount
+        await wire.begun()
+        with wire.lent() as connection:
+            return (await connection.execute(step.params["text"])).rowcount
+    statement = statements.numbered(step)
+    if statement.text.startswith(b"COPY"):
+        return await _copy(wire, statement.text, step.params["texts"])
     if step.rows is None:
-        await cursor.execute(text, {**step.params, **extra})
-        return await _result_async(query.kind, cursor)
-    results = []
-    for row in step.rows:
-        await cursor.execute(text, {**row, **extra})
-        results.append(await _result_async(query.kind, cursor))
-    return results
+        return await wire.execute(statement, {**step.params, **extra} if extra else step.params)
+    return [await wire.execute(statement, {**row, **extra}) for row in step.rows]
+
+
+async def _copy(wire: Wire, text: bytes, parts: Iterable[str]) -> int:
+    await wire.begun()
+    with wire.lent() as connection:
+        cursor = connection.cursor()
+        async with asyncio.timeout(COPY_TIMEOUT), cursor.copy(text) as copy:
+            for part in parts:
+                await copy.write(part)
+        return cursor.rowcount
 
 
 def _result(kind: str, cursor: psycopg.Cursor[Any]) -> Any:
     if kind == "count":
         return cursor.rowcount
     return cursor.fetchall() if kind == "rows" else cursor.fetchone()
-
-
-async def _result_async(kind: str, cursor: psycopg.AsyncCursor[Any]) -> Any:
-    if kind == "count":
-        return cursor.rowcount
-    return await cursor.fetchall() if kind == "rows" else await cursor.fetchone()
 
 
 def kind_of(error: BaseException) -> ErrorKind:

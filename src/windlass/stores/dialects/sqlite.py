@@ -129,8 +129,9 @@ class SqliteDatabase:
     async def anotify(self, channel: str, payload: str) -> None:
         """Nothing to send: other processes see the file change."""
 
-    def listen(self, callback: Callable[[str, str], None]) -> Wakeups:
-        """Watch the file for commits of other connections."""
+    def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
+        """Watch the file for commits of other connections, on a thread."""
+        del loop
         watch = Watch(self, callback)
         self._watches = [*(known for known in self._watches if not known.closed), watch]
         return watch
