@@ -8,10 +8,12 @@ import pytest
 from tests.crash.programs import bodies, permits
 from tests.crash.programs.application import make_app
 from tests.support.facts import one
-from tests.support.programs import Programs
+from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 
+NEVER_POLLS = {f"WINDLASS_POLLER__{delay}": "600" for delay in ("BURST_DELAY", "MIN_DELAY", "MAX_DELAY")}
+"""With these, only a wakeup makes a worker look for work."""
 FUNCTIONS = (permits.use, permits.use_in_thread, bodies.hold, bodies.note)
 KNOWN = ",".join(f"{function.__module__}:{function.__name__}" for function in FUNCTIONS)
 
@@ -120,7 +122,7 @@ def test_a_canceled_body_on_a_killed_process_gives_its_permit_back(store_url: st
     until(lambda: programs.ran("began"), "the body to begin")
     assert running.cancel()
     waits = app.bind(bodies.note, 2).using(resource="stripe").enqueue()
-    other = programs.worker(store_url, 2, KNOWN)
+    other = programs.worker(store_url, 2, KNOWN, environ={**SHORT_LEASES, **NEVER_POLLS})
     assert other.node
     until(lambda: app.explain(waits.id).code == "permit_full", "the permit to be kept by the body")
     doomed.kill()
