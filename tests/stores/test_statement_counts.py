@@ -10,13 +10,16 @@ import pytest
 
 from tests.stores.recording import recorded, statements
 from windlass import Event, JobCompleted, JobDeadLettered, Windlass
+from windlass.domain.circuit import Call
 from windlass.domain.clock import VirtualClock
 from windlass.domain.job import EndedJob
+from windlass.domain.lanes import Lane
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter, passed_over, released, retry_at, succeeded
 from windlass.failure.callbacks import Callbacks, Due
 from windlass.failure.dead_letters import DeadLetters, Death
-from windlass.stores import claiming, cluster, jobs, queues, reading, steering
+from windlass.stores import claiming, cluster, jobs, limits, queues, reading, steering
+from windlass.stores.limits import Limit
 from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
@@ -41,7 +44,7 @@ def steps_of(bench: Workbench, plan: Any, *args: Any) -> list[Step]:
     """Run a plan and give the steps it took; what needs no transaction must be alone."""
     steps: list[Step] = []
     bench.database.run(recorded(steps, plan), *args)
-    assert len(steps) == 1 or not any(step.alone for step in steps), "alone means without a transaction"
+    assert len({step.alone for step in steps}) == 1, "alone means without a transaction: all of them, or none"
     return steps
 
 
@@ -141,6 +144,38 @@ def test_everything_between_claim_and_completion_is_counted_in_batches(bench: Wo
     steps += steps_of(bench, reading.outcomes, running)
     assert len(running) == FLUSH
     assert statements(steps) == 4
+
+
+GATED = Lane("stripe", None, "gateway").text
+
+
+def test_jobs_behind_gates_take_a_handful_more_and_none_per_job(bench: Workbench):
+    """J4.1, J3.4: permit, circuit and queue limit come with the claim; places go back with the outcomes."""
+    bench.database.run(limits.configure_resource, "stripe", Limit(1000, 10_000, 1_000_000))
+    bench.database.run(limits.limit_queue, "default", Limit(1000, None, None))
+    bench.put(FLUSH, lane=GATED)
+    looked = steps_of(bench, queues.heads, lambda _: True, lambda _: True)
+    found = bench.heads()
+    claimed = steps_of(bench, claiming.claim, ClaimRequest(NODE, found.heads, FLUSH, 256, 0, found.limited))
+    claims = bench.database.read(jobs.claims_of, NODE)
+    assert len(claims) == FLUSH
+    assert {claim.holds for claim in claims} == {'["queue:default","resource:stripe"]'}
+    ended = steps_of(bench, jobs.apply, [succeeded(claim, bench.times(), None, holds_key=False) for claim in claims])
+    learned = steps_of(bench, limits.record_calls, {"gateway": [Call()] * FLUSH})
+    assert [step.name for step in claimed] == ["lock_gates", "take_freed", "store_now", "claim_lanes", "write_gates"]
+    assert (statements(looked), statements(claimed), statements(ended)) == (3, 5, 1)
+    assert statements(learned) <= A_HANDFUL
+    assert [row.gate.in_use for row in bench.database.read(limits.gates, "resource:")] == [0]
+
+
+def test_a_claim_among_plain_jobs_asks_no_gate(bench: Workbench):
+    """J3.4: limits that concern none of the jobs cost nothing."""
+    bench.database.run(limits.configure_resource, "stripe", Limit(5, None, None))
+    bench.database.run(limits.limit_queue, "mail", Limit(5, None, None))
+    bench.put(FLUSH)
+    found = bench.heads()
+    request = ClaimRequest(NODE, found.heads, FLUSH, 256, 0, found.limited)
+    assert [step.name for step in steps_of(bench, claiming.claim, request)] == ["claim"]
 
 
 def test_a_heartbeat_is_one_statement(bench: Workbench):

@@ -93,7 +93,7 @@ class Recovery(Service):
             logger.warning("node %s was lost; %d of its jobs are waiting again", node, count)
         for job, node in found.given_up:
             logger.error("job %s failed for good: its worker was lost too often, the last time on node %s", job, node)
-        if found.recovered or found.given_up:  # also those that are given up may have callbacks
+        if found.recovered or found.given_up or found.freed:  # also those that are given up may have callbacks
             self._found_work()
         self._publish([self._lost(node, count) for node, count in found.recovered.items()])
         await self._tell_failed(job for job, _ in found.given_up)

@@ -27,6 +27,8 @@ class Recovery(NamedTuple):
     recovered: dict[str, int]
     given_up: list[tuple[str, str]]
     more: bool
+    freed: int = 0
+    """Places at gates that bodies had kept whose node is gone."""
 
 
 def register(dialect: Dialect, node: NodeRow, lease_us: int) -> Plan[None]:
@@ -111,10 +113,10 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
                 given_up.append((job, node))
     if given_up:
         yield from also(dialect, [job for job, _ in given_up])
-    yield from leave_for_the_lost(dialect)
+    freed = yield from leave_for_the_lost(dialect)
     yield Step("forget_lost_nodes")
     reached("recovery.before_commit", lambda: bool(recovered or given_up))
-    return Recovery(recovered, given_up, more)
+    return Recovery(recovered, given_up, more, freed)
 
 
 def _bring_back(job: str, fence: int, node: str) -> Plan[int]:
