@@ -95,6 +95,7 @@ def test_three_that_recover_at_once_while_one_of_them_dies_bring_each_job_back_o
     assert doomed.exit_code() == KILLED
     until(lambda: statuses(stage.url) == {"PENDING": jobs}, "all jobs to be brought back")
     for other in others:
+        assert other.node
         other.terminate()
         assert other.exit_code() == 0
     stage.in_order()
@@ -117,6 +118,7 @@ def test_giving_a_job_up_is_one_transaction_too(stage: Stage):
     assert one(stage.url, "SELECT count(*) FROM windlass_attempt") == 0
     judge = stage.start("", [NOBODY], strict)
     until(lambda: statuses(stage.url).get("FAILED") == 1, "the job to be given up")
+    assert judge.node
     judge.terminate()
     assert judge.exit_code() == 0
     stage.finished()

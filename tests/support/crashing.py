@@ -56,6 +56,7 @@ class Stage:
     def finished(self, timeout: float = 60.0) -> Program:
         """Have a sound worker do all that is left; then everything must be in order."""
         saviour = self.programs.worker(self.url)
+        assert saviour.node  # before that a signal would just end it
         self.settled(timeout)
         saviour.terminate()
         assert saviour.exit_code() == 0
