@@ -155,8 +155,8 @@ async def test_leaving_on_the_callers_loop_drains_alike(app: Windlass, gate: Gat
 
     async with app.worker():
         handles = [await ahold.aenqueue(gate.name), await hold.aenqueue(gate.name)]
-        while [await handle.astatus() for handle in handles] != [JobStatus.RUNNING] * 2:  # noqa: ASYNC110 - a handle tells no start
-            await asyncio.sleep(0.01)
+        both_run = [JobStatus.RUNNING] * 2
+        await asyncio.to_thread(until, lambda: [handle.status() for handle in handles] == both_run)
         ticking = asyncio.create_task(tick())
     await ticking
     assert len(ticks) == 20

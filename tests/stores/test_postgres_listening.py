@@ -1,0 +1,130 @@
+"""Hearing notifications of PostgreSQL, on a thread and on a loop: all, again after a cut, and none once closed."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+import uvloop
+
+from tests.support.waiting import until
+from windlass.domain.clock import SystemClock
+from windlass.stores.database import WORK, Database
+from windlass.stores.open import open_database
+
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+LISTENING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()"
+
+Heard = queue.SimpleQueue[tuple[str, str]]
+
+
+@pytest.fixture
+def database(pg_url: str) -> Iterator[Database]:
+    opened = open_database(pg_url, SystemClock())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["thread", *LOOPS])
+def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop | None]:
+    """Where to listen: a loop that runs on a thread, or none."""
+    if request.param == "thread":
+        yield None
+        return
+    loops: queue.SimpleQueue[asyncio.AbstractEventLoop] = queue.SimpleQueue()
+    over = asyncio.Event()
+
+    async def stay() -> None:
+        loops.put(asyncio.get_running_loop())
+        await over.wait()
+
+    def live() -> None:
+        with asyncio.Runner(loop_factory=LOOPS[request.param]) as runner:
+            runner.run(stay())
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    running = loops.get()
+    yield running
+    running.call_soon_threadsafe(over.set)
+    thread.join()
+
+
+def listeners(url: str) -> list[int]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        return [pid for (pid,) in connection.execute(LISTENING).fetchall()]
+
+
+def into(heard: Heard) -> Callable[[str, str], None]:
+    return lambda channel, payload: heard.put((channel, payload))
+
+
+def test_everything_told_is_heard_in_order(database: Database, loop: asyncio.AbstractEventLoop | None):
+    """J3.5: also what comes in one go, and whatever the words are."""
+    heard: Heard = queue.SimpleQueue()
+    wakeups = database.listen(into(heard), loop)
+    for number in range(200):
+        database.notify(WORK, f"ünï {number}")
+    assert [heard.get(timeout=30) for _ in range(200)] == [(WORK, f"ünï {number}") for number in range(200)]
+    wakeups.close()
+
+
+def test_a_callback_that_fails_does_not_end_the_listening(database: Database, loop: asyncio.AbstractEventLoop | None):
+    """J3.5: whatever was said, the next word is heard."""
+    heard: Heard = queue.SimpleQueue()
+
+    def fail_once(channel: str, payload: str) -> None:
+        heard.put((channel, payload))
+        if payload == "bad":
+            raise ValueError(payload)
+
+    wakeups = database.listen(fail_once, loop)
+    database.notify(WORK, "bad")
+    database.notify(WORK, "good")
+    assert [heard.get(timeout=30)[1] for _ in range(2)] == ["bad", "good"]
+    wakeups.close()
+
+
+def test_after_a_cut_it_listens_again_and_says_that_anything_may_have_happened(
+    database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
+):
+    """J3.5, J7.8: what was told meanwhile is lost, so nobody may rely on having heard all."""
+    heard: Heard = queue.SimpleQueue()
+    wakeups = database.listen(into(heard), loop)
+    for _ in range(2):
+        (listener,) = listeners(pg_url)
+        with psycopg.connect(pg_url, autocommit=True) as connection:
+            connection.execute("SELECT pg_terminate_backend(%s)", (listener,))
+        assert heard.get(timeout=30) == ("", "")
+        database.notify(WORK, "again")
+        assert heard.get(timeout=30) == (WORK, "again")
+    wakeups.close()
+
+
+def test_once_closed_it_hears_nothing_and_keeps_no_session(
+    database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
+):
+    """J7.6: closing twice is fine."""
+    heard: Heard = queue.SimpleQueue()
+    wakeups = database.listen(into(heard), loop)
+    assert len(listeners(pg_url)) == 1
+    wakeups.close()
+    wakeups.close()
+    until(lambda: not listeners(pg_url), "the session to end")
+    database.notify(WORK, "nobody")
+    assert heard.empty()
+
+
+async def test_on_its_own_loop_it_hears_without_blocking_it(database: Database):
+    """J3.5: opened from the loop itself, it must not wait for what only that loop can bring about."""
+    loop, heard = asyncio.get_running_loop(), asyncio.Queue[str]()
+    thread = threading.get_ident()
+    wakeups = database.listen(lambda _, payload: heard.put_nowait(f"{payload} {threading.get_ident() == thread}"), loop)
+    while heard.empty():
+        await database.anotify(WORK, "here")
+        await asyncio.wait({asyncio.create_task(asyncio.sleep(0.02))})
+    assert await heard.get() == "here True"
+    wakeups.close()
+    await database.aclose_loop()
