@@ -147,6 +147,21 @@ class TestMake:
             ("on_conflict", "ignore", "on_conflict must be 'raise', 'return_existing' or 'replace', got 'ignore'"),
             ("on_conflict", None, "on_conflict must be"),
             ("on_conflict", ["raise"], "on_conflict must be"),
+            ("resource", "my stripe", "resource must be 1 to 64 characters.*did you mean 'my-stripe'"),
+            ("resource", 7, "resource must be 1 to 64 characters"),
+            ("resource", "a/b", "resource must be"),
+            ("resource_key", "", "resource_key must not be empty"),
+            ("resource_key", "x" * 256, "resource_key must have at most 255"),
+            ("resource_key", "a\nb", "resource_key must be printable"),
+            ("circuit", "payment gateway", "circuit must be 1 to 64 characters.*did you mean 'payment-gateway'"),
+            ("circuit", "", "circuit must be"),
+            (
+                "encrypted",
+                True,
+                "encrypted=True: this version cannot encrypt payloads yet, and stores nothing in plain",
+            ),
+            ("encrypted", None, "encrypted must be True or False, got None"),
+            ("encrypted", 1, "encrypted must be True or False, got 1"),
             ("executor", "fiber", "executor must be 'async', 'thread' or 'process', got 'fiber'$"),
         ],
     )
@@ -233,6 +248,16 @@ class TestResolved:
             "on_success": None,
             "on_failure": None,
         }
+
+    def test_a_resource_key_needs_its_resource(self):
+        """J6.2: given apart, on the job and on the call, they belong together."""
+        with pytest.raises(InvalidOptionError, match="resource_key needs a resource, got resource_key='acme' alone"):
+            JobOptions.make(resource_key="acme").resolved()
+        under = JobOptions.make(resource="stripe", circuit="gateway")
+        merged = under.merged(JobOptions.make(resource_key="acme")).resolved()
+        assert (merged.resource, merged.resource_key, merged.circuit) == ("stripe", "acme", "gateway")
+        with pytest.raises(InvalidOptionError, match="resource_key needs a resource"):
+            under.merged(JobOptions.make(resource=None, resource_key="acme")).resolved()
 
     @given(options)
     def test_what_was_set_comes_through_and_only_the_timeout_can_be_unset(self, made):

@@ -8,6 +8,7 @@ from tests.engine import gated_jobs, jobs
 from tests.engine.apps import LONG, Apps, Shop
 from tests.engine.gated_jobs import EuropeanService, PaymentService, PlainService, SepaService
 from windlass import InvalidOptionError, Windlass, circuit_protected
+from windlass.submission.target import Known
 
 MARKED: list[tuple[Any, str | None]] = [
     (gated_jobs.marked, "gateway"),
@@ -135,3 +136,19 @@ def test_job_methods_are_behind_the_circuit_of_the_class_they_are_asked_of(apps:
             assert [handle.result(timeout=LONG) for handle in handles] == [7] * 4
     finally:
         app.close()
+
+
+def test_circuits_are_looked_up_once_and_forgotten_when_the_application_is_closed(app: Windlass):
+    """J4.6: like targets and signatures."""
+    job = app.job(gated_jobs.marked)
+
+    def looked_up() -> str | None:
+        found = app.registry.resolve(job.target)
+        assert isinstance(found, Known)
+        return found.circuit
+
+    assert looked_up() == "gateway"
+    circuit_protected("bank")(job)
+    assert looked_up() == "gateway"
+    app.close()
+    assert looked_up() == "bank"
