@@ -6,7 +6,7 @@ What the engine does by itself (claiming, retrying, callbacks, recovery) is nobo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -99,6 +99,16 @@ class Authorization:
             return list(jobs)
         return [job for job in jobs if self._refusal("get", job) is None]
 
+    def allowed(self, action: str, ids: Sequence[UUID]) -> set[UUID]:
+        """Those of these jobs that this may be done to."""
+        if self._authorizer is None:
+            return set(ids)
+        return {job for job in ids if self._refusal(action, self._read(str(job))) is None}
+
+    async def aallowed(self, action: str, ids: Sequence[UUID]) -> set[UUID]:
+        """Async twin of `allowed`."""
+        return set(ids) if self._authorizer is None else await asyncio.to_thread(self.allowed, action, ids)
+
     async def avisible(self, jobs: Iterable[Job]) -> list[Job]:
         """Async twin of `visible`."""
         return list(jobs) if self._authorizer is None else await asyncio.to_thread(self.visible, jobs)
@@ -120,6 +130,10 @@ class Authorization:
             _asking.reset(token)
         logger.error("%s when it was asked for %r, which is refused; mend it", trouble, action)
         return trouble
+
+    def name(self) -> str | None:
+        """Whom the application acts for, as it may be written down; None: nobody but itself."""
+        return None if acting_principal() is None else self._name()
 
     def _name(self) -> str:
         principal = acting_principal()
@@ -199,4 +213,6 @@ def _job_to_come(call: Call[Any], now: datetime) -> Job:
         superseded_by=None,
         paused_from=None,
         version=0,
+        resource=options.resource,
+        circuit=options.circuit or call.circuit,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from typing import Any, Final, Unpack
 from uuid import UUID
@@ -24,7 +24,7 @@ from windlass.client.letters import (
     letter_of,
     spot_of,
 )
-from windlass.client.redriving import Order, Redriving, principal
+from windlass.client.redriving import Order, Redriving, process_owner
 from windlass.domain.dead_letter import REASONS, Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
@@ -52,6 +52,10 @@ class DeadLetters:
         self._aftermath = aftermath
         self._authorization = authorization
 
+    def _who(self) -> str:
+        """For the audit log: whom the application acts for, else whoever runs this process."""
+        return self._authorization.name() or process_owner()
+
     # ------------------------------------------------------------------ looking
 
     def find(
@@ -66,7 +70,8 @@ class DeadLetters:
         asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
-        return _page(*self._access.read(triage.page, *asked))
+        page = _page(*self._access.read(triage.page, *asked))
+        return _of(page, self._authorization.allowed("get", [letter.job_id for letter in page]))
 
     async def afind(
         self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
@@ -76,7 +81,8 @@ class DeadLetters:
         asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
-        return _page(*await self._access.aread(triage.page, *asked))
+        page = _page(*await self._access.aread(triage.page, *asked))
+        return _of(page, await self._authorization.aallowed("get", [letter.job_id for letter in page]))
 
     def get(self, job_id: UUID | str) -> DeadLetter:
         """The dead letter of a job; `JobNotFoundError` if there is no such job, `JobStateError` if it is none."""
@@ -137,7 +143,7 @@ class DeadLetters:
         re-driven, as with `terminal_reason`.
         """
         self._authorization.check("redrive")
-        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
+        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters, self._who())
         return Redriving(order, self._aftermath, told).run(self._access)
 
     async def aredrive(
@@ -153,7 +159,7 @@ class DeadLetters:
     ) -> Redrive:
         """Async twin of `redrive`."""
         await self._authorization.acheck("redrive")
-        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters)
+        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters, self._who())
         return await Redriving(order, self._aftermath, told).arun(self._access)
 
     # ------------------------------------------------------------------ forgetting
@@ -164,7 +170,7 @@ class DeadLetters:
         In batches, live or archived, and alerts of that age too. Only their idempotency keys stay.
         """
         self._authorization.check("purge")
-        age_us, entry = _purging(older_than)
+        age_us, entry = _purging(older_than, self._who())
         while gone := self._access.run(dead_letters.purge, age_us, PURGE_BATCH, entry):
             entry = entry._replace(affected=entry.affected + gone)
         return entry.affected
@@ -172,7 +178,7 @@ class DeadLetters:
     async def apurge(self, older_than: float | timedelta) -> int:
         """Async twin of `purge`."""
         await self._authorization.acheck("purge")
-        age_us, entry = _purging(older_than)
+        age_us, entry = _purging(older_than, self._who())
         while gone := await self._access.arun(dead_letters.purge, age_us, PURGE_BATCH, entry):
             entry = entry._replace(affected=entry.affected + gone)
         return entry.affected
@@ -244,17 +250,22 @@ def _alerts(rows: Sequence[Sequence[Any]], spot: alerts.AlertSpot | None) -> Pag
     return Page([alert_of(row) for row in rows], cursor_of(spot))
 
 
+def _of(page: Page[DeadLetter], allowed: Collection[UUID]) -> Page[DeadLetter]:
+    """Without those of jobs that may not be got."""
+    return Page([letter for letter in page if letter.job_id in allowed], page.next_cursor)
+
+
 def _order(
-    limit: int, rate: float | None, dry_run: bool, reason: str, ratio: float | None, filters: RedriveFilters
+    limit: int, rate: float | None, dry_run: bool, reason: str, ratio: float | None, filters: RedriveFilters, who: str
 ) -> Order:
     named = {name: value for name, value in filters.items() if value is not None}
     asked: dict[str, Any] = {("reason" if name == "terminal_reason" else name): value for name, value in named.items()}
     if reason in REASONS:
         asked.setdefault("reason", reason)
-    return Order(checked_letter_filters(**asked), limit, rate, bool(dry_run), reason, ratio, asked)
+    return Order(checked_letter_filters(**asked), limit, rate, bool(dry_run), reason, ratio, asked, who)
 
 
-def _purging(older_than: float | timedelta) -> tuple[int, AuditEntry]:
+def _purging(older_than: float | timedelta, who: str) -> tuple[int, AuditEntry]:
     age = seconds(older_than, "older_than")
-    entry = AuditEntry(new_job_id(), principal(), "dead_letters.purge", 0, {"older_than": age})
+    entry = AuditEntry(new_job_id(), who, "dead_letters.purge", 0, {"older_than": age})
     return int(age * MICROSECONDS), entry

@@ -19,7 +19,6 @@ from uuid import UUID
 from windlass import saying
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
-from windlass.client.authorization import LONGEST_NAME, acting_principal
 from windlass.domain.clock import monotonic
 from windlass.domain.dead_letter import Redrive
 from windlass.domain.identity import new_job_id
@@ -70,6 +69,8 @@ class Order:
     stop_at_failure_ratio: float | None
     asked: Mapping[str, Any] = field(default_factory=dict)
     """The filters as they were given, for the audit log."""
+    who: str = ""
+    """Who wants it, for the audit log."""
 
     def __post_init__(self) -> None:
         limit: object = self.limit  # callers need not have heeded its type
@@ -101,7 +102,7 @@ class Sums:
         self.redriven: list[str] = []
         self.skipped: dict[UUID, str] = {}
         self.stopped = ""
-        self.entry = AuditEntry(new_job_id(), principal(), "dead_letters.redrive", 0, self._detail())
+        self.entry = AuditEntry(new_job_id(), order.who, "dead_letters.redrive", 0, self._detail())
         self._running: dict[str, None] = {}
         self._failed = self._succeeded = 0
 
@@ -217,11 +218,8 @@ class Redriving:
         return self.result
 
 
-def principal() -> str:
-    """Who does this, for the audit log: whom the application acts for, else whoever runs this process."""
-    acting = acting_principal()
-    if acting is not None:
-        return str(acting)[:LONGEST_NAME]
+def process_owner() -> str:
+    """Who runs this process, for the audit log."""
     try:
         user = getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container's user need not have a name

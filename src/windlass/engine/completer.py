@@ -158,7 +158,8 @@ class Completer(Service):
             self._written([attempt])
             return
         failure = Failure("StoreDataError: the database refused what this job would store", "StoreDataError")
-        attempt.transition = dead_letter(claim, refused.times, failure, "poison_payload", holds_key=attempt.holds_key)
+        poison = dead_letter(claim, refused.times, failure, "poison_payload", holds_key=attempt.holds_key)
+        attempt.transition = poison._replace(lingers=refused.lingers)
         await self._write([attempt], unsure=False)
 
 

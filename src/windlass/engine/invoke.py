@@ -72,7 +72,7 @@ class Invoker:
             executor = self._executors.executor(kind)
             value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
-            return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
+            return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
         finally:
             if watch is not None and watch.never_begins():
                 attempt.body_over = True
@@ -95,9 +95,9 @@ class Invoker:
             job = (attempt.claim, payload, node)
             value = await executor.run(Invocation(known.target, known.function, args, kwargs, attempt.timeout, *job))
         except WorkerLostError as error:
-            return Died(error) if attempt.stop is None else self._raised(attempt, asyncio.CancelledError())
+            return Died(error) if attempt.stop is None else self.raised(attempt, asyncio.CancelledError())
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
-            return self._raised(attempt, error.error if isinstance(error, BodyExit) else error)
+            return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
         if not isinstance(value, EncodedResult):
             return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
         self._warn(attempt, value.warning)
@@ -118,7 +118,7 @@ class Invoker:
         if warning:
             logger.warning("job %s (%s): %s", attempt.claim.job_id, attempt.claim.target, warning)
 
-    def _raised(self, attempt: Attempt, error: BaseException) -> Ending:
+    def raised(self, attempt: Attempt, error: BaseException) -> Ending:
         """An error from the body, or from being stopped.
 
         SystemExit and a foreign CancelledError are the job's own failure.

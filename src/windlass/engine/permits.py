@@ -26,10 +26,12 @@ class Leaving(Service):
         """Called after the commit with those that gave places back."""
 
     def leave(self, attempt: Attempt) -> None:
-        """Its body has ended, or never begins, and its outcome does not count. On the loop only."""
-        if attempt.claim.holds is not None:
-            self._ended.append(attempt)
-            self.wake()
+        """Its body has ended, or never begins, and its outcome does not count. On the loop only.
+
+        Whatever its claim says: a limit that was set while it ran counts it in, and only the store knows of that.
+        """
+        self._ended.append(attempt)
+        self.wake()
 
     async def tick(self) -> float | None:
         """Give back the next ones."""

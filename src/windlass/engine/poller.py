@@ -63,6 +63,7 @@ class Poller(Service):
         self._heads: dict[tuple[str, int, str | None], int] = {}
         self._queues: frozenset[str] = frozenset()
         self._limited: frozenset[str] = frozenset()
+        self._ranks: dict[tuple[str, str | None], tuple[int, int]] = {}
         self._held = False
         self._next_lane = queues.FIRST_LANE
         self._many_lanes = False
@@ -125,7 +126,8 @@ class Poller(Service):
         """Jobs of these lanes, and perhaps of others behind the same gates, may pass now. On the loop only."""
         now = self.store_now()
         for queue, lane in lanes:
-            self._heads[queue, 0, lane] = now
+            if queue in self._queues:  # else it was paused meanwhile
+                self._heads[queue, 0, lane] = now
         if self._held:
             self._refreshed = float("-inf")
         self.wake()
@@ -228,7 +230,9 @@ class Poller(Service):
         begins = self._next_lane == queues.FIRST_LANE
         if begins:
             self._lanes_since = monotonic()
-        found = await self._database.aread(queues.heads, self._options.serves, self._options.knows, self._next_lane)
+        options = self._options
+        asked = (options.serves, options.knows, self._next_lane, options.boost_us)
+        found = await self._database.aread(queues.heads, *asked)
         self._store_now = (found.now, monotonic())
         self._queues, self._limited = found.queues, found.limited
         self._held = found.held or (self._held and not begins)
@@ -236,10 +240,18 @@ class Poller(Service):
         self._many_lanes = not begins or found.after != queues.FIRST_LANE
         self._next_lane = found.after
         self._heads = {(head.queue, head.level, head.lane): head.due_at for head in found.heads}
+        self._ranks = {(head.queue, head.lane): head.rank for head in found.heads if head.lane is not None}
 
     def _due(self) -> list[Head]:
         now = self.store_now()
-        return [Head(queue, level, due, lane) for (queue, level, lane), due in self._heads.items() if due <= now]
+        ranks, new = self._ranks, (0, now)
+        return [
+            Head(queue, level, due, lane)
+            if lane is None
+            else Head(queue, level, due, lane, ranks.get((queue, lane), new))
+            for (queue, level, lane), due in self._heads.items()
+            if due <= now
+        ]
 
     def _pause(self) -> float:
         """The strategy's delay, or the time until the next job is due, whichever is shorter."""

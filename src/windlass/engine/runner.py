@@ -79,7 +79,11 @@ class Runner:
         circuit, resilience = circuit_name(attempt), self.resilience
         if circuit is None or resilience is None or not resilience.is_users:
             return await self._invoker.invoke(attempt, payload, known)
-        return await resilience.call(circuit, lambda: self._invoker.invoke(attempt, payload, known))
+        return await resilience.call(
+            circuit,
+            lambda: self._invoker.invoke(attempt, payload, known),
+            lambda error: self._invoker.raised(attempt, error),
+        )
 
     def settle(self, attempt: Attempt, ending: Ending) -> None:
         """Pass the verdict, once. Of a canceled attempt nobody wants to hear any more."""
@@ -92,7 +96,7 @@ class Runner:
             transition = verdict(attempt, ending, self._policies)
         except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
             transition = failed_for_good(attempt, error, self._policies)
-        if attempt.lingers and attempt.claim.holds is not None:
+        if attempt.lingers:
             transition = transition._replace(lingers=True)
         attempt.transition = transition
         self._completer.finish(attempt)

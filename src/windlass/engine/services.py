@@ -34,8 +34,17 @@ class Resilience:
             logger.error("whether %s is available was not to be found out: %s", service, type(error).__name__)
             return WHEN_BROKEN
 
-    async def call(self, service: str, body: Callable[[], Coroutine[Any, Any, Ending]]) -> Ending:
-        """Have the strategy make the call. It sees the body's error, and may refuse with `CircuitOpenError`."""
+    async def call(
+        self,
+        service: str,
+        body: Callable[[], Coroutine[Any, Any, Ending]],
+        struck: Callable[[BaseException], Ending],
+    ) -> Ending:
+        """Have the strategy make the call. It sees the body's error, and may refuse with `CircuitOpenError`.
+
+        `struck` judges an error that is not the body's: the attempt may be timed out, drained or canceled while the
+        strategy itself waits for something.
+        """
         ended: list[Ending] = []
 
         async def once() -> Ending:
@@ -49,9 +58,9 @@ class Resilience:
         except CircuitOpenError as error:
             if not ended:
                 return Deferred(self._retry_delay(service))
-            return ended[-1] if isinstance(ended[-1], Raised) else Raised(error)
+            return ended[-1] if isinstance(ended[-1], Raised) else struck(error)
         except BaseException as error:  # noqa: BLE001 - the body's own, or the strategy's: either way the job failed
-            return ended[-1] if ended and isinstance(ended[-1], Raised) else Raised(error)
+            return ended[-1] if ended and isinstance(ended[-1], Raised) else struck(error)
         return ended[-1] if ended else Raised(RuntimeError(f"the resilience strategy never made the call to {service}"))
 
     def _retry_delay(self, service: str) -> float:

@@ -50,22 +50,23 @@ def _claim_past_gates(
 
 def _enter(dialect: Dialect, lanes: Sequence[Head], limited: Iterable[str]) -> Plan[guards.LockedGates]:
     """Lock what these heads wait behind, in the order of names. Gates that let everything through are left alone."""
-    wanted = {QUEUE + queue for queue in limited} | {name for head in lanes for name in read_lane(head.lane).gates}
-    names = sorted(wanted)
+    queues = {QUEUE + queue for queue in (*limited, *(head.queue for head in lanes))}
+    names = sorted(queues | {name for head in lanes for name in read_lane(head.lane).gates})
     found = yield from guards.lock(dialect, names)
     missing = [name for name in names if name.startswith(RESOURCE) and "/" in name and name not in found]
     if missing:
-        generals = dialect.names([general_gate(name) for name in missing])
-        if (yield Step("make_key_gates", {"names": dialect.names(missing), "generals": generals})):
-            found |= yield from guards.lock(dialect, missing)
+        generals = [general_gate(name) for name in missing]
+        yield Step("make_key_gates", {"names": dialect.names(missing), "generals": dialect.names(generals)})
+        # Also if none was made: another claim may have made them at the same moment.
+        found |= yield from guards.lock(dialect, missing)
     return (yield from guards.locked(dialect, found))
 
 
 def _claim_lanes(
     dialect: Dialect, request: ClaimRequest, lanes: Sequence[Head], gates: guards.LockedGates
 ) -> Plan[Claimed]:
-    """So much of each lane as its gates let through, the one that has waited longest first."""
-    in_turn = sorted(lanes, key=lambda head: head.due_at)
+    """So much of each lane as its gates let through; the one whose first job comes first in the order of J3.1 first."""
+    in_turn = sorted(lanes, key=lambda head: head.rank)
     ways = [[QUEUE + head.queue, *read_lane(head.lane).gates] for head in in_turn]
     most = request.wanted if len(lanes) <= 2 else max(1, 2 * request.wanted // len(lanes))
     shares = share_out(most, ways, gates.free())

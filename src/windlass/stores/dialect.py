@@ -17,7 +17,7 @@ from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.merging import Allotment, ClaimRequest, Head, merge_heads
+from windlass.stores.merging import Allotment, ClaimRequest, Head, WaitingLane, merge_heads
 from windlass.stores.plan import Plan, Step
 
 
@@ -106,7 +106,8 @@ class Dialect:
                 chunks.append((yield Step("claim_lane_heads", params, literals={"chunk": most})))
             bounds = request._replace(wanted=most, chunk=most)
             picked += [(nth, job, holds) for nth, (job, _) in enumerate(merge_heads(heads, chunks, bounds, now, {}))]
-        first = sorted(picked, key=itemgetter(0))[: request.wanted]  # of each lane the first, then of each the second …
+        # Of each lane the first, then of each the second …; lanes come in the order of their first jobs.
+        first = sorted(picked, key=itemgetter(0))[: request.wanted]
         return (yield from self._claim_picked(request.node, [(job, holds) for _, job, holds in first]))
 
     def _claim_picked(self, node: str, picked: Sequence[tuple[str, str | None]]) -> Plan[Claimed]:
@@ -121,18 +122,19 @@ class Dialect:
         small = yield Step("load_small_payloads", {"ids": text, "small": SMALL_PAYLOAD})
         return Claimed([Claim._make(rows[job]) for job in ids], _payloads(small))
 
-    def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[tuple[str, str, int]]]:
-        """The next lanes that have jobs waiting, and when the first of each is due."""
-        found: list[tuple[str, str, int]] = []
+    def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
+        """The next lanes that have jobs waiting."""
+        found: list[WaitingLane] = []
         queue, lane = after
         while len(found) < most:
             following = yield Step("next_lane", {"queue": queue, "lane": lane}, alone=True)
             if following is None:
                 break
             queue, lane = following
-            (due,) = yield Step("lane_due", {"queue": queue, "lane": lane}, alone=True)
-            if due is not None:
-                found.append((queue, lane, due))
+            rows = yield Step("lane_dues", {"queue": queue, "lane": lane}, alone=True)
+            dues = {level: due for level, due in rows if due is not None}
+            if dues:
+                found.append(WaitingLane(queue, lane, dues))
         return found
 
     def write_gates(self, rows: Sequence[tuple[str, int, str | None]]) -> Plan[None]:

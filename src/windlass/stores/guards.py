@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.gates import Gate, places, taken_after
-from windlass.domain.lanes import QUEUE
+from windlass.domain.lanes import CIRCUIT, QUEUE
 from windlass.stores.dialect import Claimed, Dialect
 from windlass.stores.merging import Allotment
 from windlass.stores.plan import Plan, Step
@@ -85,6 +85,29 @@ class Body(NamedTuple):
 
     job_id: str
     fence: int
+
+
+def keep(dialect: Dialect, bodies: Sequence[Body]) -> Plan[None]:
+    """Bodies that go on after their jobs' outcomes keep their places. Rows are locked before they are looked at."""
+    for body in bodies:
+        yield from _keep(dialect, (yield Step("lock_holder", body._asdict())))
+
+
+def keep_all(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+    """The same for jobs that are being canceled, whose rows are locked already."""
+    yield from _keep(dialect, (yield Step("holders", {"ids": dialect.ids(ids)})))
+
+
+def _keep(dialect: Dialect, holders: Sequence[tuple[str, int, str, str]]) -> Plan[None]:
+    """All but a circuit's: a service that hangs must not use up the trials that would find it back."""
+    for job_id, fence, node, text in holders:
+        held = held_places(text)
+        kept = [name for name in held if not name.startswith(CIRCUIT)]
+        row = {"job_id": job_id, "fence": fence, "node": node, "holds": msgspec.json.encode(kept).decode()}
+        if kept:
+            yield Step("keep_place", row)
+        yield Step("pass_place_on", row)
+        yield from _give_back(dialect, [name for name in held if name.startswith(CIRCUIT)])
 
 
 def leave(dialect: Dialect, bodies: Sequence[Body]) -> Plan[int]:

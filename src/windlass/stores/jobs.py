@@ -9,6 +9,7 @@ from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Transition
 from windlass.runtime.failpoints import reached
+from windlass.stores import guards
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
@@ -122,7 +123,7 @@ def apply(
     lingering = [transitions[i] for i in todo if transitions[i].lingers]
     alone = alone and not (waiting or back or keys or crashed or retried or lingering)
     if lingering:
-        yield from _keep_places(lingering)
+        yield from guards.keep(dialect, [guards.Body(one.job_id, one.fence) for one in lingering])
     for group, write in (
         (ending, lambda part: dialect.finish(part, alone=alone)),
         (waiting, dialect.requeue),
@@ -141,13 +142,6 @@ def apply(
     if freed:
         yield Step("delete_live_keys", {"ids": dialect.ids(freed)})
     return won
-
-
-def _keep_places(lingering: Sequence[Transition]) -> Plan[None]:
-    """Bodies that go on keep their places at gates until they end."""
-    rows = [{"id": transition.job_id, "fence": transition.fence} for transition in lingering]
-    yield Step("keep_place", rows=rows)
-    yield Step("pass_place_on", rows=rows)
 
 
 def _charge_crashes(dialect: Dialect, won: Sequence[Transition]) -> Plan[None]:

@@ -101,8 +101,8 @@ def record_calls(dialect: Dialect, calls: Mapping[str, Sequence[Call]]) -> Plan[
 
 
 def configure_circuit(dialect: Dialect, service: str, settings: CircuitSettings) -> Plan[None]:
-    """Set when a circuit opens and closes. Its state stays; an open one keeps the wait it has."""
-    yield from _change(dialect, [service], lambda _, circuit, __: replace(circuit, settings=settings))
+    """Set when a circuit opens and closes. Its state stays: an open one keeps its wait, and trials start over."""
+    yield from _change(dialect, [service], lambda _, circuit, __: replace(circuit, settings=settings, trials=""))
 
 
 def steer_circuit(dialect: Dialect, service: str, move: Callable[[Circuit, int], Circuit]) -> Plan[list[CircuitChange]]:

@@ -14,6 +14,34 @@ class Head(NamedTuple):
     level: int
     due_at: int
     lane: str | None = None
+    rank: tuple[int, int] = (0, 0)
+    """Of a lane: how its first job ranks among those of other lanes, lowest first."""
+
+
+class WaitingLane(NamedTuple):
+    """A lane that has jobs waiting: when the first one of each priority level is due."""
+
+    queue: str
+    lane: str
+    dues: Mapping[int, int]
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where it stands among all lanes."""
+        return self.queue, self.lane
+
+    @property
+    def first_due(self) -> int:
+        """When any of its jobs is due."""
+        return min(self.dues.values())
+
+    def rank(self, now: int, boost_us: int) -> tuple[int, int]:
+        """How the first of its jobs ranks, by effective priority and due time, lowest first."""
+        due = {level: due for level, due in self.dues.items() if due <= now}
+        return min(
+            ((-(level + ((now - at) // boost_us if boost_us else 0)), at) for level, at in due.items()),
+            default=(0, now),
+        )
 
 
 class ClaimRequest(NamedTuple):

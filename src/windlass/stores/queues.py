@@ -45,7 +45,11 @@ class Forsaken(NamedTuple):
 
 
 def heads(
-    dialect: Dialect, serves: Callable[[str], bool], knows: Callable[[str], bool], after: tuple[str, str] = FIRST_LANE
+    dialect: Dialect,
+    serves: Callable[[str], bool],
+    knows: Callable[[str], bool],
+    after: tuple[str, str] = FIRST_LANE,
+    boost_us: int = 0,
 ) -> Plan[Heads]:
     """Heads of every queue served and not paused, and of the next lanes whose target is known here.
 
@@ -60,11 +64,11 @@ def heads(
     found = [Head(queue, level, due) for queue, level, due, _ in rows if queue in open_to_us and due is not None]
     if any_lanes:
         lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
-        after = lanes[-1][:2] if len(lanes) == MOST_LANES else FIRST_LANE
+        after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE
         found += [
-            Head(queue, 0, due, lane)
-            for queue, lane, due in lanes
-            if queue in open_to_us and ((target := read_lane(lane).target) is None or knows(target))
+            Head(lane.queue, 0, lane.first_due, lane.lane, lane.rank(now, boost_us))
+            for lane in lanes
+            if lane.queue in open_to_us and ((target := read_lane(lane.lane).target) is None or knows(target))
         ]
     if not any_lanes and not limited:
         return Heads(now, found, open_to_us, shut=shut)

@@ -17,7 +17,7 @@ from windlass.domain.lanes import read_lane, resource_gate
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
 from windlass.runtime.failpoints import reached
-from windlass.stores import archive, dead_letters, finding, jobs, reading
+from windlass.stores import archive, dead_letters, finding, guards, jobs, reading
 from windlass.stores.database import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -46,7 +46,7 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
     if live:
         chosen = _ids(dialect, live)
         yield Step("cancel_attempts", chosen)
-        yield Step("keep_places", chosen)
+        yield from guards.keep_all(dialect, [job.job_id for job in live])
         yield Step("cancel_live", {**chosen, "reason": reason})
         yield Step("finish_hot", chosen)
         yield Step("delete_live_keys", chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
 from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect
 from windlass.stores.dialects.postgres_text import copy_texts, ids, numbers, texts
-from windlass.stores.merging import ANY_NUMBER, Allotment, ClaimRequest, Head, at_least
+from windlass.stores.merging import ANY_NUMBER, Allotment, ClaimRequest, Head, WaitingLane, at_least
 from windlass.stores.plan import Plan, Step
 
 COPY_FROM = 100
@@ -109,11 +110,12 @@ class PostgresDialect(Dialect):
         _sort(rows, range(10), request.boost_us)
         return _claimed(rows)
 
-    def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[tuple[str, str, int]]]:
+    def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
         """One statement."""
         queue, lane = after
         rows = yield Step("waiting_lanes", {"queue": queue, "lane": lane}, alone=True, literals={"window": most})
-        return [row for row in rows if row[2] is not None]
+        lanes = groupby(rows, key=itemgetter(0, 1))
+        return [WaitingLane(name, way, {level: due for _, _, level, due in levels}) for (name, way), levels in lanes]
 
     def write_gates(self, rows: Sequence[tuple[str, int, str | None]]) -> Plan[None]:
         """One statement."""

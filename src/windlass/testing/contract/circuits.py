@@ -62,6 +62,31 @@ class CircuitsContract(GatedContract):
         assert all(bench.apply(*[released(trial, bench.times()) for trial in trials]))
         assert len(bench.claim()) == 2
 
+    def test_a_trial_that_hangs_past_its_timeout_lets_another_one_through(self, bench: Workbench) -> None:
+        """J6.1: a service that hangs must not use up the trials that would find it back; its permit it keeps."""
+        self._resource(bench, cap=9)
+        self._trip(bench)
+        bench.put(9, lane=BOTH)
+        bench.clock.advance(10)
+        trials = bench.claim()
+        assert len(trials) == 2
+        bench.apply(*[released(trial, bench.times())._replace(lingers=True) for trial in trials])
+        assert len(bench.claim()) == 2
+        assert self._in_use(bench, RESOURCE) == 4
+
+    def test_fewer_trials_while_it_is_half_open_do_not_block_it(self, bench: Workbench) -> None:
+        """J6.1: a deploy may configure it at any moment; trials then start over."""
+        bench.database.run(limits.configure_circuit, "gateway", CircuitProfile.CRITICAL.with_changes(minimum_calls=3))
+        bench.database.run(limits.record_calls, {"gateway": [REFUSED] * 3})
+        bench.put(9, lane=GATEWAY)
+        bench.clock.advance(60)
+        bench.beat()
+        self._ends(bench, *bench.claim(1))
+        bench.database.run(limits.configure_circuit, "gateway", CircuitProfile.DEFAULT.with_changes(trials=1))
+        (last,) = bench.claim()
+        self._ends(bench, last)
+        assert self._state(bench) is CircuitState.CLOSED
+
     def test_what_was_claimed_before_it_opened_does_not_close_it(self, bench: Workbench) -> None:
         """J6.1: only trials decide."""
         bench.put(3, lane=GATEWAY)

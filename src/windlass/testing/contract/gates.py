@@ -207,3 +207,51 @@ class GatesContract(GatedContract):
         assert max(count["default"] for count in seen) <= 3
         assert max(count["mail"] for count in seen) <= 4
         assert self._in_use(bench, RESOURCE) == self._in_use(bench, QUEUE) == 0
+
+    def test_two_claims_that_meet_a_new_key_at_once_both_keep_its_cap(self, bench: Workbench) -> None:
+        """J6.2: whoever makes the key's gate, nobody takes it for a resource that was never configured."""
+        self._resource(bench, cap=2)
+        for number in range(15):
+            bench.put(6, lane=_of(f"new-{number}"))
+            claims = [claim for part in at_once(*[partial(bench.claim, 3)] * 3) for claim in part]
+            assert max(Counter(claim.lane for claim in claims).values()) <= 2
+            assert all(claim.holds is not None for claim in claims)
+            for claim in claims:
+                assert bench.succeed(claim)
+
+    def test_among_lanes_the_first_job_of_all_comes_first(self, bench: Workbench) -> None:
+        """J3.1, J3.4: by effective priority, then due time, however the lanes are called; nobody starves."""
+        self._resource(bench, cap=100)
+        early = bench.put(lane=_of("zoe"), priority=2)
+        bench.clock.advance(10)
+        for name in "abcdef":
+            bench.put(20, lane=_of(name), priority=2)
+        urgent = bench.put(lane=_of("yan"), priority=4)
+        assert [claim.job_id for claim in bench.claim(1)] == urgent
+        assert [claim.job_id for claim in bench.claim(1)] == early
+
+    def test_a_rate_per_day_outlasts_the_forgetting_of_idle_keys(self, bench: Workbench) -> None:
+        """J6.2: what passed still counts when nobody has asked for a while."""
+        day = 86_400 * SECOND
+        bench.database.run(limits.configure_resource, "stripe", limits.Limit(None, 2, day))
+        bench.put(5, lane=_of("acme"))
+        for claim in bench.claim():
+            assert bench.succeed(claim)
+        bench.clock.advance(7200)
+        bench.beat()
+        assert bench.database.run(guards.forget_idle_keys, 3600 * SECOND) == 0
+        assert bench.claim() == []
+
+    def test_a_late_body_of_a_recovered_job_frees_nothing_twice(self, bench: Workbench) -> None:
+        """J6.2, J7.3: recovery gave its place back already."""
+        self._resource(bench, cap=1)
+        bench.put(2, lane=STRIPE)
+        bench.register("node-2")
+        (claim,) = bench.claim(node="node-2")
+        bench.lose("node-2", alive=[NODE])
+        late = released(claim, bench.times())._replace(lingers=True)
+        at_once(bench.recover, partial(bench.apply, late))
+        bench.recover()
+        bench.database.run(guards.leave, [guards.Body(claim.job_id, claim.fence)])
+        assert self._in_use(bench, RESOURCE) == 0
+        assert len(bench.claim()) == 1

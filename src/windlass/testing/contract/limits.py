@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windlass.domain.lanes import QUEUE, RESOURCE, left_to_others
 from windlass.domain.transition import passed_over
+from windlass.stores import guards, steering
 from windlass.testing.contract.gated import STRIPE, GatedContract
 from windlass.testing.contract.workbench import Workbench
 
@@ -79,3 +80,22 @@ class LimitsContract(GatedContract):
         assert bench.apply(passed_over(claim, bench.times(), left_to_others(claim.lane, claim.target))) == [True]
         assert len(bench.claim()) == 1
         assert bench.claim() == []
+
+    def test_a_node_that_has_not_heard_of_a_limit_keeps_it_for_lanes_too(self, bench: Workbench) -> None:
+        """J1.7, J3.4: what is behind a resource counts for its queue, whatever the node believes."""
+        self._resource(bench, cap=50)
+        bench.put(5, queue="mail", lane=STRIPE)
+        before = bench.heads()
+        self._limit(bench, "mail", cap=2)
+        assert len(bench.claim_from(before)) == 2
+        assert self._in_use(bench, QUEUE) == 2
+
+    def test_what_a_limit_counted_in_comes_back_after_a_cancel(self, bench: Workbench) -> None:
+        """J1.7, J6.2: its node does not know that it was counted, and tells of its end all the same."""
+        bench.put(2, queue="mail")
+        (claim,) = bench.claim(1)
+        self._limit(bench, "mail", cap=1)
+        bench.database.run(steering.cancel, [claim.job_id])
+        assert bench.claim() == []
+        bench.database.run(guards.leave, [guards.Body(claim.job_id, claim.fence)])
+        assert len(bench.claim()) == 1

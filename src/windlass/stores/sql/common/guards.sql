@@ -63,17 +63,18 @@ INSERT INTO windlass_freed (gate, places)
 SELECT e.value, 1 FROM windlass_hot h CROSS JOIN {each_held} WHERE h.id = :id AND h.fence = :fence AND h.holds IS NOT NULL
 
 -- Bodies that go on although their job has ended keep their places until they end.
--- name: keep_places :count
-INSERT INTO windlass_permit (job_id, fence, node, holds)
+-- name: lock_holder :rows
+SELECT id, fence, node, holds FROM windlass_hot WHERE id = :job_id AND fence = :fence AND holds IS NOT NULL
+
+-- name: holders :rows
 SELECT h.id, h.fence, h.node, h.holds FROM {ids} i CROSS JOIN windlass_hot h
 WHERE h.id = i.id AND h.status = 'RUNNING' AND h.holds IS NOT NULL
 
 -- name: keep_place :count
-INSERT INTO windlass_permit (job_id, fence, node, holds)
-SELECT id, fence, node, holds FROM windlass_hot WHERE id = :id AND fence = :fence AND holds IS NOT NULL
+INSERT INTO windlass_permit (job_id, fence, node, holds) VALUES (:job_id, :fence, :node, :holds)
 
 -- name: pass_place_on :count
-UPDATE windlass_hot SET holds = NULL WHERE id = :id AND fence = :fence
+UPDATE windlass_hot SET holds = NULL WHERE id = :job_id AND fence = :fence
 
 -- name: leave :rows
 DELETE FROM windlass_permit WHERE job_id = :job_id AND fence = :fence RETURNING holds
@@ -86,7 +87,7 @@ INSERT INTO windlass_freed (gate, places) SELECT id, count(*) FROM {names} GROUP
 
 -- name: idle_key_gates :rows
 SELECT name FROM windlass_gate
-WHERE name > 'resource:' AND name < 'resource;' AND name LIKE '%/%' AND used_at < {now} - :idle_us ORDER BY name LIMIT 500
+WHERE name > 'resource:' AND name < 'resource;' AND name LIKE '%/%' AND used_at < {now} - :idle_us - coalesce(per_us, 0) * 21 / 20 ORDER BY name LIMIT 500
 
 -- name: delete_idle_gates :count
 DELETE FROM windlass_gate WHERE name IN (SELECT id FROM {names}) AND in_use = 0

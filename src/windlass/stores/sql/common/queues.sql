@@ -43,16 +43,14 @@ SELECT queue, lane FROM (
 ) next_queue
 LIMIT 1
 
--- name: lane_due :row
-SELECT min(due) FROM (
-    SELECT (
+-- name: lane_dues :rows
+SELECT l.level, (
         SELECT h.due FROM windlass_hot h
         WHERE h.queue = :queue AND h.lane = :lane AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NOT NULL
             AND h.due IS NOT NULL
         ORDER BY h.due, h.id LIMIT 1
-    ) AS due
-    FROM {levels} l
-) heads
+    )
+FROM {levels} l
 
 -- name: list_queues :rows
 SELECT name, paused FROM windlass_queue ORDER BY name

@@ -69,26 +69,26 @@ WITH pair AS MATERIALIZED (
 WITH way AS MATERIALIZED (
     SELECT * FROM unnest(:queues::text[], :lanes::text[], :places::int[], :holds::text[]) AS w(queue, lane, places, holds)
 ), head AS MATERIALIZED (
-    SELECT h.place, w.places, row_number() OVER (
-            PARTITION BY w.queue, w.lane
-            ORDER BY l.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END DESC, h.due, h.id
-        ) AS nth
+    SELECT h.place, w.places, r.rank, h.due, h.id, row_number() OVER (PARTITION BY w.queue, w.lane ORDER BY r.rank DESC, h.due, h.id) AS nth
     FROM way w CROSS JOIN generate_series(0, 9) AS l(level) CROSS JOIN LATERAL (
         SELECT ctid AS place, due, id FROM windlass_hot
         WHERE queue = w.queue AND lane = w.lane AND priority = l.level::smallint AND status = 'PENDING' AND lane IS NOT NULL
             AND due <= {now}
         ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-    ) h
+    ) h CROSS JOIN LATERAL (
+        SELECT l.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
+    ) r
     WHERE {alive}
 ), claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1,
         holds = (SELECT w.holds FROM way w WHERE w.queue = windlass_hot.queue AND w.lane = windlass_hot.lane)
-    WHERE ctid = ANY(ARRAY(SELECT place FROM head WHERE nth <= places ORDER BY nth, place LIMIT :wanted))
+    WHERE ctid = ANY(ARRAY(SELECT place FROM head WHERE nth <= places ORDER BY nth, rank DESC, due, id LIMIT :wanted))
     RETURNING {claimed_columns}
 )
 {with_payloads}
 
--- Lanes that have jobs waiting, from one on, and when the first of each is due. Each is found by a step in the index.
+-- Lanes that have jobs waiting, from one on, and when the first job of each level is due. Each is found by a step in the
+-- index.
 -- name: waiting_lanes :rows
 WITH RECURSIVE seen (queue, lane, nth) AS (
     (
@@ -103,14 +103,14 @@ WITH RECURSIVE seen (queue, lane, nth) AS (
         ORDER BY h.queue, h.lane LIMIT 1
     ) n WHERE s.nth < {window}
 )
-SELECT s.queue, s.lane, (
-    SELECT min(d.due) FROM generate_series(0, 9) AS l(level) CROSS JOIN LATERAL (
-        SELECT h.due FROM windlass_hot h
-        WHERE h.queue = s.queue AND h.lane = s.lane AND h.priority = l.level::smallint AND h.status = 'PENDING'
-            AND h.lane IS NOT NULL AND h.due IS NOT NULL
-        ORDER BY h.due, h.id LIMIT 1
-    ) d
-) FROM seen s
+SELECT s.queue, s.lane, l.level, d.due
+FROM seen s CROSS JOIN generate_series(0, 9) AS l(level) CROSS JOIN LATERAL (
+    SELECT h.due FROM windlass_hot h
+    WHERE h.queue = s.queue AND h.lane = s.lane AND h.priority = l.level::smallint AND h.status = 'PENDING'
+        AND h.lane IS NOT NULL AND h.due IS NOT NULL
+    ORDER BY h.due, h.id LIMIT 1
+) d
+ORDER BY s.nth, l.level
 
 -- name: alive :fragment
 EXISTS (SELECT 1 FROM windlass_node n WHERE n.id = :node AND n.state = 'alive')

@@ -25,3 +25,6 @@ ON CONFLICT (name) DO NOTHING
 
 -- name: lock_circuits :rows
 SELECT name, circuit FROM windlass_gate WHERE name = ANY(:names::text[]) ORDER BY name FOR UPDATE
+
+-- name: lock_holder :rows
+SELECT id, fence, node, holds FROM windlass_hot WHERE id = :job_id AND fence = :fence AND holds IS NOT NULL FOR UPDATE
