@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.engine.apps import Apps
 from tests.support.facts import one, rows
 from windlass import Clock, JobsSettings, NodeSettings, Settings, Windlass
 from windlass.domain.clock import VirtualClock
@@ -10,13 +11,12 @@ DAY = 86_400
 OFTEN = 0.05
 
 
-class Moving:
+class Moving(Apps):
     """Makes applications by one clock, and closes them."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        super().__init__(url)
         self.clock = VirtualClock()
-        self._made: list[Windlass] = []
 
     def app(self, clock: Clock | None = None, **jobs: Any) -> Windlass:
         """An application with settings of its own for jobs; its duties come round often."""
@@ -24,14 +24,7 @@ class Moving:
             jobs=JobsSettings(**{"archive_interval": OFTEN, **jobs}),
             node=NodeSettings(sweep_interval=OFTEN, recovery_interval=OFTEN, heartbeat_interval=0.5),
         )
-        app = Windlass(self.url, settings=settings, clock=clock or self.clock)
-        self._made.append(app)
-        app.migrate()
-        return app
-
-    def close(self) -> None:
-        for app in self._made:
-            app.close()
+        return self(settings=settings, clock=clock or self.clock)
 
     def later(self) -> bool:
         """A moment on, so that duties come round again: a pass may have been under way as the clock was moved."""

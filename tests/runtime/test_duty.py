@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from tests.runtime.sample_services import FAST, OverlapCheck
+from tests.support.duties import all_look, store_of
 from windlass.domain.clock import VirtualClock
 from windlass.domain.rhythm import Every, Rhythm
 from windlass.runtime.duty import Duty
@@ -14,8 +15,6 @@ from windlass.stores import cluster, leases
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.migrate import migrate
-from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, Step
 
 INTERVAL = 10.0
@@ -69,11 +68,11 @@ class Counting(Duty):
 class Cluster:
     """Nodes on one store."""
 
-    def __init__(self, database: Database, clock: VirtualClock) -> None:
+    def __init__(self, database: Database, clock: VirtualClock, duties: "list[Counting]") -> None:
         self.database = database
         self.clock = clock
         self.check = OverlapCheck()
-        self.duties: list[Counting] = []
+        self.duties = duties
 
     def add(self, node: str, batches: int = 3, interval: float = INTERVAL) -> Counting:
         self.database.run(cluster.register, cluster.NodeRow(node, "host", 1, "0", None), 1_000_000_000_000)
@@ -92,14 +91,6 @@ class Cluster:
         seen = self.seen()
         return None if seen is None else seen.passed_at
 
-    async def look_again(self) -> None:
-        """Every duty has looked, from now on."""
-        for duty in self.duties:
-            duty.signals.ticked.disarm()
-            duty.signals.ticked.arm()
-            duty.wake()
-            await duty.signals.ticked.wait()
-
     async def until(self, condition: Callable[[], bool]) -> None:
         """Duties look again and again; the clock stands still unless the test moves it."""
         async with asyncio.timeout(30):
@@ -116,15 +107,9 @@ def _queues(dialect: Dialect) -> Plan[list]:
 
 @pytest.fixture
 async def nodes(store_url: str) -> AsyncIterator[Cluster]:
-    clock = VirtualClock()
-    database = open_database(store_url, clock)
-    await asyncio.to_thread(migrate, database)
-    made = Cluster(database, clock)
-    yield made
-    for duty in made.duties:
-        await duty.stop()
-    await database.aclose_loop()
-    database.close()
+    clock, duties = VirtualClock(), list[Counting]()
+    async with store_of(store_url, clock, duties) as database:
+        yield Cluster(database, clock, duties)
 
 
 async def test_a_cluster_does_a_duty_once_an_interval_whoever_does_it(nodes: Cluster):
@@ -134,7 +119,7 @@ async def test_a_cluster_does_a_duty_once_an_interval_whoever_does_it(nodes: Clu
     for passes in range(1, 5):
         await nodes.until(lambda: nodes.passed_at() == nodes.clock.micros())
         for _ in range(3):
-            await nodes.look_again()
+            await all_look(nodes.duties)
         assert sum(duty.passes for duty in nodes.duties) == passes
         assert nodes.check.ticks == 3 * passes
         nodes.clock.advance(INTERVAL)

@@ -21,7 +21,7 @@ PurgePlan = Callable[[Dialect, int, int], Plan[int]]
 
 
 class Purging(Duty):
-    """Deletes until a batch comes back short."""
+    """Deletes until there is nothing more. A short batch is no end: some of its rows may just have been held."""
 
     def __init__(self, lease: LeaseHolder, plan: PurgePlan, age: float, what: str, errors: ErrorHandling) -> None:
         super().__init__(f"purge of {what}", lease, errors)
@@ -39,7 +39,7 @@ class Purging(Duty):
         """Under the lease."""
         deleted = await self._lease.run(self._plan, self._age_us, BATCH)
         self._deleted += deleted
-        if deleted == BATCH:
+        if deleted:
             return True
         if self._deleted:
             logger.info("%d %s were purged", self._deleted, self._what)

@@ -1,4 +1,4 @@
-"""Plans for named leases: one holder at a time, for a while, with a fence that every taking raises.
+"""Plans for named leases: one holder at a time, for a while, with a fence that taking and giving back raise.
 
 A holder is a node. A lease is free when nobody holds it, when its time is over, or when its holder is no live node any
 more, so that the leases of a lost node come back as soon as it is found lost.

@@ -18,8 +18,9 @@ WHERE name = :name AND fence = :fence AND (holder = :holder OR until < {now} OR 
 -- name: renew_lease :count
 UPDATE windlass_lease SET until = {now} + :lease_us WHERE name = :name AND holder = :holder AND fence = :fence
 
+-- Raises the fence as well: whoever looked before this must look again, since the duty may not be due any more.
 -- name: give_back_lease :count
-UPDATE windlass_lease SET holder = NULL, until = 0, passed_at = CASE WHEN :passed = 1 THEN {now} ELSE passed_at END
+UPDATE windlass_lease SET holder = NULL, until = 0, fence = fence + 1, passed_at = CASE WHEN :passed = 1 THEN {now} ELSE passed_at END
 WHERE name = :name AND holder = :holder AND fence = :fence
 
 -- name: free_abandoned_leases :count
