@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from windlass.domain.gates import share_out
+from windlass.domain.gates import Gate, share_out
 from windlass.domain.lanes import QUEUE, RESOURCE, general_gate, read_lane
 from windlass.stores import guards
 from windlass.stores.dialect import Claimed, Dialect
@@ -41,16 +41,30 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
 
 
 def _enter(dialect: Dialect, lanes: Sequence[Head], limited: Iterable[str]) -> Plan[guards.LockedGates]:
-    """Lock what these heads wait behind, in the order of names. Gates that let everything through are left alone."""
+    """Lock what these heads wait behind, in the order of names. Gates that let everything through are left alone.
+
+    For a key that is new its resource is locked, too: nobody else makes the key, or changes the resource, meanwhile.
+    """
     wanted = {QUEUE + queue for queue in limited} | {name for head in lanes for name in read_lane(head.lane).gates}
-    names = sorted(wanted)
-    found = yield from guards.lock(dialect, names)
-    missing = [name for name in names if name.startswith(RESOURCE) and "/" in name and name not in found]
-    if missing:
-        generals = dialect.names([general_gate(name) for name in missing])
-        if (yield Step("make_key_gates", {"names": dialect.names(missing), "generals": generals})):
-            found |= yield from guards.lock(dialect, missing)
-    return (yield from guards.locked(dialect, found))
+    missing = yield from _missing(dialect, sorted(name for name in wanted if name.startswith(RESOURCE) and "/" in name))
+    generals = {name: general_gate(name) for name in missing}
+    found = yield from guards.lock(dialect, sorted(wanted | set(generals.values())))
+    new = {name: general for name, general in generals.items() if general in found}
+    if new:
+        params = {"names": dialect.names(list(new)), "generals": dialect.names(list(new.values()))}
+        found |= {row[0]: Gate._make(row) for row in (yield Step("make_key_gates", params))}
+    gates = yield from guards.locked(dialect, {name: gate for name, gate in found.items() if name in wanted})
+    # Where somebody else made the key first, to wait for it now would be out of order: it is for the next claim.
+    gates.shut(name for name in new if name not in found)
+    return gates
+
+
+def _missing(dialect: Dialect, keys: Sequence[str]) -> Plan[list[str]]:
+    """Which keys have no gate yet."""
+    if not keys:
+        return []
+    known = {name for (name,) in (yield Step("known_gates", {"names": dialect.names(keys)}))}
+    return [name for name in keys if name not in known]
 
 
 def _claim_lanes(
