@@ -78,9 +78,13 @@ class Telling:
 
     def places_freed(self, batch: Sequence[Attempt]) -> None:
         """Whoever waits at these gates may pass, here or on another node."""
-        if batch:
-            self.poller.places_freed(lanes_of(batch))
+        if not batch:
+            return
+        self.poller.places_freed(lanes_of(batch))
+        if self._parts.coordinator is None:
             self._wake_others()
+        else:
+            self._hand_on(sorted({(attempt.claim.queue, attempt.claim.priority) for attempt in batch}))
 
     def _wake_others(self) -> None:
         if self._parts.coordinator is None:

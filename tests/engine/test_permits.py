@@ -31,6 +31,16 @@ def follow(app: Windlass, **options: Any) -> JobHandle[Any]:
     return app.job(resource="stripe", **options)(jobs.note).enqueue("followed")
 
 
+def keeps_its_permit(app: Windlass, gate: Gate, following: JobHandle[Any]) -> None:
+    """A body that goes on after its job's end has its permit until the gate opens, and the node goes on meanwhile."""
+    assert app.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
+    assert (in_use(app), following.status()) == (1, JobStatus.PENDING)
+    assert app.explain(following.id).code == "permit_full"
+    gate.open()
+    assert following.result(timeout=LONG) == "followed"
+    until(lambda: in_use(app) == 0)
+
+
 def end_by_return(app: Windlass) -> None:
     app.job(resource="stripe")(jobs.add).enqueue(1, 2)
 
@@ -137,10 +147,7 @@ def test_a_coroutine_that_ignores_its_cancel_keeps_its_permit(apps: Apps, gate: 
         following = follow(app)
         assert running.cancel()
         until(lambda: "cancelled" in jobs.seen)
-        assert (in_use(app), following.status()) == (1, JobStatus.PENDING)
-        gate.open()
-        assert following.result(timeout=LONG) == "followed"
-    assert in_use(app) == 0
+        keeps_its_permit(app, gate, following)
 
 
 def test_a_canceled_thread_keeps_its_permit_until_it_really_ends(apps: Apps, gate: Gate):
@@ -152,14 +159,8 @@ def test_a_canceled_thread_keeps_its_permit_until_it_really_ends(apps: Apps, gat
         following = follow(app)
         assert running.cancel()
         assert running.join(timeout=LONG) is JobStatus.CANCELED
-        other = app.job(jobs.add).enqueue(1, 2)
-        assert other.result(timeout=LONG) == 3, "the node goes on"
-        assert (in_use(app), following.status()) == (1, JobStatus.PENDING)
-        assert app.explain(following.id).code == "permit_full"
-        gate.open()
-        assert following.result(timeout=LONG) == "followed"
-        assert jobs.seen == ["late", "followed"]
-    assert in_use(app) == 0
+        keeps_its_permit(app, gate, following)
+    assert jobs.seen == ["late", "followed"]
 
 
 def test_a_canceled_process_job_frees_its_permit(apps: Apps, tmp_path: Any):
@@ -183,12 +184,8 @@ def test_a_thread_that_sleeps_on_after_its_timeout_keeps_its_permit(apps: Apps, 
         stuck = app.job(resource="stripe", timeout=0.2)(jobs.sleep_then_return).enqueue(gate.name)
         following = follow(app)
         assert settled(app, stuck.id).error_class == "JobTimeoutError"
-        assert app.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
-        assert (in_use(app), following.status()) == (1, JobStatus.PENDING)
-        gate.open()
-        assert following.result(timeout=LONG) == "followed"
-        assert jobs.seen == ["late", "followed"]
-    assert in_use(app) == 0
+        keeps_its_permit(app, gate, following)
+    assert jobs.seen == ["late", "followed"]
 
 
 def test_a_retry_waits_for_the_permit_that_its_own_late_body_holds(apps: Apps, gate: Gate):
@@ -211,11 +208,7 @@ def test_a_coroutine_that_was_left_behind_keeps_its_permit(apps: Apps, gate: Gat
         stubborn = app.job(resource="stripe", timeout=0.2)(jobs.swallow_cancellation).enqueue(gate.name)
         following = follow(app)
         assert settled(app, stubborn.id).error_class == "JobTimeoutError"
-        assert app.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
-        assert (in_use(app), following.status()) == (1, JobStatus.PENDING)
-        gate.open()
-        assert following.result(timeout=LONG) == "followed"
-    assert in_use(app) == 0
+        keeps_its_permit(app, gate, following)
 
 
 def test_a_drain_gives_back_the_permits_of_what_it_releases(apps: Apps, gate: Gate):
@@ -260,6 +253,38 @@ def test_a_waiter_on_another_node_is_woken(apps: Apps, gate: Gate):
         until(lambda: app.explain(waits.id).code == "permit_full")
         gate.open()
         assert waits.result(timeout=LONG) == "followed"
+
+
+class Bus:
+    """A coordinator of the user's own, for the applications of one process."""
+
+    def __init__(self) -> None:
+        self._callbacks: list[Callable[[str, int], None]] = []
+
+    def notify_new_work(self, queue: str, priority: int) -> None:
+        for callback in self._callbacks:
+            callback(queue, priority)
+
+    def listen(self, callback: Callable[[str, int], None]) -> None:
+        self._callbacks.append(callback)
+
+    def close(self) -> None:
+        self._callbacks.clear()
+
+
+def test_a_waiter_on_another_node_is_woken_by_a_coordinator_too(apps: Apps, gate: Gate):
+    """J6.2, J3.6: the store says nothing then, so the coordinator has to."""
+    bus = Bus()
+    app, other = gated(apps, coordinator=bus), apps(settings=ONLY_WAKEUPS, coordinator=bus)
+    with app.worker(queues=["here"]):
+        app.job(resource="stripe", queue="here")(jobs.ahold).enqueue(gate.name)
+        gate.wait_entered()
+        note = other.job(resource="stripe", queue="there")(jobs.note)
+        with other.worker(queues=["there"]):
+            waits = note.enqueue("followed")
+            until(lambda: app.explain(waits.id).code == "permit_full")
+            gate.open()
+            assert waits.result(timeout=LONG) == "followed"
 
 
 def test_keys_do_not_wait_for_each_other(apps: Apps, gate: Gate):

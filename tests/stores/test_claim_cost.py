@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
@@ -20,8 +20,10 @@ from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.merging import ClaimRequest, Head
-from windlass.stores.plan import Step, drive
+from windlass.stores.plan import Plan, Step, drive
 from windlass.testing.postgres_server import PostgresServer
+
+T = TypeVar("T")
 
 FEW, MANY = 1_000, 100_000
 WANTED, CHUNK = 50, 16
@@ -184,7 +186,8 @@ def test_a_claim_on_sqlite_takes_no_more_instructions_among_many_jobs(sqlite: sq
         numbers, wanted = series(count), DUE_AND_PRIORITY[layout]
         sqlite.execute("BEGIN IMMEDIATE")
         sqlite.execute(WAITING.format(new_id=SQLITE_ID, numbers=numbers, due_and_priority=wanted))
-        taken = instructions(sqlite)
+        taken, claimed = instructions(sqlite, claiming.claim(SqliteDialect(), REQUEST))
+        assert len(claimed.claims) >= CHUNK
         sqlite.execute("ROLLBACK")
         print(f"{layout}: {taken} instructions at {count:,}")
         return taken
@@ -192,8 +195,8 @@ def test_a_claim_on_sqlite_takes_no_more_instructions_among_many_jobs(sqlite: sq
     assert growth(cost) < MOST_GROWTH
 
 
-def instructions(connection: sqlite3.Connection) -> int:
-    """Of one claim."""
+def instructions(connection: sqlite3.Connection, plan: Plan[T]) -> tuple[int, T]:
+    """Of a plan, and its answer."""
     taken = 0
 
     def another() -> int:
@@ -202,8 +205,6 @@ def instructions(connection: sqlite3.Connection) -> int:
         return 0
 
     connection.set_progress_handler(another, 1)
-    plan = claiming.claim(SqliteDialect(), REQUEST)
-    claimed = drive(plan, next(plan), Session(connection).execute)
+    answer = drive(plan, next(plan), Session(connection).execute)
     connection.set_progress_handler(None, 0)
-    assert len(claimed.claims) >= CHUNK
-    return taken
+    return taken, answer

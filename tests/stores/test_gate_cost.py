@@ -9,7 +9,17 @@ import psycopg
 import pytest
 
 from tests.stores.databases import migrate_at
-from tests.stores.test_claim_cost import MANY, MOST_GROWTH, NODE, PAST, POSTGRES_ID, SQLITE_ID, growth, series
+from tests.stores.test_claim_cost import (
+    MANY,
+    MOST_GROWTH,
+    NODE,
+    PAST,
+    POSTGRES_ID,
+    SQLITE_ID,
+    growth,
+    instructions,
+    series,
+)
 from windlass.domain.circuit import Circuit
 from windlass.domain.clock import SystemClock
 from windlass.stores import claiming, limits, queues
@@ -152,25 +162,10 @@ def test_a_look_and_a_claim_on_sqlite_take_no_more_instructions_among_many_held_
             sqlite.execute(statement)
         setting = set_gates(SqliteDialect(), shape)
         drive(setting, next(setting), Session(sqlite).execute)
-        taken = _instructions(sqlite)
+        taken, claimed = instructions(sqlite, look_and_claim(SqliteDialect()))
+        assert claimed == WANTED
         sqlite.execute("ROLLBACK")
         print(f"{shape}: {taken} instructions at {count:,}")
         return taken
 
     assert growth(cost) < MOST_GROWTH
-
-
-def _instructions(connection: sqlite3.Connection) -> int:
-    taken = 0
-
-    def another() -> int:
-        nonlocal taken
-        taken += 1
-        return 0
-
-    connection.set_progress_handler(another, 1)
-    plan = look_and_claim(SqliteDialect())
-    claimed = drive(plan, next(plan), Session(connection).execute)
-    connection.set_progress_handler(None, 0)
-    assert claimed == WANTED
-    return taken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from windlass.domain.gates import share_out
+from windlass.domain.gates import Gate, share_out
 from windlass.domain.lanes import QUEUE, RESOURCE, general_gate, read_lane
 from windlass.runtime.failpoints import reached
 from windlass.stores import guards
@@ -49,17 +49,31 @@ def _claim_past_gates(
 
 
 def _enter(dialect: Dialect, lanes: Sequence[Head], limited: Iterable[str]) -> Plan[guards.LockedGates]:
-    """Lock what these heads wait behind, in the order of names. Gates that let everything through are left alone."""
+    """Lock what these heads wait behind, in the order of names. Gates that let everything through are left alone.
+
+    For a key that is new its resource is locked, too: nobody else makes the key, or changes the resource, meanwhile.
+    """
     queues = {QUEUE + queue for queue in (*limited, *(head.queue for head in lanes))}
-    names = sorted(queues | {name for head in lanes for name in read_lane(head.lane).gates})
-    found = yield from guards.lock(dialect, names)
-    missing = [name for name in names if name.startswith(RESOURCE) and "/" in name and name not in found]
-    if missing:
-        generals = [general_gate(name) for name in missing]
-        yield Step("make_key_gates", {"names": dialect.names(missing), "generals": dialect.names(generals)})
-        # Also if none was made: another claim may have made them at the same moment.
-        found |= yield from guards.lock(dialect, missing)
-    return (yield from guards.locked(dialect, found))
+    wanted = queues | {name for head in lanes for name in read_lane(head.lane).gates}
+    missing = yield from _missing(dialect, sorted(name for name in wanted if name.startswith(RESOURCE) and "/" in name))
+    generals = {name: general_gate(name) for name in missing}
+    found = yield from guards.lock(dialect, sorted(wanted | set(generals.values())))
+    new = {name: general for name, general in generals.items() if general in found}
+    if new:
+        params = {"names": dialect.names(list(new)), "generals": dialect.names(list(new.values()))}
+        found |= {row[0]: Gate._make(row) for row in (yield Step("make_key_gates", params))}
+    gates = yield from guards.locked(dialect, {name: gate for name, gate in found.items() if name in wanted})
+    # Where somebody else made the key first, to wait for it now would be out of order: it is for the next claim.
+    gates.shut(name for name in new if name not in found)
+    return gates
+
+
+def _missing(dialect: Dialect, keys: Sequence[str]) -> Plan[list[str]]:
+    """Which keys have no gate yet."""
+    if not keys:
+        return []
+    known = {name for (name,) in (yield Step("known_gates", {"names": dialect.names(keys)}))}
+    return [name for name in keys if name not in known]
 
 
 def _claim_lanes(

@@ -23,6 +23,11 @@ class LockedGates:
         self.gates = {gate.name: gate._replace(in_use=gate.in_use - freed.get(gate.name, 0)) for gate in gates}
         self._taken = dict.fromkeys(self.gates, 0)
 
+    def shut(self, names: Iterable[str]) -> None:
+        """Let nobody through these, which are not held here."""
+        for name in names:
+            self.gates[name], self._taken[name] = Gate(name, cap=0), 0
+
     def free(self) -> dict[str, int | None]:
         """How many may still pass each."""
         return {

@@ -43,8 +43,10 @@ def limit_queue(dialect: Dialect, queue: str, limit: Limit) -> Plan[None]:
 def configure_resource(dialect: Dialect, resource: str, limit: Limit) -> Plan[None]:
     """Set a resource, and every key of it, for the whole cluster, from now on."""
     name = resource_gate(resource)
+    keys = {"first": f"{name}/", "beyond": f"{name}0"}
     yield Step("set_gate", {"name": name, **limit._asdict()})
-    yield Step("set_key_gates", {"first": f"{name}/", "beyond": f"{name}0", **limit._asdict()})
+    yield Step("lock_key_gates", keys)  # in the order in which claims lock them
+    yield Step("set_key_gates", {**keys, **limit._asdict()})
     yield from dialect.notify(WORK, " *")
 
 

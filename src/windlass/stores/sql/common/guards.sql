@@ -20,11 +20,12 @@ SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS bigint) 
     g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
 FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names})
 
--- A key's gate is made after its resource's when it is first needed.
--- name: make_key_gates :count
+-- A key's gate is made after its resource's when it is first needed, by who has locked the resource's.
+-- name: make_key_gates :rows
 INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
 SELECT i.name, g.cap, g.rate, g.per_us, g.retry_us, {now} FROM {key_names} i CROSS JOIN windlass_gate g WHERE g.name = i.general
 ON CONFLICT (name) DO NOTHING
+RETURNING name, cap, in_use, rate, per_us, opens_at, taken, retry_us
 
 -- name: known_gates :rows
 SELECT name FROM windlass_gate WHERE name IN (SELECT id FROM {names})
@@ -39,6 +40,9 @@ INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
 VALUES (:name, :cap, :rate, :per_us, :retry_us, {now})
 ON CONFLICT (name) DO UPDATE SET cap = excluded.cap, rate = excluded.rate, per_us = excluded.per_us,
     retry_us = excluded.retry_us, taken = CASE WHEN windlass_gate.per_us = excluded.per_us THEN windlass_gate.taken END
+
+-- name: lock_key_gates :rows
+SELECT name FROM windlass_gate WHERE name > :first AND name < :beyond ORDER BY name
 
 -- name: set_key_gates :count
 UPDATE windlass_gate SET cap = :cap, rate = :rate, retry_us = :retry_us,

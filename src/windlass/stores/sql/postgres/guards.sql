@@ -14,14 +14,10 @@ SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_u
 FROM windlass_gate g WHERE g.name = ANY(:names::text[]) AND {counted_gate} ORDER BY g.name FOR UPDATE
 
 -- name: key_names :fragment
-(SELECT * FROM unnest(:names::text[], :generals::text[]) AS k(name, general) ORDER BY name)
+(SELECT * FROM unnest(:names::text[], :generals::text[]) AS k(name, general))
 
--- name: make_key_gates :count
-INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
-SELECT i.name, g.cap, g.rate, g.per_us, g.retry_us, {now} FROM {key_names} i CROSS JOIN LATERAL (
-    SELECT cap, rate, per_us, retry_us FROM windlass_gate WHERE name = i.general FOR SHARE
-) g
-ON CONFLICT (name) DO NOTHING
+-- name: lock_key_gates :rows
+SELECT name FROM windlass_gate WHERE name > :first AND name < :beyond ORDER BY name FOR UPDATE
 
 -- name: lock_circuits :rows
 SELECT name, circuit FROM windlass_gate WHERE name = ANY(:names::text[]) ORDER BY name FOR UPDATE
