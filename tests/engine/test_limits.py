@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
+from tests.support.facts import rows
 from windlass import InvalidOptionError, JobHandle, JobStatus, Windlass
 
 ALLOWED = ["tests.engine.jobs"]
@@ -147,3 +148,17 @@ async def test_the_async_twin_limits_too(apps: Apps):
         assert until_full.code == "queue_full"
         await app.alimit_queue("mail")
         assert await handle.aresult(timeout=LONG) == "x"
+
+
+def test_thousands_of_keys_are_all_listed(apps: Apps):
+    """J6.2: page by page, in the order of names, each once."""
+    app = apps()
+    app.configure_resource("stripe", 5)
+    app.configure_resource("stripe2", 5)
+    columns = "(name, cap, retry_us, used_at)"
+    for number in range(450):
+        rows(apps.url, f"INSERT INTO windlass_gate {columns} VALUES ('resource:stripe/k{number:04}', 5, 1, 0)")
+    found = [(resource.name, resource.key) for resource in app.resources()]
+    assert found == [("stripe", None), *(("stripe", f"k{number:04}") for number in range(450)), ("stripe2", None)]
+    app.configure_resource("stripe", 7)
+    assert [resource.max_concurrent for resource in app.resources()] == [7] * 451 + [5]
