@@ -13,10 +13,6 @@ from windlass.domain.clock import SystemClock
 
 CLOCK = "CHAOS_CLOCK"
 """The variable that names the file with the clock's error; without it the store's own clock is used."""
-GATES = hasattr(Windlass, "configure_resource")
-"""Whether this build has gates; without them nothing in a run waits behind a resource or a circuit."""
-DEAD_LETTERS = hasattr(Windlass, "dead_letters")
-"""Whether this build keeps an envelope of every dead letter."""
 CAP = 3
 CIRCUIT = {"failure_rate": 50, "window": 10, "minimum_calls": 5, "open_wait": 1, "trials": 2}
 _MICROS = struct.Struct("<q")
@@ -50,10 +46,9 @@ def shared_clock() -> SettableClock | None:
 
 def protect(app: Any) -> None:
     """Set what some jobs wait behind: a resource, one with keys, and a circuit."""
-    if GATES:
-        app.configure_resource("stripe", max_concurrent=CAP, retry_delay=1)
-        app.configure_resource("tenants", max_concurrent=1, retry_delay=1)
-        app.configure_circuit("gateway", **CIRCUIT)
+    app.configure_resource("stripe", max_concurrent=CAP, retry_delay=1)
+    app.configure_resource("tenants", max_concurrent=1, retry_delay=1)
+    app.configure_circuit("gateway", **CIRCUIT)
 
 
 def make_app(url: str) -> Windlass:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tests.chaos.application import DEAD_LETTERS, GATES
 from tests.chaos.witness import Account, Run
 
 
@@ -162,7 +161,7 @@ def read_tables(ask: Ask) -> Tables:
         live_keys={key: str(job) for key, job in ask("SELECT business_key, holder_id FROM windlass_live_key")},
         gates=tuple(GateRow(*row) for row in ask(_GATES)),
         permits=ask("SELECT count(*) FROM windlass_permit")[0][0],
-        dead_letters=frozenset(str(job) for (job,) in ask(_DEAD_LETTERS)) if DEAD_LETTERS else None,
+        dead_letters=frozenset(str(job) for (job,) in ask(_DEAD_LETTERS)),
     )
 
 
@@ -172,8 +171,6 @@ _HOT = "SELECT id, status, fence, node FROM windlass_hot"
 _DONE = "SELECT id, status, fence, attempts, crash_count, result, error_class, reason FROM windlass_done"
 _GATES = """SELECT g.name, g.cap, g.in_use - coalesce((
     SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0) FROM windlass_gate g"""
-if not GATES:
-    _GATES = "SELECT name, cap, in_use FROM windlass_gate"
 _HISTORY = """SELECT job_id, fence, node, outcome, error_class, CASE WHEN started_at IS NULL THEN 0 ELSE 1 END
     FROM windlass_attempt"""
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.application import GATES
 from tests.chaos.conftest import Chaos
 from tests.chaos.faults import Options
 from tests.chaos.report import recoveries, table
@@ -77,7 +76,6 @@ def test_a_build_that_completes_in_two_transactions_is_caught(chaos: Chaos, stor
     assert "no_job_is_two_things_at_once" in rules
 
 
-@pytest.mark.skipif(not GATES, reason="this build has no gates")
 def test_permits_are_never_exceeded_while_workers_are_killed_and_stopped(chaos: Chaos, store: str):
     """J6.2: three places, three workers that want more, and all places free at the end."""
     driver, facts = chaos(Options(store=store, **LIMITED, kills=2, stops=1, naps=1, jumps=0, restarts=0))
@@ -86,7 +84,6 @@ def test_permits_are_never_exceeded_while_workers_are_killed_and_stopped(chaos: 
     assert sum(run.resource == "resource:stripe" for run in facts.account.runs) >= LIMITED["jobs"] * 0.9
 
 
-@pytest.mark.skipif(not GATES, reason="this build has no gates")
 def test_a_build_that_counts_permits_is_caught(chaos: Chaos):
     """J6.2: on PostgreSQL, where a statement that waited for the lock still counts what it saw before."""
     rules = found(chaos, store="postgres", broken="counted permits", settle=30, **{**NO_FAULTS, **LIMITED, "naps": 4})

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.chaos import bodies
-from tests.chaos.application import GATES
 from windlass import Backoff, Windlass
 from windlass.submission.call import Call
 
@@ -118,7 +117,7 @@ _EVERYTHING: tuple[tuple[Maker, float], ...] = (
     (_followed, 4),
     (_business, 5),
 )
-_GATED: tuple[tuple[Maker, float], ...] = ((_limited, 4), (_limited_by_key, 2), (_behind_circuit, 2)) if GATES else ()
+_GATED: tuple[tuple[Maker, float], ...] = ((_limited, 4), (_limited_by_key, 2), (_behind_circuit, 2))
 MIXES = {"everything": (*_EVERYTHING, *_GATED), "long": ((_long, 1.0),), "limited": ((_limited, 1.0),)}
 """Named, for runs that are after one thing."""
 

@@ -232,3 +232,13 @@ def _transactions(url: str) -> int:
             "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
         ).fetchone() or (0,)
     return int(count)
+
+
+def test_recovering_200_jobs_of_a_lost_node_is_a_handful(bench: Workbench):
+    """J7.2, J7.4: a node may leave hundreds behind, and each statement is a round trip of whoever saves them."""
+    ids = bench.put(FLUSH)
+    bench.claim()
+    bench.lose(NODE)
+    assert statements(steps_of(bench, cluster.recover, 3)) <= A_HANDFUL
+    assert {(job.status, job.crash_count, job.attempts) for job in map(bench.job, ids)} == {(JobStatus.PENDING, 1, 0)}
+    assert [attempt.outcome for attempt in bench.history(ids[0])] == ["lost"]

@@ -106,10 +106,11 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
     for (node,) in (yield Step("orphaned_nodes")):
         jobs: Sequence[tuple[str, int, int]] = yield Step("orphaned_jobs", {"node": node})
         more = more or bool(jobs)
+        back = [job for job, _, crashes in jobs if crashes < crash_budget]
+        if back:
+            recovered[node] = yield from _bring_back(dialect, back, node)
         for job, fence, crashes in jobs:
-            if crashes < crash_budget:
-                recovered[node] = recovered.get(node, 0) + (yield from _bring_back(job, fence, node))
-            elif (yield from _give_up(job, fence, node, crashes)):
+            if crashes >= crash_budget and (yield from _give_up(job, fence, node, crashes)):
                 given_up.append((job, node))
     if given_up:
         yield from also(dialect, [job for job, _ in given_up])
@@ -119,14 +120,15 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
     return Recovery(recovered, given_up, more, freed)
 
 
-def _bring_back(job: str, fence: int, node: str) -> Plan[int]:
-    params = {"id": job, "fence": fence, "error_class": None, "error": f"node {node} was lost"}
-    if (yield Step("recover_attempt", params)) != 1:
-        return 0
-    yield Step("free_place", params)
-    reached("recovery.attempt_written")
-    yield Step("recover_hot", params)
-    return 1
+def _bring_back(dialect: Dialect, ids: Sequence[str], node: str) -> Plan[int]:
+    """All at once: this transaction has locked their rows, and a node may leave hundreds behind."""
+    params = {"ids": dialect.ids(ids), "node": node, "error": f"node {node} was lost"}
+    yield Step("recover_attempts", params)
+    yield Step("free_places_of_lost", params)
+    for _ in ids:
+        reached("recovery.attempt_written")
+    count: int = yield Step("recover_hots", params)
+    return count
 
 
 def _give_up(job: str, fence: int, node: str, crashes: int) -> Plan[bool]:

@@ -58,10 +58,20 @@ INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, 
 SELECT id, fence, attempts + 1, node, picked_at, {now}, 'lost', :error_class, :error
 FROM windlass_hot WHERE id = :id AND fence = :fence
 
--- name: recover_hot :count
+-- name: recover_attempts :count
+INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome, error)
+SELECT h.id, h.fence, h.attempts + 1, h.node, h.picked_at, {now}, 'lost', :error
+FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.node = :node AND h.status = 'RUNNING'
+
+-- name: free_places_of_lost :count
+INSERT INTO windlass_freed (gate, places)
+SELECT e.value, count(*) FROM {ids} i CROSS JOIN windlass_hot h CROSS JOIN {each_held}
+WHERE h.id = i.id AND h.node = :node AND h.status = 'RUNNING' AND h.holds IS NOT NULL GROUP BY e.value
+
+-- name: recover_hots :count
 UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, crash_count = crash_count + 1, node = NULL, picked_at = NULL,
     holds = NULL
-WHERE id = :id AND fence = :fence
+WHERE id IN (SELECT id FROM {ids}) AND node = :node AND status = 'RUNNING'
 
 -- name: give_up_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, error, error_class, reason,
