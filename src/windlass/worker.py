@@ -106,8 +106,10 @@ class Node:
     def _join_the_cluster(self, row: cluster.NodeRow, errors: ErrorHandling) -> None:
         """The services that deal with other nodes and with clients."""
         parts, settings = self._parts, self._parts.settings
+        # On connections of its own: a beat must not wait for what bodies on threads ask the store.
+        self._pulse = parts.database.apart()
         self.heartbeat = Heartbeat(
-            parts.database, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
+            self._pulse, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
         )
         self.recovery = Recovery(
             parts.database,
@@ -212,6 +214,9 @@ class Node:
             self.heartbeat.unregister()
         except Exception as error:  # noqa: BLE001 - the lease will run out by itself
             logger.warning("node %s could not sign off: %s", self.id, self._parts.sanitizer.sanitize(error))
+        finally:
+            if self._pulse is not self._parts.database:
+                self._pulse.close()
 
     # ------------------------------------------------------------------ what the services ask
 

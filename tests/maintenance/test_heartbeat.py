@@ -57,3 +57,24 @@ def test_a_clock_set_back_or_nudged_is_none(beating: Heartbeat, set_clock: Ahead
     """J7.2: it has made leases longer, if anything."""
     set_clock(seconds)
     assert beating.steady_for() > 0
+
+
+def test_a_node_whose_beats_were_missed_gives_up_nobody_though_its_own_lease_held(
+    beating: Heartbeat, monkeypatch: pytest.MonkeyPatch
+):
+    """J7.2, J7.8: leases differ by load; an outage that outlasts somebody's lease and not one's own proves nothing."""
+    now = [heartbeat.monotonic()]
+    monkeypatch.setattr(heartbeat, "monotonic", lambda: now[0])
+    monkeypatch.setattr(heartbeat, "wall_nanos", lambda: int(now[0] * 1e9))
+    beating.tick()
+    now[0] += 5
+    beating.tick()
+    steady = beating.steady_for()
+    assert steady >= 5
+    now[0] += 9  # the store did not answer, and does now: the lease of 15 s still holds
+    assert beating.steady_for() == 0
+    beating.tick()
+    assert beating.steady_for() == 0
+    now[0] += 5
+    beating.tick()
+    assert beating.steady_for() == 5

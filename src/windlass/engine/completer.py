@@ -18,7 +18,6 @@ from windlass import saying
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
-from windlass.errors import StoreUnavailableError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
@@ -112,9 +111,6 @@ class Completer(Service):
         consequences = [what for what in self._consequences if any(map(what.concerns, batch))]
         try:
             won = await self._database.arun(_apply, batch, consequences, retried=unsure)
-        except StoreUnavailableError:
-            self._unsure = True  # the commit may have happened: the next try looks before it writes
-            raise
         except StoreDataError as error:
             if len(batch) == 1:
                 await self._write_poison(batch[0], error)
@@ -123,6 +119,9 @@ class Completer(Service):
             await self._write(batch[:middle], unsure=unsure)
             await self._write(batch[middle:], unsure=unsure)
             return
+        except BaseException:
+            self._unsure = True  # the commit may have happened: the next try looks before it writes
+            raise
         self._unsure = False
         reached("completer.after_commit")
         reached("retry.after_commit", lambda: _retries(batch))

@@ -23,6 +23,8 @@ CLOCK_SLACK = 0.1
 """Seconds by which the system's clock may have run ahead since the last beat; by more, and somebody has set it."""
 LONGEST_RETRY = 1.0
 """Seconds between two tries to beat: after an outage every node must be heard before anybody may count it as lost."""
+LEAST_LATENESS = 1.0
+"""Seconds by which a beat may be late before it counts as missed, however short the interval."""
 
 
 class Load(NamedTuple):
@@ -55,13 +57,15 @@ class Heartbeat(ThreadService):
         self._latency = 0.0
         self._covered = (float("-inf"), 0)
         self._steady_since = monotonic()
+        self._overdue_at = float("inf")
+        self._missed = False
 
     def register(self) -> None:
         """Enter the node; before anything is claimed in its name."""
         lease_us = self._lease_us(self._settings.heartbeat_interval)
         self._database.run(cluster.register, self.node, lease_us)
         reached("node.registered")
-        self._renewed(lease_us)
+        self._renewed(lease_us, self._settings.heartbeat_interval)
 
     def unregister(self) -> None:
         """Leave in good order."""
@@ -69,6 +73,13 @@ class Heartbeat(ThreadService):
 
     def tick(self) -> float | None:
         """Beat once; the lease covers the interval promised until the next beat."""
+        try:
+            return self._beat()
+        except BaseException:
+            self._missed = True
+            raise
+
+    def _beat(self) -> float:
         load = self._load()
         nodes = self._database.run(cluster.live_nodes)
         interval = heartbeat_interval(self._settings.heartbeat_interval, load.utilisation, nodes, self._latency)
@@ -79,7 +90,7 @@ class Heartbeat(ThreadService):
         self._latency = monotonic() - started
         reached("heartbeat.after_beat")
         if alive:
-            self._renewed(lease_us)
+            self._renewed(lease_us, interval)
         else:
             self._start_over()
         if self._database.read(cluster.asked_to_drain, self.node.id):
@@ -87,15 +98,20 @@ class Heartbeat(ThreadService):
         return interval
 
     def steady_for(self) -> float:
-        """Seconds for which this node has renewed its lease without a gap; 0 while it has none.
+        """Seconds for which this node has beaten without a gap; 0 while it has no lease, or is late.
 
-        Who could not beat in time (no database, a stalled machine) must not conclude from that that others are lost.
+        Who could not beat in time (no database, a stalled machine) must not conclude from that that others are lost:
+        their leases may be shorter than its own.
         """
-        return 0.0 if self._lapsed() else monotonic() - self._steady_since
+        late = self._missed or monotonic() > self._overdue_at
+        return 0.0 if late or self._lapsed() else monotonic() - self._steady_since
 
-    def _renewed(self, lease_us: int) -> None:
-        if self._lapsed():
-            self._steady_since = monotonic()
+    def _renewed(self, lease_us: int, interval: float) -> None:
+        now = monotonic()
+        if self._missed or now > self._overdue_at or self._lapsed():
+            self._steady_since = now
+        self._missed = False
+        self._overdue_at = now + interval + max(interval / 2, LEAST_LATENESS)
         self._covered = (monotonic() + lease_us / MICROSECONDS, wall_nanos() + lease_us * 1_000)
 
     def _lapsed(self) -> bool:

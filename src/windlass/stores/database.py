@@ -91,6 +91,10 @@ class Database(Protocol):
         """
         ...
 
+    def apart(self) -> Database:
+        """The same store by connections of its own, where users of a store wait for each other's; else this one."""
+        ...
+
     def close(self) -> None:
         """Close every connection; idempotent."""
 

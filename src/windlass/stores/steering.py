@@ -22,8 +22,10 @@ from windlass.stores.database import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
+MOST_BYTES = 7_000
+"""Of a notification: PostgreSQL takes less than 8,000."""
 MOST_NAMED = 150
-"""Ids or queues that are named in a notification; beyond that the nodes look for themselves."""
+"""Ids that are named in a notification; beyond that the nodes look for themselves."""
 
 
 class Steered(NamedTuple):
@@ -173,7 +175,8 @@ def _tell_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
     """Jobs that wait again are new work to every node; the mark of who sends it is left out, for this node too."""
     words = sorted({f"{job.queue}:{job.priority}" for job in moved})
     if words:
-        yield from dialect.notify(WORK, " " + ",".join(words) if len(words) <= MOST_NAMED else " *")
+        text = ",".join(words)
+        yield from dialect.notify(WORK, f" {text}" if len(text) < MOST_BYTES else " *")
 
 
 def _keys(failed: Sequence[Steered]) -> list[tuple[str, str]]:

@@ -32,8 +32,8 @@ def witness_leases() -> None:
         asked[id(self)] = monotonic()
         register(self)
 
-    def renewed(self: Heartbeat, lease_us: int) -> None:
-        got(self, lease_us)
+    def renewed(self: Heartbeat, lease_us: int, interval: float) -> None:
+        got(self, lease_us, interval)
         since = asked[id(self)]
         say("lease", self.node.id, f"{since:.6f}", f"{since + lease_us / 1_000_000:.6f}")
 

@@ -39,6 +39,7 @@ class PostgresDatabase:
         self.description = f"PostgreSQL {place}"
         self.wakeup_mode = "in process, else polling (a pooler delivers no LISTEN)" if pooled else "LISTEN/NOTIFY"
         self.known_queues: set[str] = set()
+        self._url = url
         self._conninfo = session.conninfo(url, pooled=pooled)
         self._pooled = pooled
         self.virtual_now = virtual_now
@@ -62,7 +63,12 @@ class PostgresDatabase:
         for restart in range(MOST_RESTARTS):
             try:
                 with self._sync.one() as connection:
-                    return self._play(plan(self.dialect, *args, **kwargs), connection)
+                    try:
+                        return self._play(plan(self.dialect, *args, **kwargs), connection)
+                    except psycopg.Error as error:
+                        if session.kind_of(error) is ErrorKind.GONE:
+                            connection.close()
+                        raise
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
@@ -117,7 +123,8 @@ class PostgresDatabase:
                 step = plan.send(await session.execute_async(wire, statements, step, extra))
         except StopIteration as stop:
             answer = stop.value
-        except BaseException:
+        except BaseException as error:
+            wire.spoiled = session.kind_of(error) is ErrorKind.GONE
             await wire.roll_back()
             raise
         if not alone:
@@ -131,8 +138,9 @@ class PostgresDatabase:
         loop = asyncio.get_running_loop()
         connections = self._by_loop.get(loop)
         if connections is None:
-            for over in [known for known in self._by_loop if known.is_closed()]:
-                self._by_loop.pop(over).close()
+            for over in [known for known in list(self._by_loop) if known.is_closed()]:
+                if (left := self._by_loop.pop(over, None)) is not None:
+                    left.close()
             connections = self._by_loop[loop] = AsyncConnections(
                 self._conninfo, pooled=self._pooled, patience=session.STATEMENT_TIMEOUT
             )
@@ -147,6 +155,10 @@ class PostgresDatabase:
         if kind is ErrorKind.GONE:
             raise session.unavailable(self.description, error) from error
         raise error
+
+    def apart(self) -> PostgresDatabase:
+        """The same database by connections of its own: who uses it need not wait for those who use this one."""
+        return PostgresDatabase(self._url, self.virtual_now, pooled=self._pooled)
 
     # ------------------------------------------------------------------ wakeups
 

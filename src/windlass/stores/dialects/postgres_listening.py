@@ -93,7 +93,7 @@ class Listener:
         while not self._stop.is_set():
             try:
                 with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                    connection.execute(LISTEN)
+                    self._ask(connection, LISTEN)
                     self._heard.connected()
                     self._connection = connection
                     self._hear(connection)
@@ -114,9 +114,12 @@ class Listener:
 
     def _probe(self, connection: psycopg.Connection[Any]) -> None:
         """A line that has fallen silent looks like a cluster in which nothing happens: ask whether anybody is there."""
+        self._ask(connection, sql.SQL("SELECT 1"))
+
+    def _ask(self, connection: psycopg.Connection[Any], what: sql.SQL | sql.Composed) -> None:
         self._patience.begin(connection, session.STATEMENT_TIMEOUT)
         try:
-            connection.execute("SELECT 1")
+            connection.execute(what)
         finally:
             self._patience.end(connection)
 
@@ -145,9 +148,11 @@ class LoopListener:
     async def _live(self) -> None:
         while not self.closed:
             try:
-                connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+                async with asyncio.timeout(session.STATEMENT_TIMEOUT):
+                    connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
                 try:
-                    await connection.execute(LISTEN)
+                    async with asyncio.timeout(session.STATEMENT_TIMEOUT):
+                        await connection.execute(LISTEN)
                     self._heard.connected()
                     await self._hear(connection)
                 finally:
@@ -163,7 +168,7 @@ class LoopListener:
         def read() -> None:
             try:
                 for told in probe.read():
-                    self._heard.tell(told.relname.decode(), told.extra.decode())
+                    self._heard.tell(told.relname.decode(errors="replace"), told.extra.decode(errors="replace"))
             except psycopg.Error as error:
                 if not lost.done():
                     lost.set_exception(error)

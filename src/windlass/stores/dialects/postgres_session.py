@@ -180,8 +180,14 @@ def _result(kind: str, cursor: psycopg.Cursor[Any]) -> Any:
     return cursor.fetchall() if kind == "rows" else cursor.fetchone()
 
 
+_UNUSABLE = frozenset({"25006", "25P03", "25P04"})
+"""Only reading is allowed here, or the server has ended the transaction: another connection may fare better."""
+
+
 def kind_of(error: BaseException) -> ErrorKind:
     """What a driver's error means."""
+    if getattr(error, "sqlstate", None) in _UNUSABLE:
+        return ErrorKind.GONE
     if isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure):
         return ErrorKind.RESTART
     if isinstance(error, psycopg.errors.DataError | psycopg.errors.IntegrityError | UnicodeError):

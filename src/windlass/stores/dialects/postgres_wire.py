@@ -46,11 +46,13 @@ class Wire:
 
     __slots__ = (
         *("_answer", "_begins", "_encoding", "_loop", "_names", "_number", "_pgconn", "_prepares", "_seen"),
-        *("_socket", "_values", "_deadline", "connection"),
+        *("_socket", "_values", "_deadline", "connection", "spoiled"),
     )
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], *, prepares: bool) -> None:
         self.connection = connection
+        self.spoiled = False
+        """Whether it must not be used again, whatever it looks like."""
         self._deadline = float("inf")
         self._pgconn = connection.pgconn
         self._socket = connection.fileno()
@@ -86,7 +88,7 @@ class Wire:
     def in_order(self) -> bool:
         """Whether it can be used again: it is up, in no transaction, and no answer is on its way."""
         pgconn = self._pgconn
-        return pgconn.transaction_status == _IDLE and not pgconn.pipeline_status
+        return not self.spoiled and pgconn.transaction_status == _IDLE and not pgconn.pipeline_status
 
     def expect(self, seconds: float | None) -> None:
         """From now on an answer may take that long; None: as long as it takes."""
@@ -114,6 +116,7 @@ class Wire:
         """End the transaction, if there still is one; a connection that cannot is not in order."""
         self._begins = False
         if self._pgconn.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
+            self.expect(CALL_OFF_SECONDS)
             await self.execute(ROLLBACK, {})
 
     async def execute(self, statement: Statement, params: Mapping[str, Any]) -> Any:

@@ -68,6 +68,10 @@ class SqliteDatabase:
         self._pool: ThreadPoolExecutor | None = None
         self._watches: list[Watch] = []
 
+    def apart(self) -> SqliteDatabase:
+        """This one: a file has one writer at a time anyway."""
+        return self
+
     # ------------------------------------------------------------------ plans
 
     def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
