@@ -69,6 +69,17 @@ async def is_asleep(url: str) -> None:
     await asyncio.to_thread(until, lambda: sleeping(url) == 1, "the server to work on the statement")
 
 
+async def fall_asleep(wire: Wire, url: str, within: str) -> asyncio.Task[Any]:
+    """Have the server work on a statement: alone, along with the begin of a transaction, or later in one."""
+    if within != "nothing":
+        wire.begin()
+    if within == "transaction":
+        await wire.execute(ECHO, {"value": "inside"})
+    task = asyncio.create_task(wire.execute(SLEEP, {}))
+    await is_asleep(url)
+    return task
+
+
 # ---------------------------------------------------------------------- answers
 
 
@@ -195,12 +206,7 @@ async def test_a_cancelled_wait_stops_the_server_and_leaves_no_answer_behind(pg_
     """J7.8: the next user of the connection must not get the answer of the one before."""
     async with wired(pg_url) as wire:
         pid = await wire.execute(PID, {})
-        if within != "nothing":
-            wire.begin()
-        if within == "transaction":
-            await wire.execute(ECHO, {"value": "inside"})
-        task = asyncio.create_task(wire.execute(SLEEP, {}))
-        await is_asleep(pg_url)
+        task = await fall_asleep(wire, pg_url, within)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -245,12 +251,7 @@ async def test_a_session_ended_by_the_server_is_an_operational_error_at_once(pg_
     """J7.8: in the middle of a statement, with a transaction on its way or open."""
     async with connections(pg_url) as pool:
         wire = await pool.take()
-        if within != "nothing":
-            wire.begin()
-        if within == "transaction":
-            await wire.execute(ECHO, {"value": "inside"})
-        task = asyncio.create_task(wire.execute(SLEEP, {}))
-        await is_asleep(pg_url)
+        task = await fall_asleep(wire, pg_url, within)
         kill_others(pg_url)
         with pytest.raises(psycopg.OperationalError):
             await asyncio.wait_for(task, 10)
