@@ -21,6 +21,8 @@ OWN = {
     "JobCanceled": set(),
     "JobTimedOut": {"timeout"},
     "NodeLost": {"node", "recovered"},
+    "CircuitOpened": {"service"},
+    "CircuitClosed": {"service"},
 }
 
 

@@ -62,7 +62,7 @@ def into(heard: Heard) -> Callable[[str, str], None]:
 
 
 def test_everything_told_is_heard_in_order(database: Database, loop: asyncio.AbstractEventLoop | None):
-    """J3.5: also what comes in one go, and whatever the words are."""
+    """J3.6: also what comes in one go, and whatever the words are."""
     heard: Heard = queue.SimpleQueue()
     wakeups = database.listen(into(heard), loop)
     for number in range(200):
@@ -72,7 +72,7 @@ def test_everything_told_is_heard_in_order(database: Database, loop: asyncio.Abs
 
 
 def test_a_callback_that_fails_does_not_end_the_listening(database: Database, loop: asyncio.AbstractEventLoop | None):
-    """J3.5: whatever was said, the next word is heard."""
+    """J3.6: whatever was said, the next word is heard."""
     heard: Heard = queue.SimpleQueue()
 
     def fail_once(channel: str, payload: str) -> None:
@@ -90,7 +90,7 @@ def test_a_callback_that_fails_does_not_end_the_listening(database: Database, lo
 def test_after_a_cut_it_listens_again_and_says_that_anything_may_have_happened(
     database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
 ):
-    """J3.5, J7.8: what was told meanwhile is lost, so nobody may rely on having heard all."""
+    """J3.6, J7.8: what was told meanwhile is lost, so nobody may rely on having heard all."""
     heard: Heard = queue.SimpleQueue()
     wakeups = database.listen(into(heard), loop)
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_once_closed_it_hears_nothing_and_keeps_no_session(
 
 
 async def test_on_its_own_loop_it_hears_without_blocking_it(database: Database):
-    """J3.5: opened from the loop itself, it must not wait for what only that loop can bring about."""
+    """J3.6: opened from the loop itself, it must not wait for what only that loop can bring about."""
     loop, heard = asyncio.get_running_loop(), asyncio.Queue[str]()
     thread = threading.get_ident()
     wakeups = database.listen(lambda _, payload: heard.put_nowait(f"{payload} {threading.get_ident() == thread}"), loop)

@@ -69,6 +69,17 @@ async def is_asleep(url: str) -> None:
     await asyncio.to_thread(until, lambda: sleeping(url) == 1, "the server to work on the statement")
 
 
+async def fall_asleep(wire: Wire, url: str, within: str) -> asyncio.Task[Any]:
+    """Have the server work on a statement: alone, along with the begin of a transaction, or later in one."""
+    if within != "nothing":
+        wire.begin()
+    if within == "transaction":
+        await wire.execute(ECHO, {"value": "inside"})
+    task = asyncio.create_task(wire.execute(SLEEP, {}))
+    await is_asleep(url)
+    return task
+
+
 # ---------------------------------------------------------------------- answers
 
 
@@ -96,7 +107,7 @@ async def test_what_is_asked_for_is_what_comes(pg_url: str):
 
 
 async def test_texts_larger_than_every_buffer_pass_in_both_directions(pg_url: str):
-    """J1.5: what does not fit into the socket is sent when there is room, while answers are read."""
+    """J1.1: what does not fit into the socket is sent when there is room, while answers are read."""
     large = "xü" * 10_000_000
     async with wired(pg_url) as wire:
         for _ in range(3):
@@ -109,7 +120,7 @@ async def test_texts_larger_than_every_buffer_pass_in_both_directions(pg_url: st
 
 
 async def test_nothing_is_prepared_behind_a_pooler_and_no_more_than_enough_elsewhere(pg_url: str):
-    """J7.9: a pooler hands sessions around; and what is prepared takes memory on the server."""
+    """J7.8: a pooler hands sessions around; and what is prepared takes memory on the server."""
     async with wired(pg_url, pooled=True) as wire:
         assert [await wire.execute(PREPARED, {"one": 1}) for _ in range(4)] == [(0,)] * 4
     async with wired(pg_url) as wire:
@@ -120,8 +131,19 @@ async def test_nothing_is_prepared_behind_a_pooler_and_no_more_than_enough_elsew
         assert await wire.execute(PREPARED, {"one": 1}) == (MOST_PREPARED,)
 
 
+async def test_what_always_begins_a_transaction_is_prepared_too(pg_url: str):
+    """Design §4: most plans begin with the same statement, and it is always sent along with the begin."""
+    async with wired(pg_url) as wire:
+        counts = []
+        for _ in range(4):
+            wire.begin()
+            counts.append(await wire.execute(PREPARED, {"one": 1}))
+            await wire.commit()
+        assert counts == [(0,), (1,), (1,), (1,)]
+
+
 async def test_a_session_with_another_encoding_gets_and_gives_the_same_texts(pg_url: str):
-    """J1.5: whatever PGCLIENTENCODING says."""
+    """J1.1: whatever PGCLIENTENCODING says."""
     async with wired(f"{pg_url}?client_encoding=latin1") as wire:
         assert await wire.execute(ECHO, {"value": "äöü"}) == ("äöü",)
         with pytest.raises(UnicodeError):
@@ -178,7 +200,7 @@ async def test_errors_are_those_of_the_driver_and_leave_the_connection_in_order(
 
 @pytest.mark.parametrize("value", ["a\0b", "\0", '{"a\0"}'])
 async def test_a_text_with_nul_is_refused_and_not_cut_off(pg_url: str, value: str):
-    """J1.5: libpq would end the text there."""
+    """J1.1: libpq would end the text there."""
     async with wired(pg_url) as wire:
         with pytest.raises(psycopg.DataError, match="NUL"):
             await wire.execute(ECHO, {"value": value})
@@ -195,12 +217,7 @@ async def test_a_cancelled_wait_stops_the_server_and_leaves_no_answer_behind(pg_
     """J7.8: the next user of the connection must not get the answer of the one before."""
     async with wired(pg_url) as wire:
         pid = await wire.execute(PID, {})
-        if within != "nothing":
-            wire.begin()
-        if within == "transaction":
-            await wire.execute(ECHO, {"value": "inside"})
-        task = asyncio.create_task(wire.execute(SLEEP, {}))
-        await is_asleep(pg_url)
+        task = await fall_asleep(wire, pg_url, within)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -245,12 +262,7 @@ async def test_a_session_ended_by_the_server_is_an_operational_error_at_once(pg_
     """J7.8: in the middle of a statement, with a transaction on its way or open."""
     async with connections(pg_url) as pool:
         wire = await pool.take()
-        if within != "nothing":
-            wire.begin()
-        if within == "transaction":
-            await wire.execute(ECHO, {"value": "inside"})
-        task = asyncio.create_task(wire.execute(SLEEP, {}))
-        await is_asleep(pg_url)
+        task = await fall_asleep(wire, pg_url, within)
         kill_others(pg_url)
         with pytest.raises(psycopg.OperationalError):
             await asyncio.wait_for(task, 10)
@@ -355,7 +367,7 @@ def names_after(dialect: Dialect, write: Callable[[], str], ending: Exception | 
 
 
 async def test_plans_are_whole_or_not_there_at_all(pg_url: str):
-    """J1.2, J7.8: committed as one, rolled back as one, run again after a lost race, refused for values."""
+    """J2.1, J7.8: committed as one, rolled back as one, run again after a lost race, refused for values."""
     migrate_at(pg_url)
     database = open_database(pg_url, SystemClock())
     try:

@@ -85,9 +85,16 @@ def resume(app: Windlass, name: str) -> None:
 @command.command(name="limit")
 @on_application
 @click.argument("name")
-@click.option("--concurrency", type=int, help="How many of its jobs may run at a time.")
-@click.option("--rate", type=int, help="How many may start in a second, or as --per says.")
-@click.option("--per", type=click.Choice(list(PER_US)), default="second", show_default=True, help="The rate's unit.")
+@click.option("--concurrency", type=int, show_envvar=True, help="How many of its jobs may run at a time.")
+@click.option("--rate", type=int, show_envvar=True, help="How many may start in a second, or as --per says.")
+@click.option(
+    "--per",
+    type=click.Choice(list(PER_US)),
+    default="second",
+    show_default=True,
+    show_envvar=True,
+    help="The rate's unit.",
+)
 def limit(app: Windlass, name: str, concurrency: int | None, rate: int | None, per: Per) -> None:
     """Limit a queue for the whole cluster, at once. Without options its limit is lifted.
 

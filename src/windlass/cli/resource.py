@@ -49,11 +49,23 @@ def list_resources(app: Windlass, as_json: bool) -> None:
 @command.command(name="set")
 @on_application
 @click.argument("name")
-@click.option("--max-concurrent", type=int, help="How many jobs may use it at a time.")
-@click.option("--rate", type=int, help="How many may start on it in a second, or as --per says.")
-@click.option("--per", type=click.Choice(list(PER_US)), default="second", show_default=True, help="The rate's unit.")
+@click.option("--max-concurrent", type=int, show_envvar=True, help="How many jobs may use it at a time.")
+@click.option("--rate", type=int, show_envvar=True, help="How many may start on it in a second, or as --per says.")
 @click.option(
-    "--retry-delay", type=float, default=5.0, show_default=True, help="Seconds until a full one is looked at."
+    "--per",
+    type=click.Choice(list(PER_US)),
+    default="second",
+    show_default=True,
+    show_envvar=True,
+    help="The rate's unit.",
+)
+@click.option(
+    "--retry-delay",
+    type=float,
+    default=5.0,
+    show_default=True,
+    show_envvar=True,
+    help="Seconds until a full one is looked at.",
 )
 def set_resource(
     app: Windlass, name: str, max_concurrent: int | None, rate: int | None, per: Per, retry_delay: float

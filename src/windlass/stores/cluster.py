@@ -91,11 +91,11 @@ def mark_lost(dialect: Dialect, node_id: str | None = None) -> Plan[int]:
 
 
 def anything_lost(dialect: Dialect) -> Plan[bool]:
-    """Whether there is something to recover: a node marked lost, or a job that runs where no live node is."""
+    """Whether there is something to recover: a node marked lost, a job or a kept place where no live node is."""
     del dialect
     if (yield Step("lost_node")) is not None:
         return True
-    return bool((yield Step("orphaned_nodes")))
+    return (yield Step("abandoned_place")) is not None or bool((yield Step("orphaned_nodes")))
 
 
 def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -> Plan[Recovery]:

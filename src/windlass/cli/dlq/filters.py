@@ -21,9 +21,9 @@ def letter_filters(command: Command) -> Command:
     """Give a command the filters of `app.dead_letters` as `filters`."""
 
     @wraps(command)
-    def with_filters(*args: Any, pairs: dict[str, Any], **options: Any) -> Any:
+    def with_filters(*args: Any, **options: Any) -> Any:
         named = {name: options.pop(_OPTIONS.get(name, name)) for name in NAMES}
-        for name, value in pairs.items():
+        for name, value in options.pop("filter").items():
             if named[name] is not None:
                 raise click.UsageError(f"{name} is given twice: by its option and by --filter")
             named[name] = value
@@ -53,7 +53,6 @@ def _options() -> list[Callable[[Command], Command]]:
     found.append(
         click.option(
             "--filter",
-            "pairs",
             multiple=True,
             callback=_pairs,
             metavar="NAME=VALUE",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 import psycopg
@@ -113,11 +113,12 @@ class Wire:
         self._begins = False
 
     async def roll_back(self) -> None:
-        """End the transaction, if there still is one; a connection that cannot is not in order."""
+        """End the transaction, if there still is one; a connection that cannot is not in order, which says enough."""
         self._begins = False
         if self._pgconn.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
             self.expect(CALL_OFF_SECONDS)
-            await self.execute(ROLLBACK, {})
+            with suppress(psycopg.Error, OSError):
+                await self.execute(ROLLBACK, {})
 
     async def execute(self, statement: Statement, params: Mapping[str, Any]) -> Any:
         """Run a statement; what it answers is rows, a row or None, or a count, by its kind."""
@@ -125,7 +126,7 @@ class Wire:
         text = statement.text
         name = self._names.get(text)
         if self._begins or (name is None and text in self._seen):
-            result = await self._execute_together(text, name, values)
+            result = await self._execute_together(statement, name, values)
         else:
             if name is not None:
                 self._pgconn.send_query_prepared(name, values, None, pq.Format.BINARY)
@@ -162,9 +163,9 @@ class Wire:
 
     # ------------------------------------------------------------------ out and in
 
-    async def _execute_together(self, text: bytes, name: bytes | None, values: Sequence[bytes | None]) -> Any:
+    async def _execute_together(self, statement: Statement, name: bytes | None, values: Sequence[bytes | None]) -> Any:
         """In one message with what it needs: a transaction around it, its preparation, or both."""
-        pgconn = self._pgconn
+        pgconn, text = self._pgconn, statement.text
         begins, self._begins = self._begins, False
         prepares = name is None and text in self._seen
         pgconn.enter_pipeline_mode()
@@ -176,6 +177,7 @@ class Wire:
             pgconn.send_prepare(name, text)
         if name is None:
             pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
+            self._remember(statement)
         else:
             pgconn.send_query_prepared(name, values, None, pq.Format.BINARY)
         pgconn.pipeline_sync()

@@ -86,6 +86,9 @@ DELETE FROM windlass_permit WHERE job_id = :job_id AND fence = :fence RETURNING 
 -- name: abandoned_places :rows
 DELETE FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHERE state = 'alive') RETURNING holds
 
+-- name: abandoned_place :row
+SELECT 1 FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHERE state = 'alive') LIMIT 1
+
 -- name: insert_freed :count
 INSERT INTO windlass_freed (gate, places) SELECT id, count(*) FROM {names} GROUP BY id
 
