@@ -111,6 +111,14 @@ def every_claim_leaves_one_row_of_history(facts: Facts) -> Iterator[tuple[str | 
             yield run.job, f"claim {run.fence} ran on {run.node}, and the history does not know it"
 
 
+def a_claim_is_entered_once(facts: Facts) -> Iterator[tuple[str | None, str]]:
+    """(b) A body is entered once for each claim, also one after the other: a second run needs a claim of its own."""
+    entered = Counter((run.job, run.fence) for run in facts.account.runs)
+    yield from (
+        (job, f"was entered {times} times by claim {fence}") for (job, fence), times in entered.items() if times > 1
+    )
+
+
 def dead_letters_have_a_real_cause(facts: Facts) -> Iterator[tuple[str | None, str]]:
     """(d) What is FAILED failed as often as it may, or refused to be retried, or lost its worker too often."""
     for done in facts.tables.done:
@@ -191,6 +199,7 @@ AT_ANY_MOMENT: tuple[Check, ...] = (
     no_job_is_two_things_at_once,
     an_outcome_is_written_once_by_its_holder,
     every_claim_leaves_one_row_of_history,
+    a_claim_is_entered_once,
     runs_overlap_only_after_a_lost_lease,
     no_node_is_given_up_while_it_holds_its_lease,
     permits_stay_below_their_cap,

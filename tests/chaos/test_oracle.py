@@ -37,6 +37,10 @@ WRONG: dict[str, tuple[Facts, str]] = {
         facts(tables={"done": (), "hot": (hot("PENDING", 2, None),)}),
         "every_accepted_job_ends_once",
     ),
+    "entered twice by one claim": (
+        facts(account={"runs": [run(1, A, 10, 11), run(1, A, 12, 13)]}),
+        "a_claim_is_entered_once",
+    ),
     "ended and alive": (facts(tables={"hot": (hot(),)}), "no_job_is_two_things_at_once"),
     "ended twice": (
         facts(tables={"history": (attempt(1), attempt(3)), "done": (done(fence=3),)}),
