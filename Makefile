@@ -8,7 +8,8 @@
 
 VENV    := .venv
 BIN     := $(VENV)/bin
-WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+# One more than there are cores: many tests wait for a lease to run out.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 ARGS    ?=
 
 # A pyenv shim may be on the path and still fail, and Debian's python3 may lack venv: ask each candidate to show that it works.
