@@ -16,6 +16,7 @@ from windlass.cli.loading import load_app, place_of
 from windlass.client.filters import MOST_IN_A_PAGE, JobFilters
 from windlass.domain.clock import SystemClock
 from windlass.domain.identity import parse_job_id
+from windlass.domain.protected import PER_US
 from windlass.errors import InvalidOptionError
 
 Command = Callable[..., Any]
@@ -72,6 +73,20 @@ def json_option(command_path: str, text: str = "For programs.") -> Callable[[Com
 def yes_option(command: Command) -> Command:
     """`--yes`."""
     return click.option("--yes", "-y", is_flag=True, show_envvar=True, help="Do not ask.")(command)
+
+
+def rate_options(command: Command) -> Command:
+    """`--rate` and `--per`, as `rate` and `per`."""
+    unit = click.option(
+        "--per",
+        type=click.Choice(list(PER_US)),
+        default="second",
+        show_default=True,
+        show_envvar=True,
+        help="The rate's unit.",
+    )
+    rate = click.option("--rate", type=int, show_envvar=True, help="How many may start in a second, or as --per says.")
+    return rate(unit(command))
 
 
 def limit_option(default: int, text: str, most: int = MOST_IN_A_PAGE) -> Callable[[Command], Command]:

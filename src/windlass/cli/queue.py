@@ -12,12 +12,12 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
 from windlass.cli.output import note, say, say_items
-from windlass.cli.parameters import json_option, on_application
+from windlass.cli.parameters import json_option, on_application, rate_options
 from windlass.cli.resource import limit_words
 from windlass.cli.tables import Cell, Column, table
 from windlass.domain.cluster import Queue
 from windlass.domain.keys import check_queue
-from windlass.domain.protected import PER_US, Per
+from windlass.domain.protected import Per
 
 COLUMNS: Final = (
     Column("queue", lead=True),
@@ -86,15 +86,7 @@ def resume(app: Windlass, name: str) -> None:
 @on_application
 @click.argument("name")
 @click.option("--concurrency", type=int, show_envvar=True, help="How many of its jobs may run at a time.")
-@click.option("--rate", type=int, show_envvar=True, help="How many may start in a second, or as --per says.")
-@click.option(
-    "--per",
-    type=click.Choice(list(PER_US)),
-    default="second",
-    show_default=True,
-    show_envvar=True,
-    help="The rate's unit.",
-)
+@rate_options
 def limit(app: Windlass, name: str, concurrency: int | None, rate: int | None, per: Per) -> None:
     """Limit a queue for the whole cluster, at once. Without options its limit is lifted.
 

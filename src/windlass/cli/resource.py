@@ -9,9 +9,9 @@ import click
 from windlass.app import Windlass
 from windlass.cli.groups import NounGroup
 from windlass.cli.output import note, say, say_items
-from windlass.cli.parameters import json_option, on_application
+from windlass.cli.parameters import json_option, on_application, rate_options
 from windlass.cli.tables import Cell, Column, table
-from windlass.domain.protected import PER_US, Per, Resource
+from windlass.domain.protected import Per, Resource
 
 COLUMNS: Final = (
     Column("resource", lead=True),
@@ -50,15 +50,7 @@ def list_resources(app: Windlass, as_json: bool) -> None:
 @on_application
 @click.argument("name")
 @click.option("--max-concurrent", type=int, show_envvar=True, help="How many jobs may use it at a time.")
-@click.option("--rate", type=int, show_envvar=True, help="How many may start on it in a second, or as --per says.")
-@click.option(
-    "--per",
-    type=click.Choice(list(PER_US)),
-    default="second",
-    show_default=True,
-    show_envvar=True,
-    help="The rate's unit.",
-)
+@rate_options
 @click.option(
     "--retry-delay",
     type=float,

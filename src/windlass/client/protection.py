@@ -151,34 +151,34 @@ class Protection:
     def resources(self) -> list[Resource]:
         """Every resource, and the keys of it that were used lately, by name."""
         self._authorization.check("resources")
-        rows: list[limits.GateRow] = []
-        while page := self._access.read(limits.gates, RESOURCE, rows[-1].gate.name if rows else ""):
-            rows += page
-        return [_resource_of(row) for row in rows]
+        return [_resource_of(row) for row in self._gates(RESOURCE)]
 
     async def aresources(self) -> list[Resource]:
         """Async twin of `resources`."""
         await self._authorization.acheck("resources")
-        rows: list[limits.GateRow] = []
-        while page := await self._access.aread(limits.gates, RESOURCE, rows[-1].gate.name if rows else ""):
-            rows += page
-        return [_resource_of(row) for row in rows]
+        return [_resource_of(row) for row in await self._agates(RESOURCE)]
 
     def circuits(self) -> list[CircuitStatus]:
         """Every circuit that was ever configured, switched or learned from, by name."""
         self._authorization.check("circuits")
-        rows: list[limits.GateRow] = []
-        while page := self._access.read(limits.gates, CIRCUIT, rows[-1].gate.name if rows else ""):
-            rows += page
-        return [_circuit_of(row) for row in rows]
+        return [_circuit_of(row) for row in self._gates(CIRCUIT)]
 
     async def acircuits(self) -> list[CircuitStatus]:
         """Async twin of `circuits`."""
         await self._authorization.acheck("circuits")
+        return [_circuit_of(row) for row in await self._agates(CIRCUIT)]
+
+    def _gates(self, prefix: str) -> list[limits.GateRow]:
         rows: list[limits.GateRow] = []
-        while page := await self._access.aread(limits.gates, CIRCUIT, rows[-1].gate.name if rows else ""):
+        while page := self._access.read(limits.gates, prefix, rows[-1].gate.name if rows else ""):
             rows += page
-        return [_circuit_of(row) for row in rows]
+        return rows
+
+    async def _agates(self, prefix: str) -> list[limits.GateRow]:
+        rows: list[limits.GateRow] = []
+        while page := await self._access.aread(limits.gates, prefix, rows[-1].gate.name if rows else ""):
+            rows += page
+        return rows
 
 
 def _limit(cap: object, name: str, rate: object, per: object) -> limits.Limit:
