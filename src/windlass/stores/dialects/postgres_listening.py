@@ -6,6 +6,7 @@ Whoever listens connects again when the connection is lost, and is then told tha
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -161,7 +162,7 @@ class LoopListener:
                 await asyncio.sleep(self._heard.cut_off(error))
 
     async def _hear(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        socket_number = connection.fileno()
+        socket_number = os.dup(connection.fileno())  # libpq closes its own by itself, while the loop still watches
         lost: asyncio.Future[None] = self._loop.create_future()
         probe = _Probe(connection.pgconn)
 
@@ -182,6 +183,7 @@ class LoopListener:
             lost.result()
         finally:
             self._loop.remove_reader(socket_number)
+            os.close(socket_number)
 
     def close(self) -> None:
         """Stop listening; safe to call twice, from any thread, also when the loop is over."""

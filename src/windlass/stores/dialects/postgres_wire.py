@@ -7,6 +7,7 @@ an enqueue. So statements go straight to libpq: parameters as text, whose types 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
@@ -51,11 +52,12 @@ class Wire:
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], *, prepares: bool) -> None:
         self.connection = connection
-        self.spoiled = False
-        """Whether it must not be used again, whatever it looks like."""
+        self.spoiled = False  # if True it must not be used again, whatever it looks like
         self._deadline = float("inf")
         self._pgconn = connection.pgconn
-        self._socket = connection.fileno()
+        # A number of our own: libpq closes its one when the connection is lost, the next socket may get it, and uvloop
+        # aborts the process if it still watches that number.
+        self._socket = os.dup(connection.fileno())
         self._encoding = connection.info.encoding
         self._values = Transformer(connection)
         self._loop = asyncio.get_running_loop()
@@ -70,8 +72,11 @@ class Wire:
 
     def close(self) -> None:
         """Give the connection up; on its loop, or when that is over."""
-        if not self._loop.is_closed():
-            self._loop.remove_reader(self._socket)
+        if self._socket >= 0:
+            if not self._loop.is_closed():
+                self._loop.remove_reader(self._socket)
+            os.close(self._socket)
+            self._socket = -1
         self._pgconn.finish()
 
     @contextmanager
@@ -87,8 +92,7 @@ class Wire:
     @property
     def in_order(self) -> bool:
         """Whether it can be used again: it is up, in no transaction, and no answer is on its way."""
-        pgconn = self._pgconn
-        return not self.spoiled and pgconn.transaction_status == _IDLE and not pgconn.pipeline_status
+        return not (self.spoiled or self._pgconn.pipeline_status) and self._pgconn.transaction_status == _IDLE
 
     def expect(self, seconds: float | None) -> None:
         """From now on an answer may take that long; None: as long as it takes."""
