@@ -12,6 +12,9 @@ from windlass.stores.dialect import Claimed, Dialect
 from windlass.stores.merging import Allotment, ClaimRequest, Head
 from windlass.stores.plan import Plan, Step
 
+FOLD_EVERY = 16
+"""Claims of a node after which what was given back is counted in any case: else it is when places run short."""
+
 
 def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
     """Claim jobs for a node: highest effective priority first, then due time, then id.
@@ -32,7 +35,7 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
 def _claim_past_gates(
     dialect: Dialect, request: ClaimRequest, lanes: Sequence[Head], limited: Collection[str]
 ) -> Plan[Claimed]:
-    gates = yield from _enter(dialect, lanes, limited)
+    gates = yield from _enter(dialect, lanes, limited, request.wanted, request.turn)
     plain = [head for head in request.heads if head.lane is None]
     room = (request.wanted + request.turn % 2) // 2 if plain else request.wanted
     found = yield from _claim_lanes(dialect, request._replace(wanted=room), lanes, gates)
@@ -48,7 +51,9 @@ def _claim_past_gates(
     return found
 
 
-def _enter(dialect: Dialect, lanes: Sequence[Head], limited: Iterable[str]) -> Plan[guards.LockedGates]:
+def _enter(
+    dialect: Dialect, lanes: Sequence[Head], limited: Iterable[str], most: int, turn: int
+) -> Plan[guards.LockedGates]:
     """Lock what these heads wait behind, in the order of names. Gates that let everything through are left alone.
 
     For a key that is new its resource is locked, too: nobody else makes the key, or changes the resource, meanwhile.
@@ -62,7 +67,8 @@ def _enter(dialect: Dialect, lanes: Sequence[Head], limited: Iterable[str]) -> P
     if new:
         params = {"names": dialect.names(list(new)), "generals": dialect.names(list(new.values()))}
         found |= {row[0]: Gate._make(row) for row in (yield Step("make_key_gates", params))}
-    gates = yield from guards.locked(dialect, {name: gate for name, gate in found.items() if name in wanted})
+    ours = {name: gate for name, gate in found.items() if name in wanted}
+    gates = yield from guards.locked(dialect, ours, None if turn % FOLD_EVERY == 0 else most)
     # Where somebody else made the key first, to wait for it now would be out of order: it is for the next claim.
     gates.shut(name for name in new if name not in found)
     return gates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -48,9 +49,9 @@ class LockedGates:
 
     def count(self, claimed: Claimed) -> None:
         """These have passed."""
-        for claim in claimed.claims:
-            for name in held_places(claim.holds):
-                self._taken[name] += 1
+        for holds, number in Counter(claim.holds for claim in claimed.claims).items():
+            for name in held_places(holds):
+                self._taken[name] += number
 
     def changes(self) -> list[tuple[str, int, str | None]]:
         """What is to be written: name, change of the count, and what is remembered of its rate."""
@@ -61,14 +62,19 @@ class LockedGates:
         ]
 
 
-def locked(dialect: Dialect, found: dict[str, Gate]) -> Plan[LockedGates]:
-    """Gates that are locked, with what was given back to them."""
+def locked(dialect: Dialect, found: dict[str, Gate], wanted: int | None = None) -> Plan[LockedGates]:
+    """Gates that are locked, with what was given back to them: where `wanted` places could not be had without it."""
     freed: dict[str, int] = {}
-    if found:
-        for name, count in (yield Step("take_freed", {"names": dialect.names(sorted(found))})):
+    short = [name for name, gate in found.items() if wanted is None or _is_short(gate, wanted)]
+    if short:
+        for name, count in (yield Step("take_freed", {"names": dialect.names(sorted(short))})):
             freed[name] = freed.get(name, 0) + count
     now = (yield Step("store_now"))[0]
     return LockedGates(found.values(), freed, now)
+
+
+def _is_short(gate: Gate, wanted: int) -> bool:
+    return gate.cap is not None and gate.cap - gate.in_use < wanted
 
 
 def lock(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]:
