@@ -54,10 +54,11 @@ class Telling:
         if changes := self.circuits.take():
             self.poller.circuits_changed(changes)
             parts.bus.publish(circuit_events(changes))
-        if holders := [attempt for attempt in batch if attempt.claim.holds is not None]:
-            self._places_moved(holders)
         back = reopened(batch)
-        if len(back) < len(batch):
+        ended = len(back) < len(batch)
+        if holders := [attempt for attempt in batch if attempt.claim.holds is not None]:
+            self._places_moved(holders, told_as_done=ended)
+        if ended:
             if parts.results.awaits:
                 parts.results.tell(outcomes_of(batch))
             self._send(DONE, parts.done, (DONE_WORD,))
@@ -70,21 +71,24 @@ class Telling:
             if heads:
                 self.poller.expect(heads)
 
-    def _places_moved(self, holders: Sequence[Attempt]) -> None:
+    def _places_moved(self, holders: Sequence[Attempt], *, told_as_done: bool) -> None:
         for attempt in holders:
             if attempt.lingers:
                 self.when_kept(attempt)
-        self.places_freed([attempt for attempt in holders if not attempt.lingers])
+        self.places_freed([attempt for attempt in holders if not attempt.lingers], told_as_done=told_as_done)
 
-    def places_freed(self, batch: Sequence[Attempt]) -> None:
-        """Whoever waits at these gates may pass, here or on another node."""
+    def places_freed(self, batch: Sequence[Attempt], *, told_as_done: bool = False) -> None:
+        """Whoever waits at these gates may pass, here or on another node.
+
+        Other nodes that wait at gates also heed that jobs have ended, so that needs no words of its own.
+        """
         if not batch:
             return
         self.poller.places_freed(lanes_of(batch))
-        if self._parts.coordinator is None:
-            self._wake_others()
-        else:
+        if self._parts.coordinator is not None:
             self._hand_on(sorted({(attempt.claim.queue, attempt.claim.priority) for attempt in batch}))
+        elif not told_as_done:
+            self._wake_others()
 
     def _wake_others(self) -> None:
         if self._parts.coordinator is None:

@@ -135,7 +135,12 @@ class Node:
             parts.database, self.coordinator, lambda: self.poller.node, settings.node.heartbeat_interval, errors
         )
         self.wakeups = WakeupBridge(
-            parts.database, self.poller, self._loop, parts.coordinator, parts.work.sender, self.cancellations
+            parts.database,
+            self.poller,
+            self._loop,
+            parts.coordinator,
+            (parts.work.sender, parts.done.sender),
+            self.cancellations,
         )
 
     @property

@@ -56,7 +56,7 @@ SQL = re.compile(
     r"\b(SELECT\b.*\bFROM|INSERT INTO|UPDATE\s+\w+\s+SET|DELETE FROM|(CREATE|DROP|ALTER) (TABLE|INDEX))\b", re.DOTALL
 )
 PLACES = re.compile(r"\{(\w+)\}")
-LITERALS = {"now", "chunk", "window"}
+LITERALS = {"now", "moment", "chunk", "window"}
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 

@@ -65,6 +65,7 @@ class Poller(Service):
         self._limited: frozenset[str] = frozenset()
         self._ranks: dict[tuple[str, str | None], tuple[int, int]] = {}
         self._held = False
+        self._ended_meanwhile = False
         self._next_lane = queues.FIRST_LANE
         self._many_lanes = False
         self._turn = 0
@@ -131,6 +132,13 @@ class Poller(Service):
         if self._held:
             self._refreshed = float("-inf")
         self.wake()
+
+    def jobs_ended(self) -> None:
+        """Jobs ended on other nodes, which may have given back what some wait for here. On the loop only."""
+        if self._held:
+            self.told_anything()
+        else:
+            self._ended_meanwhile = True
 
     def slot_freed(self) -> None:
         """Claim again, if it was for want of room that nothing was claimed."""
@@ -227,6 +235,7 @@ class Poller(Service):
 
     async def _refresh(self) -> None:
         self._refreshed = monotonic()
+        self._ended_meanwhile = False
         begins = self._next_lane == queues.FIRST_LANE
         if begins:
             self._lanes_since = monotonic()
@@ -236,6 +245,8 @@ class Poller(Service):
         self._store_now = (found.now, monotonic())
         self._queues, self._limited = found.queues, found.limited
         self._held = found.held or (self._held and not begins)
+        if self._ended_meanwhile:  # what is known now may be older than that
+            self.jobs_ended()
         self.shut = dict(found.shut)
         self._many_lanes = not begins or found.after != queues.FIRST_LANE
         self._next_lane = found.after

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.poller import Poller
 from windlass.spi import Coordinator
-from windlass.stores.database import CANCELED, WORK, Database, Wakeups
+from windlass.stores.database import CANCELED, DONE, WORK, Database, Wakeups
 
 
 class WakeupBridge:
@@ -22,7 +22,7 @@ class WakeupBridge:
         poller: Poller,
         loop: asyncio.AbstractEventLoop,
         coordinator: Coordinator | None,
-        own_words: str,
+        own_words: Collection[str],
         cancellations: Cancellations,
     ) -> None:
         self._cancellations = cancellations
@@ -32,7 +32,7 @@ class WakeupBridge:
         self._thread = threading.get_ident()
         self._coordinator = coordinator
         self._wakeups: Wakeups | None = None
-        self._own_words = own_words  # the local enqueue has woken the poller already
+        self._own_words = own_words  # what they say, the poller was told already
 
     def open(self) -> None:
         """Start to listen: to the coordinator where there is one, else to the store."""
@@ -55,10 +55,12 @@ class WakeupBridge:
     def _heard(self, channel: str, payload: str) -> None:
         if channel in (CANCELED, ""):
             self._on_loop(partial(self._cancellations.told, frozenset(payload.split(",") if payload else ())))
-        if channel not in (WORK, ""):
-            return
         sender, _, words = payload.partition(" ")
-        if sender and sender == self._own_words:
+        if sender in self._own_words:
+            return
+        if channel == DONE and self._database.notifies:  # else it is told as work, too
+            self._on_loop(self._poller.jobs_ended)
+        if channel not in (WORK, ""):
             return
         pairs = [word.rpartition(":") for word in words.split(",")]
         if all(queue and level.isdecimal() for queue, _, level in pairs):

@@ -47,7 +47,7 @@ def _claim_past_gates(
         found = Claimed(found.claims + more.claims, found.payloads | more.payloads)
     changes = gates.changes()
     if changes:
-        yield from dialect.write_gates(changes)
+        yield from dialect.write_gates(changes, final=True)
     return found
 
 
@@ -62,13 +62,13 @@ def _enter(
     wanted = queues | {name for head in lanes for name in read_lane(head.lane).gates}
     missing = yield from _missing(dialect, sorted(name for name in wanted if name.startswith(RESOURCE) and "/" in name))
     generals = {name: general_gate(name) for name in missing}
-    found = yield from guards.lock(dialect, sorted(wanted | set(generals.values())))
+    found, now = yield from guards.lock(dialect, sorted(wanted | set(generals.values())))
     new = {name: general for name, general in generals.items() if general in found}
     if new:
         params = {"names": dialect.names(list(new)), "generals": dialect.names(list(new.values()))}
         found |= {row[0]: Gate._make(row) for row in (yield Step("make_key_gates", params))}
     ours = {name: gate for name, gate in found.items() if name in wanted}
-    gates = yield from guards.locked(dialect, ours, None if turn % FOLD_EVERY == 0 else most)
+    gates = yield from guards.locked(dialect, guards.Held(ours, now), None if turn % FOLD_EVERY == 0 else most)
     # Where somebody else made the key first, to wait for it now would be out of order: it is for the next claim.
     gates.shut(name for name in new if name not in found)
     return gates

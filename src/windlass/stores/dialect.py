@@ -137,9 +137,9 @@ class Dialect:
                 found.append(WaitingLane(queue, lane, dues))
         return found
 
-    def write_gates(self, rows: Sequence[tuple[str, int, str | None]]) -> Plan[None]:
+    def write_gates(self, rows: Sequence[tuple[str, int, str | None]], *, final: bool) -> Plan[None]:
         """Count what gates let through and got back: name, change, and what is remembered of its rate."""
-        yield Step("write_gates", {"rows": json_text(rows)})
+        yield Step("write_gates", {"rows": json_text(rows)}, final=final)
 
     def load(self, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
         """The immutable part of claimed jobs."""

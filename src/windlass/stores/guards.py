@@ -15,6 +15,13 @@ from windlass.stores.merging import Allotment
 from windlass.stores.plan import Plan, Step
 
 
+class Held(NamedTuple):
+    """Gates whose rows this transaction has locked, by name, and the time when it had."""
+
+    gates: dict[str, Gate]
+    now: int
+
+
 class LockedGates:
     """Gates that this transaction holds, and what it lets through."""
 
@@ -62,25 +69,24 @@ class LockedGates:
         ]
 
 
-def locked(dialect: Dialect, found: dict[str, Gate], wanted: int | None = None) -> Plan[LockedGates]:
+def locked(dialect: Dialect, held: Held, wanted: int | None = None) -> Plan[LockedGates]:
     """Gates that are locked, with what was given back to them: where `wanted` places could not be had without it."""
     freed: dict[str, int] = {}
-    short = [name for name, gate in found.items() if wanted is None or _is_short(gate, wanted)]
+    short = [name for name, gate in held.gates.items() if wanted is None or _is_short(gate, wanted)]
     if short:
         for name, count in (yield Step("take_freed", {"names": dialect.names(sorted(short))})):
             freed[name] = freed.get(name, 0) + count
-    now = (yield Step("store_now"))[0]
-    return LockedGates(found.values(), freed, now)
+    return LockedGates(held.gates.values(), freed, held.now)
 
 
 def _is_short(gate: Gate, wanted: int) -> bool:
     return gate.cap is not None and gate.cap - gate.in_use < wanted
 
 
-def lock(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]:
+def lock(dialect: Dialect, names: Sequence[str]) -> Plan[Held]:
     """Lock gates, in the order of their names. Those that let everything through are left alone."""
     rows = (yield Step("lock_gates", {"names": dialect.names(names)})) if names else []
-    return {row[0]: Gate._make(row) for row in rows}
+    return Held({row[0]: Gate._make(row[:-1]) for row in rows}, rows[-1][-1] if rows else 0)
 
 
 def held_places(holds: str | None) -> list[str]:
@@ -151,6 +157,6 @@ def forget_idle_keys(dialect: Dialect, idle_us: int) -> Plan[int]:
     gates = yield from locked(dialect, (yield from lock(dialect, idle)))
     changes = gates.changes()
     if changes:
-        yield from dialect.write_gates(changes)
+        yield from dialect.write_gates(changes, final=False)
     count: int = yield Step("delete_idle_gates", {"names": dialect.names(list(gates.gates))})
     return count

@@ -126,12 +126,11 @@ def _change(
 ) -> Plan[list[CircuitChange]]:
     """Change circuits under their locks. Those that are new are made: a circuit needs no setting up."""
     names = [CIRCUIT + service for service in services]
-    found = yield from _lock(dialect, names)
+    found, now = yield from _lock(dialect, names)
     missing = [name for name in names if name not in found]
     if missing:
         yield Step("make_circuit", rows=[{"name": name, "retry_us": LOOK_AGAIN_US} for name in missing])
-        found = yield from _lock(dialect, names)
-    now = (yield Step("store_now"))[0]
+        found, now = yield from _lock(dialect, names)
     changes = []
     for service, name in zip(services, names, strict=True):
         before = found[name]
@@ -144,9 +143,10 @@ def _change(
     return changes
 
 
-def _lock(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Circuit]]:
+def _lock(dialect: Dialect, names: Sequence[str]) -> Plan[tuple[dict[str, Circuit], int]]:
+    """Circuits, locked, and the time when they were."""
     rows = yield Step("lock_circuits", {"names": dialect.names(names)})
-    return {name: _circuit(text) or Circuit() for name, text in rows}
+    return {name: _circuit(text) or Circuit() for name, text, _ in rows}, rows[-1][-1] if rows else 0
 
 
 def _columns(name: str, circuit: Circuit) -> dict[str, Any]:

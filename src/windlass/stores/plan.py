@@ -23,6 +23,8 @@ class Step(NamedTuple):
     rows: Sequence[Mapping[str, Any]] | None = None
     alone: bool = False
     """A promise: the plan needs no transaction around this statement, because it is its only one."""
+    final: bool = False
+    """A promise: the plan asks for nothing after this, so that the commit may go out along with it."""
     literals: Mapping[str, int] | None = None
     """Whole numbers written into the statement's text, for the planner's sake (`LIMIT`)."""
 

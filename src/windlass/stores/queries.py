@@ -2,7 +2,8 @@
 
 A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` the first or None, `:count` rows
 touched, `:fragment` no statement but a piece that others of its dialect name in braces. Parameters are written
-`:name`; `{now}` is the store's clock; `{word}` literals are whole numbers given by the plan.
+`:name`; `{now}` is the store's clock, and `{moment}`, where there are locks to wait for, is its time after the wait;
+`{word}` literals are whole numbers given by the plan.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class PostgresTerms:
         self.home: tuple[Any, ...] | None = None
         self._description = database.description
         self._virtual_now = database.virtual_now
-        self._statements = session.Statements(":now::bigint" if database.virtual_now else session.NOW)
+        self._statements = session.Statements(virtual=database.virtual_now is not None)
         self._at_home: WeakSet[Any] = WeakSet()
 
     def opening(self, driver: Any) -> Opening:

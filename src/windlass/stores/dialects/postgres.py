@@ -117,10 +117,11 @@ class PostgresDialect(Dialect):
         lanes = groupby(rows, key=itemgetter(0, 1))
         return [WaitingLane(name, way, {level: due for _, _, level, due in levels}) for (name, way), levels in lanes]
 
-    def write_gates(self, rows: Sequence[tuple[str, int, str | None]]) -> Plan[None]:
+    def write_gates(self, rows: Sequence[tuple[str, int, str | None]], *, final: bool) -> Plan[None]:
         """One statement."""
         gates, changes, takes = zip(*rows, strict=True)
-        yield Step("write_gates", {"gates": texts(gates), "changes": numbers(changes), "takes": texts(takes)})
+        params = {"gates": texts(gates), "changes": numbers(changes), "takes": texts(takes)}
+        yield Step("write_gates", params, final=final)
 
     # ------------------------------------------------------------------ completion
 

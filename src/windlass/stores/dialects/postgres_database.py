@@ -43,7 +43,7 @@ class PostgresDatabase:
         self._conninfo = session.conninfo(url, pooled=pooled)
         self._pooled = pooled
         self.virtual_now = virtual_now
-        self._statements = session.Statements(":now::bigint" if virtual_now else session.NOW)
+        self._statements = session.Statements(virtual=virtual_now is not None)
         self._start()
         after_fork(self._start)
 
@@ -112,7 +112,7 @@ class PostgresDatabase:
 
     async def _play_async(self, plan: Plan[T], wire: Wire) -> T:
         extra, statements = self._extra(), self._statements
-        alone, answer = True, None
+        alone, answer, committed = True, None, False
         try:
             step = next(plan)
             alone = step.alone and not are_armed()
@@ -120,14 +120,18 @@ class PostgresDatabase:
                 wire.begin()
             while True:
                 wire.expect(session.limit_of(step))
+                if step.final and not alone and not are_armed():
+                    wire.commit_with_next()
+                    committed = True
                 step = plan.send(await session.execute_async(wire, statements, step, extra))
+                assert not committed, f"the step {step.name} comes after one that was the last"
         except StopIteration as stop:
             answer = stop.value
         except BaseException as error:
             wire.spoiled = session.kind_of(error) is ErrorKind.GONE
             await wire.roll_back()
             raise
-        if not alone:
+        if not alone and not committed:
             reached("store.before_commit")
             wire.expect(session.STATEMENT_TIMEOUT)
             await wire.commit()

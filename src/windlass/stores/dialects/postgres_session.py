@@ -18,6 +18,10 @@ from windlass.stores.queries import Query, load, to_numbered, to_pyformat
 
 NOW = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
 """The time the running statement came in: fresh in an old transaction, and constant enough for an index."""
+MOMENT = NOW.replace("statement_timestamp", "clock_timestamp")
+"""The time at this moment, for a statement that may have waited for a lock."""
+VIRTUAL = ":now::bigint"
+"""Either, where the clock is not the server's."""
 
 CONNECT_TIMEOUT = 5
 STATEMENT_TIMEOUT = 30.0
@@ -46,9 +50,9 @@ class _IdLoader(Loader):
 class Statements:
     """The named statements in the driver's form."""
 
-    def __init__(self, now: str = NOW) -> None:
+    def __init__(self, *, virtual: bool = False) -> None:
         self._queries = load("postgres")
-        self._now = now
+        self._times = {"{now}": VIRTUAL if virtual else NOW, "{moment}": VIRTUAL if virtual else MOMENT}
         self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
         self._plain: dict[str, Statement] = {}
         self._numbered: dict[tuple[str, tuple[tuple[str, int], ...]], Statement] = {}
@@ -85,7 +89,9 @@ class Statements:
         return Statement(text.encode(), names, query.kind)
 
     def _filled(self, query: Query, literals: tuple[tuple[str, int], ...]) -> str:
-        text = query.sql.replace("{now}", self._now)
+        text = query.sql
+        for name, time in self._times.items():
+            text = text.replace(name, time)
         for name, value in literals:
             text = text.replace(f"{{{name}}}", str(int(value)))
         return text
@@ -151,7 +157,7 @@ def execute(connection: psycopg.Connection[Any], statements: Statements, step: S
 
 
 async def execute_async(wire: Wire, statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
-    """Run one step on the running loop."""
+    """Run one step on the running loop, with the commit where `wire` was told so."""
     if step.name == SCRIPT:
         await wire.begun()
         with wire.lent() as connection:

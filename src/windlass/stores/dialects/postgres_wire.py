@@ -46,7 +46,7 @@ class Wire:
     """One connection of the running loop. One statement at a time, each with a limit of its own."""
 
     __slots__ = (
-        *("_answer", "_begins", "_encoding", "_loop", "_names", "_number", "_pgconn", "_prepares", "_seen"),
+        *("_answer", "_begins", "_commits", "_encoding", "_loop", "_names", "_number", "_pgconn", "_prepares", "_seen"),
         *("_socket", "_values", "_deadline", "connection", "spoiled"),
     )
 
@@ -67,6 +67,7 @@ class Wire:
         self._names: dict[bytes, bytes] = {}
         self._number = 0
         self._begins = False
+        self._commits = False
         # For good: to watch a socket anew for every statement costs as much as to send it.
         self._loop.add_reader(self._socket, self._read)
 
@@ -110,6 +111,10 @@ class Wire:
             self._begins = False
             await self.execute(BEGIN, {})
 
+    def commit_with_next(self) -> None:
+        """End the transaction along with the next statement, to save another."""
+        self._commits = True
+
     async def commit(self) -> None:
         """End the transaction."""
         if not self._begins:
@@ -118,7 +123,7 @@ class Wire:
 
     async def roll_back(self) -> None:
         """End the transaction, if there still is one; a connection that cannot is not in order, which says enough."""
-        self._begins = False
+        self._begins = self._commits = False
         if self._pgconn.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
             self.expect(CALL_OFF_SECONDS)
             with suppress(psycopg.Error, OSError):
@@ -129,7 +134,7 @@ class Wire:
         values = [self._parameter(value) if (value := params[name]) is not None else None for name in statement.names]
         text = statement.text
         name = self._names.get(text)
-        if self._begins or (name is None and text in self._seen):
+        if self._begins or self._commits or (name is None and text in self._seen):
             result = await self._execute_together(statement, name, values)
         else:
             if name is not None:
@@ -168,9 +173,10 @@ class Wire:
     # ------------------------------------------------------------------ out and in
 
     async def _execute_together(self, statement: Statement, name: bytes | None, values: Sequence[bytes | None]) -> Any:
-        """In one message with what it needs: a transaction around it, its preparation, or both."""
+        """In one message with what it needs: the transaction's begin or end, its preparation, or all of them."""
         pgconn, text = self._pgconn, statement.text
         begins, self._begins = self._begins, False
+        commits, self._commits = self._commits, False
         prepares = name is None and text in self._seen
         pgconn.enter_pipeline_mode()
         if begins:
@@ -184,12 +190,14 @@ class Wire:
             self._remember(statement)
         else:
             pgconn.send_query_prepared(name, values, None, pq.Format.BINARY)
+        if commits:
+            pgconn.send_query_params(COMMIT.text, None)
         pgconn.pipeline_sync()
         results = await self._results()
         pgconn.exit_pipeline_mode()
         if prepares and name is not None and results[begins].status == pq.ExecStatus.COMMAND_OK:
             self._names[text] = name
-        return _good(results, self._encoding)
+        return _good(results, self._encoding, at=-2 if commits else -1)
 
     async def _results(self) -> list[pq.abc.PGresult]:
         """What the server answers to what was sent, to its end."""
@@ -286,12 +294,12 @@ class Wire:
             pass
 
 
-def _good(results: Sequence[pq.abc.PGresult], encoding: str) -> pq.abc.PGresult:
-    """The last result, if none of them is an error: a commit that fails says so after the statement's own answer."""
+def _good(results: Sequence[pq.abc.PGresult], encoding: str, at: int = -1) -> pq.abc.PGresult:
+    """The result there, if none of them is an error: a commit that fails says so after the statement's own answer."""
     for result in results:
         if result.status in _BAD:
             raise _error(result, encoding)
-    return results[-1]
+    return results[at]
 
 
 def _error(result: pq.abc.PGresult, encoding: str) -> psycopg.Error:

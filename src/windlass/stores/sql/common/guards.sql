@@ -5,7 +5,7 @@
 (g.cap IS NOT NULL OR g.rate IS NOT NULL OR g.opens_at IS NOT NULL)
 
 -- name: lock_gates :rows
-SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
+SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_us, {now}
 FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names}) AND {counted_gate} ORDER BY g.name
 
 -- name: take_freed :rows
@@ -59,8 +59,10 @@ UPDATE windlass_gate SET in_use = in_use + :change WHERE name = :name
 
 -- name: free_places :count
 INSERT INTO windlass_freed (gate, places)
-SELECT e.value, count(*) FROM {transitions} t CROSS JOIN windlass_hot h CROSS JOIN {each_held}
-WHERE h.id = t.id AND h.fence = t.fence AND h.holds IS NOT NULL GROUP BY e.value
+SELECT e.value, sum(h.holders) FROM (
+    SELECT r.holds, count(*) AS holders FROM {transitions} t CROSS JOIN windlass_hot r
+    WHERE r.id = t.id AND r.fence = t.fence AND r.holds IS NOT NULL GROUP BY r.holds
+) h CROSS JOIN {each_held} GROUP BY e.value
 
 -- name: free_place :count
 INSERT INTO windlass_freed (gate, places)
@@ -100,7 +102,7 @@ WHERE name > 'resource:' AND name < 'resource;' AND name LIKE '%/%' AND used_at 
 DELETE FROM windlass_gate WHERE name IN (SELECT id FROM {names}) AND in_use = 0
 
 -- name: lock_circuits :rows
-SELECT name, circuit FROM windlass_gate WHERE name IN (SELECT id FROM {names}) ORDER BY name
+SELECT name, circuit, {now} FROM windlass_gate WHERE name IN (SELECT id FROM {names}) ORDER BY name
 
 -- name: read_circuits :rows
 SELECT name, circuit FROM windlass_gate WHERE name IN (SELECT id FROM {names})

@@ -88,7 +88,9 @@ gone AS (
     SELECT id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback FROM gone
 ), freed AS (
     INSERT INTO windlass_freed (gate, places)
-    SELECT e.value, count(*) FROM gone h CROSS JOIN {each_held} WHERE h.holds IS NOT NULL GROUP BY e.value
+    SELECT e.value, sum(h.holders) FROM (
+        SELECT holds, count(*) AS holders FROM gone WHERE holds IS NOT NULL GROUP BY holds
+    ) h CROSS JOIN {each_held} GROUP BY e.value
 )
 SELECT count(*), CASE WHEN count(*) < :expected::bigint THEN array_agg(id) END, CASE WHEN count(*) < :expected::bigint THEN array_agg(fence) END FROM gone
 
@@ -130,7 +132,9 @@ WITH input AS MATERIALIZED (
     FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence
 ), freed AS (
     INSERT INTO windlass_freed (gate, places)
-    SELECT e.value, count(*) FROM held h CROSS JOIN {each_held} WHERE h.holds IS NOT NULL GROUP BY e.value
+    SELECT e.value, sum(h.holders) FROM (
+        SELECT holds, count(*) AS holders FROM held WHERE holds IS NOT NULL GROUP BY holds
+    ) h CROSS JOIN {each_held} GROUP BY e.value
 )
 SELECT id, fence FROM held
 
