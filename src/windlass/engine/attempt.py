@@ -17,6 +17,7 @@ from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
 from windlass.errors import SerializationError, WorkerLostError
+from windlass.runtime.threads import Turn
 from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
 
 
@@ -101,12 +102,14 @@ class Attempt:
     next_look: float = float("inf")
     """When something is to be done about its timeout."""
     started: float | None = None
-    """When its body was entered, on this process's monotonic clock."""
+    """When its body was entered, or made ready for its turn, on this process's monotonic clock."""
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None
     """None before it starts, and once it has ended."""
     stop: Stop | None = None
     in_thread: bool = False
+    turn: Turn | None = None
+    """Its place in line for a thread, if it was made ready before there was a slot."""
     damage: SerializationError | None = None
     """What is wrong with the stored row, so that its body must not be entered."""
     call: Call | None = None
@@ -149,7 +152,9 @@ class Attempt:
         return None if self.payload is None else self.payload.correlation_id
 
     def read_options(self, text: str) -> None:
-        """Take the options that differ from the defaults."""
+        """Take the options that differ from the defaults, once."""
+        if self.options is not DEFAULTS:
+            return
         try:
             self.options = from_text(text)
         except SerializationError as error:
@@ -165,9 +170,10 @@ class Attempt:
         Since it was due, or since it was made.
         """
         ended = self.store_time(monotonic())
-        if self.started is None or self.payload is None:
+        started = self.started if self.turn is None else self.turn.began
+        if started is None or self.payload is None:
             return Times(None, ended, None)
-        began = self.store_time(self.started)
+        began = self.store_time(started)
         due, made = self.claim.due_at, self.payload.created_at
         waited = began - (max(made, due))
         return Times(began, ended, max(0, waited))

@@ -9,24 +9,26 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from windlass import saying
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Payload
 from windlass.domain.transition import released
+from windlass.engine import payloads
 from windlass.engine.attempt import HANDED, Attempt, Raised, Stop
 from windlass.engine.completer import Completer
-from windlass.engine.deadlines import Timeouts, stop
+from windlass.engine.deadlines import Timeouts, ended, stop
 from windlass.engine.invoke import Invoker
+from windlass.engine.line import Line
 from windlass.engine.pace import Pace
+from windlass.engine.refusals import Refusals
 from windlass.engine.runner import Runner
 from windlass.errors import JobTimeoutError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
-from windlass.stores import jobs
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
 
@@ -34,12 +36,12 @@ logger = saying.logger("windlass.coordinator")
 
 CLAIM_AHEAD = 0.05
 """Seconds of work a node may hold claimed beyond its slots, as light claims."""
+LINED_UP = 0.08
+"""Share of that whose bodies stand ready for the threads that run others: 4 milliseconds of work."""
 LOAD_AHEAD = 0.01
 """Seconds of work whose large payloads it may hold besides those that run."""
 HAND_BACK_AFTER = 1.0
 """A claim that has waited this long for a slot goes back to its queue."""
-CANCELED_FOR = 30.0
-"""Seconds for which the answer to a claim may be on its way, while its job is canceled."""
 LAST_WORDS = 2.0
 """How long bodies may take to end once a forced drain has cancelled them."""
 
@@ -67,8 +69,10 @@ class Coordinator(Service):
         self._running: set[Attempt] = set()
         self._timeouts = Timeouts(self._loop, self._running, self._abandon)
         self._waiting: deque[Attempt] = deque()
+        self._line = Line()
+        self._longest_line = 0
         self._enough = 0
-        self._canceled: dict[str, float] = {}
+        self._refusals = Refusals()
         self._pace = Pace(monotonic())
         self._draining = False
         self._forced = asyncio.Event()
@@ -94,29 +98,31 @@ class Coordinator(Service):
         if self._draining or self._completer.full:
             return 0
         ahead = self._ahead(CLAIM_AHEAD)
-        room = self._concurrency + ahead - len(self._running) - len(self._waiting)
+        waiting = len(self._waiting) + len(self._line)
         # While enough waits, claims are saved up: many small ones cost more than they bring forward.
         self._enough = ahead // 2
-        return 0 if len(self._waiting) > self._enough else room
+        self._longest_line = min(self._concurrency, int(ahead * LINED_UP))
+        return 0 if waiting > self._enough else self._concurrency + ahead - len(self._running) - waiting
 
     def held(self) -> set[tuple[str, int]]:
         """Ids and fences of every claim this node knows of, from its arrival until its outcome is written."""
-        claims = [attempt.claim for attempt in (*self._running, *self._waiting)]
+        claims = [attempt.claim for attempt in self.attempts()]
         return {(claim.job_id, claim.fence) for claim in claims} | self._completer.unwritten
 
     def attempts(self) -> set[Attempt]:
         """Everything claimed here whose outcome is not known yet."""
-        return {*self._running, *self._waiting}
+        return {*self._running, *self._line, *self._waiting}
 
     def refuse(self, ids: Iterable[str]) -> None:
         """These were canceled and are not here: if a claim that is on its way brings them, they do not begin."""
-        now = monotonic()
-        self._canceled = {job: until for job, until in self._canceled.items() if until > now}
-        self._canceled |= dict.fromkeys(ids, now + CANCELED_FOR)
+        self._refusals.add(ids)
 
     def cancel(self, attempt: Attempt) -> None:
         """Stop an attempt whose claim is gone: what waits is forgotten, what runs is told."""
-        if attempt in self._running:
+        if attempt in self._line and self._line.withdraw(attempt):
+            attempt.stop = Stop.CANCEL
+            self.when_left(attempt)
+        elif attempt in self._running or attempt in self._line:
             stop(attempt, Stop.CANCEL)
         elif attempt in self._waiting:
             self._waiting.remove(attempt)
@@ -131,9 +137,7 @@ class Coordinator(Service):
         """Take claims over, in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
         attempts = [Attempt(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
-        if self._canceled:
-            attempts = self._wanted(attempts)
-        self._waiting.extend(attempts)
+        self._waiting.extend(self._refusals.wanted(attempts, self.when_left))
         if self._draining:
             self._hand_back_unstarted()
             return
@@ -141,29 +145,42 @@ class Coordinator(Service):
         if self._waiting:
             self.wake()  # a tick looks after what waits too long, whether it has its payload or not
 
-    def _wanted(self, attempts: Sequence[Attempt]) -> list[Attempt]:
-        """Without those that were canceled while their claim was on its way."""
-        for attempt in attempts:
-            if attempt.claim.job_id in self._canceled:
-                self.when_left(attempt)
-        return [attempt for attempt in attempts if attempt.claim.job_id not in self._canceled]
-
     def _fill_slots(self) -> None:
         """Start what may start; the service loads the payload of whatever is next and has none."""
-        running, waiting = self._running, self._waiting
+        running, waiting, line = self._running, self._waiting, self._line
+        while line and len(running) < self._concurrency:
+            self._runs(line.begin())
         while waiting and len(running) < self._concurrency and not self._draining:
             payload = waiting[0].payload
             if payload is None:
                 self.wake()
                 return
-            self._start(waiting.popleft(), payload)
+            attempt = waiting.popleft()
+            self._begin(attempt, payload)
+            self._runs(attempt)
+        if waiting and len(line) < self._longest_line and not self._draining:
+            self._line_up()
 
-    def _start(self, attempt: Attempt, payload: Payload) -> None:
+    def _line_up(self) -> None:
+        """Have bodies ready for threads that are done with others."""
+        waiting, line = self._waiting, self._line
+        while waiting and len(line) < self._longest_line and (payload := waiting[0].payload) is not None:
+            turn = self._runner.turn_for(waiting[0], payload)
+            if turn is None:
+                self._longest_line = 0  # not asked again before the next claim: most others will be like it
+                return
+            line.join(waiting[0], turn)
+            self._begin(waiting.popleft(), payload)
+
+    def _begin(self, attempt: Attempt, payload: Payload) -> None:
         if payload.options is not None:
             attempt.read_options(payload.options)
-        self._running.add(attempt)
         # In a context of its own: a slot is mostly filled by the task of the job before, whose variables are not ours.
         attempt.task = self._loop.create_task(self._attend(attempt, payload), context=self._context.copy())
+
+    def _runs(self, attempt: Attempt) -> None:
+        """It has a slot."""
+        self._running.add(attempt)
         timeout = self._invoker.timeout_of(attempt)
         if timeout is not None:
             self._timeouts.arm(attempt, timeout)
@@ -197,14 +214,17 @@ class Coordinator(Service):
             self.when_left(attempt)
 
     def _free(self, attempt: Attempt) -> None:
+        if attempt.turn is not None and attempt in self._line:  # ended before the one whose slot it took was heard of
+            self._line.remove(attempt)
+            self._running.add(attempt)
         if attempt not in self._running:
             return
         self._running.discard(attempt)
         self._timeouts.disarm(attempt)
         self._pace.add()
-        if self._waiting:
+        if self._waiting or self._line:
             self._fill_slots()
-        if len(self._waiting) <= self._enough:
+        if len(self._waiting) + len(self._line) <= self._enough:
             self.when_free()
 
     def _abandon(self, attempt: Attempt) -> None:
@@ -228,23 +248,17 @@ class Coordinator(Service):
         room = self._concurrency - len(self._running) + self._ahead(LOAD_AHEAD)
         batch = [attempt for attempt in islice(self._waiting, max(room, 0)) if attempt.payload is None]
         if batch:
-            self._complete(batch, await self._database.aread(jobs.load, [attempt.claim.job_id for attempt in batch]))
+            for gone in await payloads.load(self._database, batch):
+                if gone in self._waiting:
+                    self._waiting.remove(gone)
             self._fill_slots()
-        return HAND_BACK_AFTER / 2 if self._waiting else None
-
-    def _complete(self, batch: Sequence[Attempt], payloads: Mapping[str, Payload]) -> None:
-        """Put loaded payloads to their claims, which may have been handed back meanwhile."""
-        for attempt in batch:
-            attempt.payload = payloads.get(attempt.claim.job_id)
-            if attempt.payload is None and attempt in self._waiting:
-                logger.error(
-                    "job %s is claimed, but its row is gone; somebody deleted it by hand", attempt.claim.job_id
-                )
-                self._waiting.remove(attempt)
+        return HAND_BACK_AFTER / 2 if self._waiting or self._line else None
 
     def _hand_back_late(self) -> None:
         """From the front: those have waited longest."""
         limit = monotonic() - HAND_BACK_AFTER
+        for attempt in self._line.withdrawn(before=limit):
+            self._hand_back(attempt)
         while self._waiting and self._waiting[0].received < limit and len(self._running) >= self._concurrency:
             self._hand_back(self._waiting.popleft())
 
@@ -262,11 +276,11 @@ class Coordinator(Service):
         self._draining = True
         reached("drain.before_hand_back")
         self._hand_back_unstarted()
-        await self._wait_for_bodies(timeout, self._forced)
+        await ended(self._running, timeout, self._forced)
         clean = not self._running
         for attempt in list(self._running):
             stop(attempt, Stop.DRAIN)
-        await self._wait_for_bodies(LAST_WORDS)
+        await ended(self._running, LAST_WORDS)
         for attempt in list(self._running):
             self._runner.settle(attempt, HANDED)
             self._free(attempt)
@@ -274,19 +288,13 @@ class Coordinator(Service):
         return clean
 
     def _hand_back_unstarted(self) -> None:
+        for attempt in self._line.withdrawn():
+            self._hand_back(attempt)
+        while self._line:  # those have begun, and are heard of soon
+            self._runs(self._line.begin())
         while self._waiting:
             self._hand_back(self._waiting.popleft())
 
     def force(self) -> None:
         """End the patience of a drain that is under way."""
         self._forced.set()
-
-    async def _wait_for_bodies(self, timeout: float, forced: asyncio.Event | None = None) -> None:
-        tasks = {attempt.task for attempt in self._running if attempt.task is not None}
-        if not tasks:
-            return
-        bodies = asyncio.ensure_future(asyncio.wait(tasks, timeout=timeout))
-        impatience = asyncio.ensure_future((forced or asyncio.Event()).wait())
-        await asyncio.wait({bodies, impatience}, return_when=asyncio.FIRST_COMPLETED)
-        for waiter in (bodies, impatience):
-            waiter.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from windlass import saying
 from windlass.domain.deadlines import Deadlines
@@ -105,6 +105,18 @@ class Timeouts:
         self._round.cancel()
         if self._timer is not None:
             self._timer.cancel()
+
+
+async def ended(attempts: Collection[Attempt], timeout: float, forced: asyncio.Event | None = None) -> None:
+    """Wait until all of these have ended, for so long, or until somebody loses patience."""
+    tasks = {attempt.task for attempt in attempts if attempt.task is not None}
+    if not tasks:
+        return
+    bodies = asyncio.ensure_future(asyncio.wait(tasks, timeout=timeout))
+    impatience = asyncio.ensure_future((forced or asyncio.Event()).wait())
+    await asyncio.wait({bodies, impatience}, return_when=asyncio.FIRST_COMPLETED)
+    for waiter in (bodies, impatience):
+        waiter.cancel()
 
 
 def stop(attempt: Attempt, why: Stop) -> None:

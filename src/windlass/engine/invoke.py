@@ -25,7 +25,8 @@ from windlass.engine.attempt import (
 )
 from windlass.engine.watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
-from windlass.runtime.threads import BodyExit
+from windlass.runtime.executors import ThreadExecutor
+from windlass.runtime.threads import BodyExit, Turn
 from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
 from windlass.submission.target import Known
 
@@ -70,7 +71,11 @@ class Invoker:
             if watch is not None:
                 function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
-            value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
+            invocation = Invocation(known.target, function, args, kwargs, attempt.timeout)
+            if attempt.turn is not None and isinstance(executor, ThreadExecutor):
+                value = await executor.run(invocation, attempt.turn)
+            else:
+                value = await executor.run(invocation)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
         finally:
@@ -79,6 +84,13 @@ class Invoker:
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
+
+    def turn_for(self, attempt: Attempt, known: Known) -> Turn | None:
+        """A place in line for a thread, for a body that needs one of ours and holds nothing that others wait for."""
+        if attempt.claim.holds is not None or attempt.options.executor == "process" or known.spec.is_coroutine:
+            return None
+        executor = self._executors.executor("thread")
+        return executor.turn() if isinstance(executor, ThreadExecutor) else None
 
     def _watch(self, attempt: Attempt) -> Watch:
         """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""

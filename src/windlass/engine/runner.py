@@ -28,7 +28,8 @@ from windlass.engine.verdict import Policies, failed_for_good, verdict
 from windlass.errors import SerializationError, TargetNotAllowedError, UnknownResourceError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
-from windlass.runtime.failpoints import reached
+from windlass.runtime.failpoints import are_armed, reached
+from windlass.runtime.threads import Turn
 from windlass.stores.guards import held_places
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
@@ -73,6 +74,18 @@ class Runner:
             found = await self._called(attempt, payload, found)
             reached("run.after_body")
         self.settle(attempt, found)
+
+    def turn_for(self, attempt: Attempt, payload: Payload) -> Turn | None:
+        """A place in line for a body that may be made ready before it has a slot; None where order or news forbid it.
+
+        Whoever listens for starts hears of them when they happen, and gates are looked at when the slot is there.
+        """
+        if attempt.claim.lane is not None or self._bus.wanted(JobStarted) or are_armed():
+            return None
+        if payload.options is not None:
+            attempt.read_options(payload.options)
+        found = self._before_the_body(attempt)
+        return self._invoker.turn_for(attempt, found) if isinstance(found, Known) else None
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Through the resilience strategy, if that is the user's own and the job has a circuit."""

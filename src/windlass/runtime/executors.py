@@ -7,7 +7,7 @@ import inspect
 from functools import partial
 
 from windlass.runtime.process_pool import ProcessExecutor, ProcessOptions
-from windlass.runtime.threads import ThreadBodies
+from windlass.runtime.threads import ThreadBodies, Turn
 from windlass.spi import Invocation, JobExecutor
 
 
@@ -28,12 +28,16 @@ class ThreadExecutor:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._threads = ThreadBodies(loop)
 
-    async def run(self, invocation: Invocation, /) -> object:
+    async def run(self, invocation: Invocation, /, turn: Turn | None = None) -> object:
         """Run the body on a thread; cancelling this interrupts it as far as Python can."""
         body = partial(invocation.function, *invocation.args, **invocation.kwargs)
         if inspect.iscoroutinefunction(invocation.function):
-            return await self._threads.run(lambda: asyncio.run(body()))
-        return await self._threads.run(body)
+            return await self._threads.run(lambda: asyncio.run(body()), turn)
+        return await self._threads.run(body, turn)
+
+    def turn(self) -> Turn:
+        """A place in line for a body that is to be run with it."""
+        return Turn(self._threads)
 
     async def close(self) -> None:
         """Let idle threads end."""

@@ -1,7 +1,8 @@
 """Threads for sync bodies: a queue in, coalesced wakeups out, and an interrupt for bodies that run over their time.
 
 `run_in_executor` costs 40 µs a call; here a finished body is put on a list, and the loop is woken once for all that
-finished meanwhile.
+finished meanwhile. A thread that is done with a body may enter the next in line at once, in its place: as many bodies
+run as before, and the loop hears of both in due course.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from windlass.domain.clock import monotonic
+
 IDLE_SECONDS = 60.0
 
 
@@ -25,11 +28,24 @@ class Interrupted(BaseException):
 class _Call:
     """One body on its way through a thread."""
 
-    __slots__ = ("_armed", "_lock", "_thread_id", "context", "error", "function", "future", "value")
+    __slots__ = (
+        "_armed",
+        "_lock",
+        "_thread_id",
+        "context",
+        "error",
+        "function",
+        "future",
+        "passes_on",
+        "turn",
+        "value",
+    )
 
-    def __init__(self, function: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+    def __init__(self, function: Callable[[], Any], future: asyncio.Future[Any], turn: Turn | None) -> None:
         self.function = function
         self.future = future
+        self.turn = turn
+        self.passes_on = True  # to the next in line, when it ends; False once the loop has given its place to another
         self.context = contextvars.copy_context()
         self.value: Any = None
         self.error: BaseException | None = None
@@ -44,6 +60,8 @@ class _Call:
             if self.future.cancelled():
                 return True
             self._armed = True
+        if self.turn is not None:
+            self.turn.enter()
         try:
             self.value = self.context.run(self.function)
         except BaseException as error:  # noqa: BLE001 - carried to the loop, which judges it
@@ -62,12 +80,46 @@ class _Call:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread_id, ctypes.py_object(Interrupted))
 
 
+class Turn:
+    """The place in line of one body. Made and used on the loop; entered on a thread."""
+
+    __slots__ = ("_bodies", "_call", "_is_next", "began")
+
+    def __init__(self, bodies: ThreadBodies) -> None:
+        self._bodies = bodies
+        self._call: _Call | None = None
+        self._is_next = False
+        self.began: float | None = None
+        """When a thread entered it, on the monotonic clock."""
+
+    def enter(self) -> None:
+        """A thread is about to."""
+        if self.began is None:
+            self.began = monotonic()
+
+    def begin(self) -> None:
+        """Have it entered now, by a thread of its own, if no other has yet."""
+        self._is_next = True
+        if self._call is not None and self._bodies.leave_line(self._call):
+            self._bodies.put(self._call)
+
+    def withdraw(self) -> bool:
+        """Have it never entered; False if it has been. Whoever waits for it is to be cancelled then."""
+        return self._call is None or self._bodies.leave_line(self._call)
+
+    def waits(self, call: _Call) -> bool:
+        """The body is ready; whether it stands in line now, or is to be entered at once."""
+        self._call = call
+        return not self._is_next
+
+
 class ThreadBodies:
     """Runs sync functions for one event loop. Threads are made when needed, up to as many as there are calls."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._line: deque[_Call] = deque()
         self._finished: deque[_Call] = deque()
         self._woken = False
         self._lock = threading.Lock()
@@ -75,9 +127,39 @@ class ThreadBodies:
         self._threads = 0
         self._closed = False
 
-    async def run(self, function: Callable[[], Any]) -> Any:
-        """Run `function` on a thread, in a copy of the current context. Cancelling this interrupts the thread."""
-        call = _Call(function, self._loop.create_future())
+    async def run(self, function: Callable[[], Any], turn: Turn | None = None) -> Any:
+        """Run `function` on a thread, in a copy of the current context. Cancelling this interrupts the thread.
+
+        With a `turn` it begins when a thread has ended another body, or when the turn says so.
+        """
+        call = _Call(function, self._loop.create_future(), turn)
+        if turn is not None and turn.waits(call):
+            with self._lock:
+                self._line.append(call)
+        else:
+            self.put(call)
+        try:
+            return await call.future
+        except asyncio.CancelledError:
+            if not self.leave_line(call):
+                self._interrupt(call)
+            raise
+
+    def _interrupt(self, call: _Call) -> None:
+        with self._lock:
+            call.passes_on = False
+        call.interrupt()
+
+    def leave_line(self, call: _Call) -> bool:
+        """Take a call out of the line; False if it is not there, because a thread has taken it."""
+        with self._lock:
+            if call not in self._line:
+                return False
+            self._line.remove(call)
+            return True
+
+    def put(self, call: _Call) -> None:
+        """Have a thread take the call now."""
         with self._lock:
             starts = self._idle <= 0
             if starts:
@@ -87,27 +169,36 @@ class ThreadBodies:
         self._calls.put(call)
         if starts:
             threading.Thread(target=self._work, name="windlass-job", daemon=True).start()
-        try:
-            return await call.future
-        except asyncio.CancelledError:
-            call.interrupt()
-            raise
 
     def _work(self) -> None:
-        healthy = True
         try:
-            while healthy and (call := self._calls.get()) is not None:
+            call = self._calls.get()
+            while call is not None:
                 healthy = call.run()
-                with self._lock:
-                    if healthy:
-                        self._idle += 1
+                following = self._after(call, healthy=healthy)
                 self._finished.append(call)
                 self._wake()
+                if not healthy:
+                    return
+                call = following or self._calls.get()
         except Interrupted:
             pass  # it arrived just after the body had ended: this thread retires all the same
         finally:
             with self._lock:
                 self._threads -= 1
+
+    def _after(self, call: _Call, *, healthy: bool) -> _Call | None:
+        """The next in line takes the place of one that has ended, unless the loop has given that away."""
+        with self._lock:
+            if not healthy:
+                return None
+            if not (self._line and call.passes_on):
+                self._idle += 1
+                return None
+            following = self._line.popleft()
+            if following.turn is not None:
+                following.turn.enter()
+            return following
 
     def _wake(self) -> None:
         with self._lock:

@@ -55,7 +55,8 @@ class LockedGates:
         return {queue: Allotment(free[name], self.holds([name])) for queue, name in names.items()}
 
     def count(self, claimed: Claimed) -> None:
-        """These have passed."""
+        """These have passed: at the time of their claim, by which a rate is kept."""
+        self._now = max([self._now, *(claim.picked_at for claim in claimed.claims)])
         for holds, number in Counter(claim.holds for claim in claimed.claims).items():
             for name in held_places(holds):
                 self._taken[name] += number

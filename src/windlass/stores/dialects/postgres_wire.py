@@ -15,16 +15,15 @@ from typing import Any, Final, NamedTuple
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Transformer
-from psycopg.errors import error_from_result
 
 from windlass.domain.clock import monotonic
+from windlass.stores.dialects.postgres_answers import good
 
 MOST_PREPARED: Final = 100
 """Statements a session keeps prepared: each takes memory on the server."""
 CALL_OFF_SECONDS: Final = 5.0
 """How long a server may take to give up a statement, before its connection is given up."""
 
-_BAD = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE, pq.ExecStatus.PIPELINE_ABORTED)
 _IDLE = pq.TransactionStatus.IDLE
 
 
@@ -142,7 +141,7 @@ class Wire:
             else:
                 self._pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
                 self._remember(statement)
-            result = _good(await self._results(), self._encoding)
+            result = good(await self._results(), self._encoding)
         return self._value(statement.kind, result)
 
     def _remember(self, statement: Statement) -> None:
@@ -197,7 +196,7 @@ class Wire:
         pgconn.exit_pipeline_mode()
         if prepares and name is not None and results[begins].status == pq.ExecStatus.COMMAND_OK:
             self._names[text] = name
-        return _good(results, self._encoding, at=-2 if commits else -1)
+        return good(results, self._encoding, at=-2 if commits else -1)
 
     async def _results(self) -> list[pq.abc.PGresult]:
         """What the server answers to what was sent, to its end."""
@@ -292,17 +291,3 @@ class Wire:
                     self._pgconn.exit_pipeline_mode()
         except (psycopg.Error, OSError):
             pass
-
-
-def _good(results: Sequence[pq.abc.PGresult], encoding: str, at: int = -1) -> pq.abc.PGresult:
-    """The result there, if none of them is an error: a commit that fails says so after the statement's own answer."""
-    for result in results:
-        if result.status in _BAD:
-            raise _error(result, encoding)
-    return results[at]
-
-
-def _error(result: pq.abc.PGresult, encoding: str) -> psycopg.Error:
-    if result.error_field(pq.DiagnosticField.SQLSTATE) is None:  # not the server's words: libpq's, on a lost connection
-        return psycopg.OperationalError(pq.error_message(result, encoding))
-    return error_from_result(result, encoding)
