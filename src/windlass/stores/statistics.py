@@ -1,6 +1,7 @@
 """Plans for what is counted of ended jobs: deltas, one per queue and flush, and the minutes they are added up to.
 
-The deltas are written by the statements that end jobs, in their transaction, so a count is never ahead of its jobs nor behind.
+The deltas are written by the statements that end jobs, in their transaction, so a count is never ahead of its
+jobs nor behind.
 """
 
 from __future__ import annotations
