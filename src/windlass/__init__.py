@@ -7,7 +7,7 @@ from windlass.client.health import Health
 from windlass.context import JobCancelled, JobContext
 from windlass.domain.backoff import Backoff
 from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitState
-from windlass.domain.cluster import Node, Queue
+from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.explanation import Explanation
 from windlass.domain.job import Attempt, Job
@@ -149,6 +149,7 @@ __all__ = [
     "Priority",
     "Progress",
     "Queue",
+    "QueueHour",
     "Redrive",
     "ResilienceStrategy",
     "Resource",

@@ -17,13 +17,33 @@ def test_every_queue_is_listed_with_what_waits_and_runs(desk):
     billing, mail = [line.split("\t") for line in desk.told("queue", "list").splitlines()]
     assert billing[:4] == ["billing", "open", "2", "0"]
     assert billing[4].endswith("Z")
-    assert mail == ["mail", "paused", "0", "0", ""]
+    assert billing[5:] == mail[5:] == ["0", "0", "0", "", ""]
+    assert mail[:5] == ["mail", "paused", "0", "0", ""]
     told = desk.read("queue", "list")
     assert told["next_cursor"] is None
     assert [(item["name"], item["paused"], item["waiting"]) for item in told["items"]] == [
         ("billing", False, 2),
         ("mail", True, 0),
     ]
+
+
+def test_the_last_hour_is_listed_for_pipes_people_and_programs(sqlite_desk):
+    """J7.5, J1.7: how many ended and how long they took; columns in which there is nothing to say are not drawn."""
+    desk = sqlite_desk
+    handles = [desk.charge.using(queue="billing").enqueue(n) for n in range(3)]
+    desk.app.pause_queue("mail")
+    with desk.app.worker():
+        for handle in handles:
+            handle.join(timeout=20)
+    billing, mail = [line.split("\t") for line in desk.told("queue", "list").splitlines()]
+    assert (billing[5:8], mail[5:]) == (["3", "0", "0"], ["0", "0", "0", "", ""])
+    assert all(mean.isdigit() for mean in billing[8:])
+    hour = desk.read("queue", "list")["items"][0]["last_hour"]
+    assert (hour["succeeded"], hour["failed"], hour["retried"]) == (3, 0, 0)
+    assert [str(hour["wait_ms"]), str(hour["run_ms"])] == billing[8:]
+    head, _, drawn, _ = re.sub(r"\x1b\[[\d;]*m", "", desk.drawn("queue", "list", columns=80)).splitlines()
+    assert head.split() == ["queue", "state", "waiting", "running", "done/h", "wait", "run"]
+    assert re.match(r"billing  open +0 +0 +3 +[\d.]+ m?s +[\d.]+ m?s$", drawn)
 
 
 def test_a_paused_queue_is_not_claimed_from_until_it_is_resumed(desk):

@@ -22,7 +22,9 @@ class Moving(Apps):
         """An application with settings of its own for jobs; its duties come round often."""
         settings = Settings(
             jobs=JobsSettings(**{"archive_interval": OFTEN, **jobs}),
-            node=NodeSettings(sweep_interval=OFTEN, recovery_interval=OFTEN, heartbeat_interval=0.5),
+            node=NodeSettings(
+                sweep_interval=OFTEN, recovery_interval=OFTEN, statistics_interval=OFTEN, heartbeat_interval=0.5
+            ),
         )
         return self(settings=settings, clock=clock or self.clock)
 

@@ -19,6 +19,10 @@ class TestCompleting(contract.CompletingContract):
     pass
 
 
+class TestCounting(contract.CountingContract):
+    pass
+
+
 class TestFollowing(contract.FollowingContract):
     pass
 

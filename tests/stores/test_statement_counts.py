@@ -18,7 +18,7 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter, passed_over, released, retry_at, succeeded
 from windlass.failure.callbacks import Callbacks, Due
 from windlass.failure.dead_letters import DeadLetters, Death
-from windlass.stores import claiming, cluster, jobs, limits, queues, reading, steering
+from windlass.stores import claiming, cluster, jobs, limits, queues, reading, statistics, steering
 from windlass.stores.limits import Limit
 from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.open import open_database
@@ -49,12 +49,23 @@ def steps_of(bench: Workbench, plan: Any, *args: Any) -> list[Step]:
 
 
 def test_completing_200_plain_jobs_is_one_statement(bench: Workbench):
-    """J4.1: completions share one statement, which needs no transaction around it."""
+    """J4.1, J7.5: completions share one statement, counts included, which needs no transaction around it."""
     bench.put(FLUSH)
     transitions = [succeeded(claim, bench.times(), '"x"', holds_key=False) for claim in bench.claim()]
     (step,) = steps_of(bench, jobs.apply, transitions)
     assert (statements([step]), step.alone) == (1, True)
     assert {bench.job(transition.job_id).status for transition in transitions[::50]} == {JobStatus.SUCCEEDED}
+    assert bench.database.read(statistics.last_hour)["default"].succeeded == FLUSH
+    assert bench.database.run(statistics.roll_up, FLUSH) == 1, "one count for the whole flush"
+
+
+def test_the_last_hour_of_all_queues_is_one_statement(bench: Workbench):
+    """J7.5: and adding counts up two, of however many."""
+    for number in range(A_HANDFUL):
+        bench.succeed(bench.claimed_job(queue=f"q{number}"))
+    steps = steps_of(bench, queues.depths)
+    assert [step.name for step in steps].count("last_hour") == 1
+    assert statements(steps_of(bench, statistics.roll_up, MANY)) == 2
 
 
 def test_completing_200_jobs_of_every_kind_is_a_handful(bench: Workbench):

@@ -57,6 +57,7 @@ def check_invariants(url: str) -> None:
         _check_ended(end, attempts[job])
     _check_owners(url, live)
     _check_keys(url, live)
+    _check_counts(url, ended, attempts)
 
 
 def _by_id(url: str, question: str, kind: Any) -> dict[Any, Any]:
@@ -97,6 +98,16 @@ def _check_owners(url: str, live: dict[Any, Live]) -> None:
     alive = f"SELECT id FROM windlass_node WHERE state = 'alive' AND lease_until >= {now_of(url)}"
     owners = {row.node for row in live.values() if row.status == "RUNNING"}
     assert owners <= {row[0] for row in rows(url, alive)}, "RUNNING without a live lease"
+
+
+def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[Attempt]]) -> None:
+    """What is counted is what there is, whoever died while it was written, or added up."""
+    counts = "coalesce(sum(succeeded), 0), coalesce(sum(failed), 0), coalesce(sum(retried), 0)"
+    both = [rows(url, f"SELECT {counts} FROM windlass_{table}")[0] for table in ("stat", "stat_delta")]
+    found = [int(one + other) for one, other in zip(*both, strict=True)]
+    expected = [sum(row.status == status for row in ended.values()) for status in ("SUCCEEDED", "FAILED")]
+    expected.append(sum(each.outcome == "retried" for history in attempts.values() for each in history))
+    assert found == expected, f"counted {found}, there are {expected} (succeeded, failed, retried)"
 
 
 def _check_keys(url: str, live: dict[Any, Live]) -> None:

@@ -15,7 +15,7 @@ from windlass.cli.output import note, say, say_items
 from windlass.cli.parameters import json_option, on_application, rate_options
 from windlass.cli.resource import limit_words
 from windlass.cli.tables import Cell, Column, table
-from windlass.domain.cluster import Queue
+from windlass.domain.cluster import Queue, QueueHour
 from windlass.domain.keys import check_queue
 from windlass.domain.protected import Per
 
@@ -25,6 +25,11 @@ COLUMNS: Final = (
     Column("waiting", right=True, lead=True),
     Column("running", right=True, lead=True),
     Column("oldest due", right=True),
+    Column("done/h", right=True),
+    Column("failed/h", right=True),
+    Column("retried/h", right=True),
+    Column("wait", right=True),
+    Column("run", right=True),
 )
 
 
@@ -37,9 +42,10 @@ def command() -> None:
 @on_application
 @json_option("queue list")
 def list_queues(app: Windlass, as_json: bool) -> None:
-    """List every queue that was ever used, with what waits in it and what runs.
+    """List every queue that was ever used, with what waits in it, what runs and what ended in the last hour.
 
-    What waits is counted up to 10,000.
+    What waits is counted up to 10,000. /h: jobs that succeeded, jobs that failed for good and attempts that are
+    retried, in the last hour; wait and run: how long those that ran had waited, and how long they ran, on average.
 
     \b
         windlass queue list
@@ -106,6 +112,17 @@ def _row(queue: Queue, now: datetime) -> list[Cell]:
         Cell(phrases.counted(queue.waiting)),
         Cell(f"{queue.running:,}", "bold blue" if queue.running else ""),
         Cell("") if due is None else Cell(phrases.distance(due, now), plain=phrases.utc(due)),
+        *_hour(queue.last_hour),
+    ]
+
+
+def _hour(hour: QueueHour) -> list[Cell]:
+    """Nothing is shown as nothing: columns that are empty for all queues are left out, and failures catch the eye."""
+    counts = ((hour.succeeded, ""), (hour.failed, "bold red"), (hour.retried, "yellow"))
+    means = (hour.wait_ms, hour.run_ms)
+    return [
+        *(Cell(f"{count:,}" if count else "", style, plain=str(count)) for count, style in counts),
+        *(Cell("") if mean is None else Cell(phrases.span(mean), plain=str(mean)) for mean in means),
     ]
 
 

@@ -103,7 +103,10 @@ class Looking:
         return [node_of(row) for row in await self._access.aread(cluster.nodes)]
 
     def queues(self) -> list[Queue]:
-        """Every queue that was ever used, by name, with what waits in it (counted up to 10,000) and what runs."""
+        """Every queue that was ever used, by name, with what waits in it, what runs, and what ended in the last hour.
+
+        What waits is counted up to 10,000.
+        """
         self._authorization.check("queues")
         return [queue_of(row) for row in self._access.read(queues.depths)]
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from windlass.domain.clock import from_micros
-from windlass.domain.cluster import Node, Queue
+from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.job import Attempt, Job
 from windlass.domain.lanes import read_lane
 from windlass.domain.report import LogLine, Progress, percent_of
@@ -20,6 +20,7 @@ from windlass.domain.tags import tags_of
 from windlass.stores.queues import Depth
 from windlass.stores.reading import StoredJob
 from windlass.stores.reports import LineRow
+from windlass.stores.statistics import Sums
 from windlass.submission.stored_options import from_text
 
 Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
@@ -124,6 +125,17 @@ def queue_of(depth: Depth) -> Queue:
         waiting=depth.waiting,
         running=depth.running,
         oldest_due=_moment(depth.first_due),
+        last_hour=_hour_of(depth.last_hour),
+    )
+
+
+def _hour_of(sums: Sums) -> QueueHour:
+    return QueueHour(
+        succeeded=sums.succeeded,
+        failed=sums.failed,
+        retried=sums.retried,
+        wait_ms=sums.wait_us // sums.runs // 1000 if sums.runs else None,
+        run_ms=sums.run_us // sums.runs // 1000 if sums.runs else None,
     )
 
 

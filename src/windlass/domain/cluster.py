@@ -25,6 +25,22 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueHour:
+    """What happened in a queue in this minute and the 59 before it: `Queue.last_hour`."""
+
+    succeeded: int
+    """Jobs that ended SUCCEEDED."""
+    failed: int
+    """Jobs that failed for good."""
+    retried: int
+    """Attempts that failed and are followed by another."""
+    wait_ms: int | None
+    """How long those that ran had waited, since they were due, on average; None when none ran."""
+    run_ms: int | None
+    """How long they ran, on average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """A queue, from `app.queues()`."""
 
@@ -35,3 +51,4 @@ class Queue:
     running: int
     oldest_due: datetime | None
     """When the first of those that wait was, or will be, due."""
+    last_hour: QueueHour

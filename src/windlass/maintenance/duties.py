@@ -12,13 +12,14 @@ from windlass.domain.rhythm import AtTimes, Every, Rhythm
 from windlass.maintenance.archive import Archiving
 from windlass.maintenance.purge import PurgePlan, Purging
 from windlass.maintenance.recovery import Recovery
+from windlass.maintenance.statistics import Statistics
 from windlass.maintenance.sweeper import Sweeper
 from windlass.runtime.duty import Duty
 from windlass.runtime.guard import ErrorHandling
 from windlass.settings import Settings
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.leases import ARCHIVE, SWEEPER
+from windlass.stores.leases import ARCHIVE, STATISTICS, SWEEPER
 
 
 class Purge(NamedTuple):
@@ -54,9 +55,11 @@ class Duties:
 
         archive = turns(ARCHIVE, Every(settings.jobs.archive_interval))
         sweeper = turns(SWEEPER, Every(settings.node.sweep_interval))
+        statistics = turns(STATISTICS, Every(settings.node.statistics_interval))
         self.all: list[Duty] = [  # the sweeper first: it frees what keeps others waiting
             Sweeper(database, sweeper, recovery, errors),
             Archiving(database, archive, settings.jobs.retention, errors, ids_tell_time=ids_tell_time),
+            Statistics(statistics, errors),
         ]
         for purge in purges:
             if purge.cron is not None:

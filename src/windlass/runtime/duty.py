@@ -1,4 +1,4 @@
-"""The one skeleton of duties that a cluster does once, not once per node: purge, archive, sweep.
+"""The one skeleton of duties that a cluster does once, not once per node: purge, archive, sweep, count.
 
 Every node runs the service; a lease that the store keeps says whose turn it is, and when. Whoever has it works in
 bounded batches, each of which renews the lease in its own transaction and writes nothing if the lease was taken over

@@ -59,6 +59,9 @@ POINTS: Final[Mapping[str, str]] = {
     "drain.before_sign_off": "a drained node has written everything; its row is still there",
     "cancel.before_commit": "a cancel is written, nothing is committed",
     "cancel.after_commit": "a cancel is stored; the caller has no answer yet, its own process was not told",
+    "statistics.taken": "a batch of counts is taken away, its sums are not written, nothing is committed",
+    "statistics.before_commit": "a batch of counts is added to its minutes, nothing is committed",
+    "statistics.after_commit": "a batch of counts is added up; the lease is still held",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, nobody has the answer",
 }

@@ -96,6 +96,8 @@ class NodeSettings(Section):
     """How often lost nodes are looked for."""
     sweep_interval: Seconds = duration(10)
     """How often one node of the cluster looks again at what should have been done by itself."""
+    statistics_interval: Seconds = duration(10)
+    """How often one node of the cluster adds up what was counted of ended jobs."""
     concurrency: Whole = whole(100, minimum=1)
     """How many jobs a worker runs at a time, unless it is told otherwise."""
     unknown_target_after: Seconds = duration(86_400, zero="at once")

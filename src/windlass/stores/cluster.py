@@ -113,6 +113,7 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
             if crashes >= crash_budget and (yield from _give_up(job, fence, node, crashes)):
                 given_up.append((job, node))
     if given_up:
+        yield Step("count_ended", {"ids": dialect.ids([job for job, _ in given_up])})
         yield from also(dialect, [job for job, _ in given_up])
     freed = yield from leave_for_the_lost(dialect)
     yield Step("forget_lost_nodes")

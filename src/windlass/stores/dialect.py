@@ -156,7 +156,9 @@ class Dialect:
         yield Step("remember", {"rows": text})
         yield Step("free_places", {"rows": text})
         held = [row[:2] for row in rows] if ended == len(rows) else (yield Step("held", {"rows": text}))
-        yield Step("finish_hot", {"ids": json_text([job for job, _ in held])})
+        ids = json_text([job for job, _ in held])
+        yield Step("finish_hot", {"ids": ids})
+        yield Step("count_ended", {"ids": ids})
         return _won(rows, held)
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
@@ -179,6 +181,8 @@ class Dialect:
         held = yield Step("held", {"rows": text})
         yield Step("remember", {"rows": text})
         yield Step("free_places", {"rows": text})
+        if any(transition.outcome == "retried" for transition in transitions):
+            yield Step("count_retried", {"ids": json_text([job for job, _ in held])})
         yield Step(statement, rows=[{**t._asdict(), "id": t.job_id} for t in transitions])
         return _won(rows, held)
 

@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 ARCHIVE: Final = "archive"
 RECOVERY: Final = "recovery"
+STATISTICS: Final = "statistics"
 SWEEPER: Final = "sweeper"
 
 

@@ -11,6 +11,7 @@ from windlass.domain.lanes import CIRCUIT, QUEUE, general_gate, read_lane
 from windlass.stores.dialect import Dialect, GivenUp, nothing_else
 from windlass.stores.merging import Head
 from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.statistics import NOTHING, Sums, last_hour
 
 MOST_LANES = 64
 """Lanes that are looked at in one go; where there are more, the next look goes on from there."""
@@ -113,17 +114,18 @@ class Depth(NamedTuple):
     waiting: int
     running: int
     first_due: int | None
+    last_hour: Sums
 
 
 def depths(dialect: Dialect) -> Plan[list[Depth]]:
     """Every queue, by name. What waits is counted up to a bound: no look may cost as much as a queue is deep."""
-    del dialect
     running = dict((yield Step("running_by_queue")))
+    counted = yield from last_hour(dialect)
     found = []
     for name, paused in (yield Step("list_queues")):
         (waiting,) = yield Step("queue_depth", {"queue": name})
         (first_due,) = yield Step("queue_head", {"queue": name})
-        found.append(Depth(name, bool(paused), waiting, running.get(name, 0), first_due))
+        found.append(Depth(name, bool(paused), waiting, running.get(name, 0), first_due, counted.get(name, NOTHING)))
     return found
 
 
@@ -150,5 +152,7 @@ def fail_unknown(
             yield Step("lock_lane", {"queue": queue, "lane": lane})
             yield Step("delete_empty_lane", {"queue": queue, "lane": lane})
     if failed:
-        yield from also(dialect, [job.job_id for job in failed])
+        ids = [job.job_id for job in failed]
+        yield Step("count_ended", {"ids": dialect.ids(ids)})
+        yield from also(dialect, ids)
     return failed

@@ -42,6 +42,7 @@ _PARTS = (
     "claiming",
     "cluster",
     "completing",
+    "counting",
     "following",
     "gated",
     "gates",
@@ -66,6 +67,7 @@ from windlass.testing.contract.circuits import CircuitsContract  # noqa: E402 - 
 from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
 from windlass.testing.contract.completing import CompletingContract  # noqa: E402
+from windlass.testing.contract.counting import CountingContract  # noqa: E402
 from windlass.testing.contract.following import FollowingContract  # noqa: E402
 from windlass.testing.contract.gates import GatesContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
@@ -88,6 +90,7 @@ __all__ = [
     "ClaimingContract",
     "ClusterContract",
     "CompletingContract",
+    "CountingContract",
     "FollowingContract",
     "GatesContract",
     "KeysContract",

@@ -91,6 +91,12 @@ gone AS (
     SELECT e.value, sum(h.holders) FROM (
         SELECT holds, count(*) AS holders FROM gone WHERE holds IS NOT NULL GROUP BY holds
     ) h CROSS JOIN {each_held} GROUP BY e.value
+), counted AS (
+    INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
+    SELECT queue, {this_minute}, sum(CASE WHEN status = 'SUCCEEDED' THEN 1 ELSE 0 END),
+        sum(CASE WHEN status = 'FAILED' THEN 1 ELSE 0 END), 0, count(started_at), coalesce(sum(wait_us), 0),
+        coalesce(sum(ended_at - started_at), 0)
+    FROM gone GROUP BY queue
 )
 SELECT count(*), CASE WHEN count(*) < :expected::bigint THEN array_agg(id) END, CASE WHEN count(*) < :expected::bigint THEN array_agg(fence) END FROM gone
 
@@ -118,7 +124,7 @@ WITH input AS MATERIALIZED (
         :delays::bigint[], :lanes::text[])
         AS i(id, fence, outcome, number, attempts, error, error_class, traceback, started_at, ended_at, wait_us, delay, lane)
 ), held AS MATERIALIZED (
-    SELECT h.id, h.fence, h.node, h.picked_at, h.holds FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
+    SELECT h.id, h.fence, h.queue, h.node, h.picked_at, h.holds FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
     ORDER BY h.id FOR UPDATE OF h
 ), back AS (
     UPDATE windlass_hot h SET status = 'PENDING', fence = h.fence + 1, attempts = i.attempts, node = NULL, picked_at = NULL,
@@ -135,6 +141,11 @@ WITH input AS MATERIALIZED (
     SELECT e.value, sum(h.holders) FROM (
         SELECT holds, count(*) AS holders FROM held WHERE holds IS NOT NULL GROUP BY holds
     ) h CROSS JOIN {each_held} GROUP BY e.value
+), counted AS (
+    INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
+    SELECT held.queue, {this_minute}, 0, 0, count(*), count(i.started_at), coalesce(sum(i.wait_us), 0),
+        coalesce(sum(i.ended_at - i.started_at), 0)
+    FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE i.outcome = 'retried' GROUP BY held.queue
 )
 SELECT id, fence FROM held
 
