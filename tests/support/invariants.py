@@ -4,7 +4,8 @@ A job's fence is its version: every claim and every way back to the queue raises
 have the fences 1, 3, 5 …, without gaps, and while it lives its row has the one after the last of them.
 """
 
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from tests.support.facts import now_of, one, rows
@@ -57,6 +58,7 @@ def check_invariants(url: str) -> None:
         _check_ended(end, attempts[job])
     _check_owners(url, live)
     _check_keys(url, live)
+    check_gates(url)
 
 
 def _by_id(url: str, question: str, kind: Any) -> dict[Any, Any]:
@@ -108,3 +110,21 @@ def _check_keys(url: str, live: dict[Any, Live]) -> None:
     if hasattr(Windlass, "dead_letters"):
         letters = {row[0] for row in rows(url, "SELECT job_id FROM windlass_dead_letter")}
         assert letters == {row[0] for row in rows(url, "SELECT id FROM windlass_done WHERE status = 'FAILED'")}
+
+
+def check_gates(url: str) -> None:
+    """What a gate counts, less what was given back and is not taken off yet, is who holds a place of it."""
+    idle = "SELECT count(*) FROM windlass_hot WHERE status <> 'RUNNING' AND holds IS NOT NULL"
+    assert one(url, idle) == 0, "places held by jobs that do not run"
+    holders: Counter[str] = Counter()
+    holding = """SELECT holds FROM windlass_hot WHERE status = 'RUNNING' AND holds IS NOT NULL
+        UNION ALL SELECT holds FROM windlass_permit"""
+    for (held,) in rows(url, holding):
+        holders.update(json.loads(held))
+    freed: Counter[str] = Counter()
+    for gate, places in rows(url, "SELECT gate, places FROM windlass_freed"):
+        freed[gate] += places
+    gates = dict(rows(url, "SELECT name, in_use FROM windlass_gate"))
+    assert (holders.keys() | freed.keys()) <= gates.keys(), ("places of gates that are not there", holders, freed)
+    counted = {name: in_use - freed[name] for name, in_use in gates.items()}
+    assert counted == {name: holders[name] for name in gates}, "gates that count other places than are held"
