@@ -52,6 +52,8 @@ def check_invariants(url: str) -> None:
     assert live.keys() & ended.keys() == set(), "jobs that live and have ended"
     assert live.keys() | ended.keys() == jobs, "jobs that are stored and in no state, or the other way round"
     assert set(attempts) <= jobs, "a history without its job"
+    archived = {row[0] for row in rows(url, "SELECT id FROM windlass_archive")}
+    assert archived & jobs == set(), "jobs that are archived and are not"
     for job, row in live.items():
         _check_live(row, attempts[job])
     for job, end in ended.items():
@@ -104,12 +106,15 @@ def _check_owners(url: str, live: dict[Any, Live]) -> None:
 def _check_keys(url: str, live: dict[Any, Live]) -> None:
     holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'job'")}
     assert holders <= live.keys(), "business keys of jobs that have ended"
-    gone = "SELECT count(*) FROM windlass_key k WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = k.job_id)"
+    gone = """SELECT count(*) FROM windlass_key k WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = k.job_id)
+        AND NOT EXISTS (SELECT 1 FROM windlass_archive a WHERE a.id = k.job_id)"""
     assert one(url, gone) == 0, "idempotency keys without a job"
     assert {row[0] for row in rows(url, "SELECT job_id FROM windlass_permit")} <= live.keys(), "permits of ended jobs"
     if hasattr(Windlass, "dead_letters"):
         letters = {row[0] for row in rows(url, "SELECT job_id FROM windlass_dead_letter")}
-        assert letters == {row[0] for row in rows(url, "SELECT id FROM windlass_done WHERE status = 'FAILED'")}
+        failed = """SELECT id FROM windlass_done WHERE status = 'FAILED'
+            UNION ALL SELECT id FROM windlass_archive WHERE status = 'FAILED'"""
+        assert letters == {row[0] for row in rows(url, failed)}
 
 
 def check_gates(url: str) -> None:

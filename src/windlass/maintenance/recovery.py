@@ -107,6 +107,7 @@ class Recovery(Service):
         waited = self._settings.unknown_target_after
         waited_us = int(waited * MICROSECONDS)
         failed = await lease.run(queues.fail_unknown, waited_us, _error_for(waited), self._given_up)
+        reached("sweep.after_commit", lambda: bool(failed))
         if failed:
             self._found_work()
         for job in failed:
