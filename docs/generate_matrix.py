@@ -75,8 +75,9 @@ ROWS: Mapping[str, Row] = {
         "yes, up to its crash budget",
     ),
     "C10": Row(
-        "who recovers a lost node's jobs dies at it; several recover at once",
-        "each job is brought back once, and charged for one crash",
+        "who recovers a lost node's jobs, archives, purges or sweeps dies at it; several do it at once",
+        "another node goes on when the lease is over: each job is brought back once, and charged for one crash; "
+        "is archived, purged or given up once, with all that belongs to it",
         "never",
     ),
 }

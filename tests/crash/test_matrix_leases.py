@@ -5,6 +5,7 @@ from datetime import datetime
 from tests.crash.programs import bodies
 from tests.support.crashing import KILLED, Stage
 from tests.support.facts import one, rows, statuses
+from tests.support.invariants import check_gates
 from tests.support.programs import SHORT_LEASES
 from tests.support.waiting import until
 from windlass import JobStatus
@@ -58,10 +59,11 @@ def test_a_claim_that_was_not_committed_never_was(stage: Stage):
 
 
 def lose_a_worker(stage: Stage, jobs: int) -> str:
-    """Have a worker die with that many jobs in its hands; answers its node."""
+    """Have a worker die with that many jobs in its hands, each with a place of a resource; answers its node."""
+    stage.app.configure_resource("stripe", jobs)
     worker = stage.programs.worker(stage.url, jobs)
     node = worker.node
-    stage.app.enqueue_many([stage.app.bind(bodies.hold, n) for n in range(jobs)])
+    stage.app.enqueue_many([stage.app.bind(bodies.hold, n).using(resource="stripe") for n in range(jobs)])
     until(lambda: len(stage.programs.ran("began")) == jobs, "all jobs to begin")
     worker.kill()
     stage.programs.open_gate()
@@ -74,6 +76,7 @@ def test_recovery_killed_at_any_point_is_taken_up_by_the_next_and_done_once(stag
     for point in ("recovery.marked", "recovery.attempt_written@4", "recovery.before_commit"):
         name, at, nth = point.partition("@")
         assert stage.start(f"{name}=kill{at}{nth}", [NOBODY]).exit_code() == KILLED, point
+        check_gates(stage.url)
         assert one(stage.url, RUNNING_OF.format(node)) == JOBS, f"what died at {point} has committed nothing"
         assert one(stage.url, "SELECT count(*) FROM windlass_attempt") == 0
         assert one(stage.url, f"SELECT state FROM windlass_node WHERE id = '{node}'") == "lost"

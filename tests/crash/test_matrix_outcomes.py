@@ -15,15 +15,20 @@ FOLLOWERS = "SELECT count(*) FROM windlass_job WHERE parent_id IS NOT NULL"
 
 
 def test_a_body_whose_outcome_was_not_committed_runs_again_and_ends_once(stage: Stage):
-    """P9.C1, P9.C4, J4.3, J4.4: its effects repeat, under the same effect key and with a higher fence."""
+    """P9.C1, P9.C4, J4.3, J4.4, J6.2: its effects repeat, under the same effect key and with a higher fence.
+
+    What it held of a resource is held until its node is found lost, and then given back once.
+    """
+    stage.app.configure_resource("stripe", len(BEFORE_THE_COMMIT))
     victims = stage.killed_at(
         {
-            point: stage.app.bind(bodies.pay, n).using(on_success=bodies.follow)
+            point: stage.app.bind(bodies.pay, n).using(on_success=bodies.follow, resource="stripe")
             for n, point in enumerate(BEFORE_THE_COMMIT)
         }
     )
     assert {victim.job.status() for victim in victims} == {JobStatus.RUNNING}
     assert one(stage.url, "SELECT count(*) FROM windlass_attempt") == one(stage.url, FOLLOWERS) == 0
+    assert [resource.in_use for resource in stage.app.resources()] == [len(victims)]
     stage.finished()
     ran = stage.programs.ran
     for number, victim in enumerate(victims):

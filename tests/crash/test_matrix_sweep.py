@@ -7,28 +7,35 @@ import pytest
 from tests.crash.programs import bodies
 from tests.support.crashing import KILLED, Stage
 from tests.support.facts import one, rows
+from tests.support.invariants import check_gates
 from windlass import Backoff
 
 JOBS = 12
+PLACES = 5
+"""Of each gate: fewer than there are jobs, and enough for those who live while the dead still hold some."""
 ANY_COMMIT = ("store.before_commit", "store.after_commit")
 PATIENT = {"WINDLASS_NODE__CRASH_BUDGET": "100"}
 """So that no job is given up, however many workers die over it."""
 
 
 def enqueue(stage: Stage, number: int) -> None:
-    """Jobs with callbacks, and jobs with retries and keys, in turn."""
+    """Jobs of a limited queue with callbacks, and jobs behind a resource with retries and keys, in turn."""
     app, soon, numbers = stage.app, Backoff.fixed(0.1), range(number * JOBS, (number + 1) * JOBS)
-    calls = [app.bind(bodies.pay, n).using(on_success=bodies.follow) for n in numbers[::2]]
-    fails = [app.bind(bodies.fail_until, n, 2).using(business_key=f"key-{n}") for n in numbers[1::2]]
+    calls = [app.bind(bodies.pay, n).using(queue="mail", on_success=bodies.follow) for n in numbers[::2]]
+    keys = [(n, f"key-{n}") for n in numbers[1::2]]
+    fails = [app.bind(bodies.fail_until, n, 2).using(business_key=key, resource="stripe") for n, key in keys]
     app.enqueue_many(calls + [call.using(max_retries=1, backoff=soon) for call in fails])
 
 
 def sweep(stage: Stage, passes: Sequence[int]) -> None:
     """For each number two workers: one dies before that commit of its own, one after it."""
+    stage.app.configure_resource("stripe", PLACES)
+    stage.app.limit_queue("mail", concurrency=PLACES)
     for number, nth in enumerate(passes):
         enqueue(stage, number)
         doomed = [stage.start(f"{point}=kill@{nth}", environ=PATIENT) for point in ANY_COMMIT]
         assert [worker.exit_code() for worker in doomed] == [KILLED] * 2
+        check_gates(stage.url)
     stage.finished()
     count, ran = len(passes) * JOBS, stage.programs.ran
     ended = count + count // 2
@@ -43,7 +50,7 @@ def sweep(stage: Stage, passes: Sequence[int]) -> None:
 
 
 def test_workers_killed_at_each_of_their_first_commits_lose_and_repeat_nothing_that_was_committed(stage: Stage):
-    """J4.3, J7.4, P9.C1, P9.C2, P9.C5: the promise of the engine, commit by commit."""
+    """J4.3, J7.4, J6.2, P9.C1, P9.C2, P9.C5: the promise of the engine, commit by commit; every place comes back."""
     sweep(stage, (2, 4, 6, 9))
 
 

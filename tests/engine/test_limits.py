@@ -8,6 +8,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from tests.support.facts import rows
 from windlass import InvalidOptionError, JobHandle, JobStatus, Windlass
+from windlass.stores.claiming import FOLD_EVERY
 
 ALLOWED = ["tests.engine.jobs"]
 
@@ -162,3 +163,15 @@ def test_thousands_of_keys_are_all_listed(apps: Apps):
     assert found == [("stripe", None), *(("stripe", f"k{number:04}") for number in range(450)), ("stripe2", None)]
     app.configure_resource("stripe", 7)
     assert [resource.max_concurrent for resource in app.resources()] == [7] * 451 + [5]
+
+
+def test_places_given_back_are_folded_although_they_never_run_short(apps: Apps):
+    """J1.7: what is given back is one row each until a claim counts it; with room to spare they must not pile up."""
+    app = limited(apps, concurrency=1_000)
+    add = app.job(queue="mail")(jobs.aadd)
+    most = 0
+    with app.worker():
+        for number in range(3 * FOLD_EVERY):
+            assert add.enqueue(number, 1).result(timeout=LONG) == number + 1
+            most = max(most, len(rows(apps.url, "SELECT 1 FROM windlass_freed")))
+    assert 1 < most <= FOLD_EVERY

@@ -4,9 +4,9 @@ import asyncio
 from datetime import timedelta
 
 from tests.engine import jobs
-from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from tests.engine.remote_worker import remote_worker
-from windlass import Backoff, Windlass
+from windlass import Backoff, JobStatus, Windlass
 from windlass.domain.clock import SystemClock
 
 
@@ -177,3 +177,19 @@ def test_several_workers_share_what_they_are_woken_for(apps: Apps):
         handles = [note.enqueue(str(n)) for n in range(60)]
         assert [handle.result(timeout=LONG) for handle in handles] == [str(n) for n in range(60)]
     assert sorted(jobs.seen, key=int) == [str(n) for n in range(60)]
+
+
+def test_words_too_long_for_a_notification_wake_all_the_same(apps: Apps):
+    """J3.6: PostgreSQL refuses 8,000 bytes, and with them the commit: then nodes are told to look for themselves."""
+    working, asking = apps(settings=ONLY_WAKEUPS), apps()
+    working.job(jobs.fail)
+    fail = asking.job(jobs.fail)
+    names = [f"{n:03}-{'q' * 60}" for n in range(130)]
+    assert sum(len(f"{name}:2,") for name in names) > 8_000
+    with working.worker():
+        asleep(working)
+        handles = asking.enqueue_many([fail.using(queue=name).bind("x") for name in names])
+        assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.FAILED}
+        asleep(working)
+        assert asking.retry_many(limit=1_000) == len(names)
+        until(lambda: all(len(asking.history(handle.id)) == 2 for handle in handles))

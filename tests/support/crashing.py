@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.crash.programs.application import make_app
 from tests.support.facts import is_sqlite, one, statuses
-from tests.support.invariants import check_invariants
+from tests.support.invariants import check_gates, check_invariants
 from tests.support.programs import SHORT_LEASES, Program, Programs
 from tests.support.waiting import until
 from windlass import Call, JobHandle, Windlass
@@ -40,7 +40,7 @@ class Stage:
     def killed_at(self, calls: Mapping[str, Call[Any]]) -> list[Victim]:
         """For each point (perhaps with `@n`) a worker that dies there, and a job of its own in a queue of its own.
 
-        All of them are dead when this returns.
+        All of them are dead when this returns, and gates count what the dead hold.
         """
         victims = []
         for number, (point, call) in enumerate(calls.items()):
@@ -51,6 +51,7 @@ class Stage:
         for victim in victims:
             code = victim.worker.exit_code()
             assert code == KILLED, f"it did not die at {victim.point} but ended with {code}:\n{victim.worker.said}"
+        check_gates(self.url)
         return victims
 
     def finished(self, timeout: float = 60.0) -> Program:
@@ -67,9 +68,9 @@ class Stage:
         """Wait until no job lives any more."""
         until(lambda: not LIVE & set(statuses(self.url)), f"all jobs to end, now {statuses(self.url)}", timeout)
 
-    def in_order(self) -> None:
+    def in_order(self, purged: int = 0) -> None:
         """Check what must hold once nobody writes."""
-        check_invariants(self.url)
+        check_invariants(self.url, purged)
         if is_sqlite(self.url):
             assert one(self.url, "PRAGMA integrity_check") == "ok"
 

@@ -4,7 +4,8 @@ A job's fence is its version: every claim and every way back to the queue raises
 have the fences 1, 3, 5 …, without gaps, and while it lives its row has the one after the last of them.
 """
 
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from tests.support.facts import now_of, one, rows
@@ -40,8 +41,8 @@ class Ended(NamedTuple):
     crash_count: int
 
 
-def check_invariants(url: str) -> None:
-    """Everything that holds at any moment at which nobody writes."""
+def check_invariants(url: str, purged: int = 0) -> None:
+    """Everything that holds at any moment at which nobody writes. Of `purged` failed jobs only the count is left."""
     jobs = {row[0] for row in rows(url, "SELECT id FROM windlass_job")}
     live = _by_id(url, "SELECT id, status, fence, attempts, crash_count, node FROM windlass_hot", Live)
     ended = _by_id(url, "SELECT id, status, fence, attempts, crash_count FROM windlass_done", Ended)
@@ -51,13 +52,17 @@ def check_invariants(url: str) -> None:
     assert live.keys() & ended.keys() == set(), "jobs that live and have ended"
     assert live.keys() | ended.keys() == jobs, "jobs that are stored and in no state, or the other way round"
     assert set(attempts) <= jobs, "a history without its job"
+    archived = {row[0] for row in rows(url, "SELECT id FROM windlass_archive")}
+    assert archived & jobs == set(), "jobs that are archived and are not"
     for job, row in live.items():
         _check_live(row, attempts[job])
     for job, end in ended.items():
         _check_ended(end, attempts[job])
     _check_owners(url, live)
     _check_keys(url, live)
-    _check_counts(url, ended, attempts)
+    check_gates(url)
+    if not archived:  # the histories of those are with them
+        _check_counts(url, ended, attempts, purged)
 
 
 def _by_id(url: str, question: str, kind: Any) -> dict[Any, Any]:
@@ -100,12 +105,13 @@ def _check_owners(url: str, live: dict[Any, Live]) -> None:
     assert owners <= {row[0] for row in rows(url, alive)}, "RUNNING without a live lease"
 
 
-def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[Attempt]]) -> None:
+def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[Attempt]], purged: int) -> None:
     """What is counted is what there is, whoever died while it was written, or added up."""
     counts = "coalesce(sum(succeeded), 0), coalesce(sum(failed), 0), coalesce(sum(retried), 0)"
     both = [rows(url, f"SELECT {counts} FROM windlass_{table}")[0] for table in ("stat", "stat_delta")]
     found = [int(one + other) for one, other in zip(*both, strict=True)]
     expected = [sum(row.status == status for row in ended.values()) for status in ("SUCCEEDED", "FAILED")]
+    expected[1] += purged
     expected.append(sum(each.outcome == "retried" for history in attempts.values() for each in history))
     assert found == expected, f"counted {found}, there are {expected} (succeeded, failed, retried)"
 
@@ -113,9 +119,30 @@ def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[At
 def _check_keys(url: str, live: dict[Any, Live]) -> None:
     holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'job'")}
     assert holders <= live.keys(), "business keys of jobs that have ended"
-    gone = "SELECT count(*) FROM windlass_key k WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = k.job_id)"
+    gone = """SELECT count(*) FROM windlass_key k WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = k.job_id)
+        AND NOT EXISTS (SELECT 1 FROM windlass_archive a WHERE a.id = k.job_id)"""
     assert one(url, gone) == 0, "idempotency keys without a job"
     assert {row[0] for row in rows(url, "SELECT job_id FROM windlass_permit")} <= live.keys(), "permits of ended jobs"
     if hasattr(Windlass, "dead_letters"):
         letters = {row[0] for row in rows(url, "SELECT job_id FROM windlass_dead_letter")}
-        assert letters == {row[0] for row in rows(url, "SELECT id FROM windlass_done WHERE status = 'FAILED'")}
+        failed = """SELECT id FROM windlass_done WHERE status = 'FAILED'
+            UNION ALL SELECT id FROM windlass_archive WHERE status = 'FAILED'"""
+        assert letters == {row[0] for row in rows(url, failed)}
+
+
+def check_gates(url: str) -> None:
+    """What a gate counts, less what was given back and is not taken off yet, is who holds a place of it."""
+    idle = "SELECT count(*) FROM windlass_hot WHERE status <> 'RUNNING' AND holds IS NOT NULL"
+    assert one(url, idle) == 0, "places held by jobs that do not run"
+    holders: Counter[str] = Counter()
+    holding = """SELECT holds FROM windlass_hot WHERE status = 'RUNNING' AND holds IS NOT NULL
+        UNION ALL SELECT holds FROM windlass_permit"""
+    for (held,) in rows(url, holding):
+        holders.update(json.loads(held))
+    freed: Counter[str] = Counter()
+    for gate, places in rows(url, "SELECT gate, places FROM windlass_freed"):
+        freed[gate] += places
+    gates = dict(rows(url, "SELECT name, in_use FROM windlass_gate"))
+    assert (holders.keys() | freed.keys()) <= gates.keys(), ("places of gates that are not there", holders, freed)
+    counted = {name: in_use - freed[name] for name, in_use in gates.items()}
+    assert counted == {name: holders[name] for name in gates}, "gates that count other places than are held"

@@ -137,11 +137,11 @@ class JobTimedOut(JobEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLost(Event):
-    """A node stopped renewing its lease, and its jobs were taken back."""
+    """A node stopped renewing its lease; its jobs, if it ran any, were taken back."""
 
     node: str
     recovered: int
-    """How many jobs are waiting again."""
+    """How many jobs are waiting again; 0 of a node that ran nothing, or whose jobs were all given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

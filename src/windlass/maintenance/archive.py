@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windlass import saying
 from windlass.runtime.duty import Duty
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.stores import archive
 from windlass.stores.database import Database
@@ -50,6 +51,7 @@ class Archiving(Duty):
             archive.old_jobs, self._age_us, self._after, self._size, ids_tell_time=self._ids_tell_time
         )
         moved = await self._lease.run(archive.move, found.ids, self._age_us)
+        reached("archive.after_commit", lambda: moved.jobs > 0)
         self._moved += moved.jobs
         self._size = next_size(self._size, moved)
         if found.next_after is None:

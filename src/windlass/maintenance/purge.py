@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from windlass import saying
 from windlass.runtime.duty import Duty
+from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.stores.dialect import Dialect
 from windlass.stores.lease_holder import LeaseHolder
@@ -38,6 +39,7 @@ class Purging(Duty):
     async def batch(self) -> bool:
         """Under the lease."""
         deleted = await self._lease.run(self._plan, self._age_us, BATCH)
+        reached("purge.after_commit", lambda: deleted > 0)
         self._deleted += deleted
         if deleted:
             return True

@@ -7,6 +7,7 @@ one node's work at a time, under a lease, so that each loss is dealt with and to
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
@@ -79,14 +80,18 @@ class Recovery(Service):
         return self._settings.recovery_interval * spread
 
     async def _recover_all(self) -> None:
+        lost: Counter[str] = Counter()
         try:
-            while self.alive and (await self._recover()).more:
+            while self.alive and (await self._recover(lost)).more:
                 pass
         except LeaseLostError:
             return  # this node stood still, and another one goes on
+        finally:
+            self._tell_lost(lost)
         await self._lease.give_back(passed=True)
 
-    async def _recover(self) -> cluster.Recovery:
+    async def _recover(self, lost: Counter[str]) -> cluster.Recovery:
+        """One batch, whose lost nodes are added to those that are to be told of when there is no more."""
         found = await self._lease.run(cluster.recover, self._settings.crash_budget, self._given_up)
         reached("recovery.after_commit", lambda: bool(found.recovered or found.given_up))
         for node, count in found.recovered.items():
@@ -95,18 +100,23 @@ class Recovery(Service):
             logger.error("job %s failed for good: its worker was lost too often, the last time on node %s", job, node)
         if found.recovered or found.given_up or found.freed:  # also those that are given up may have callbacks
             self._found_work()
-        self._publish([self._lost(node, count) for node, count in found.recovered.items()])
+        lost.update({**dict.fromkeys(found.forgotten, 0), **found.recovered})
         await self._tell_failed(job for job, _ in found.given_up)
         return found
 
-    def _lost(self, node: str, recovered: int) -> NodeLost:
-        return NodeLost(at=self._clock.now(), node=node, recovered=recovered)
+    def _tell_lost(self, lost: Counter[str]) -> None:
+        """Once of each node, also of those that ran nothing: somebody may have to look after its machine."""
+        for node in (node for node, recovered in lost.items() if not recovered):
+            logger.warning("node %s was lost, and left nothing that could be brought back", node)
+        now = self._clock.now()
+        self._publish([NodeLost(at=now, node=node, recovered=recovered) for node, recovered in lost.items()])
 
     async def fail_unknown(self, lease: LeaseHolder) -> int:
         """Fail jobs whose target no node has known for too long; answers how many. For the sweeper, by its lease."""
         waited = self._settings.unknown_target_after
         waited_us = int(waited * MICROSECONDS)
         failed = await lease.run(queues.fail_unknown, waited_us, _error_for(waited), self._given_up)
+        reached("sweep.after_commit", lambda: bool(failed))
         if failed:
             self._found_work()
         for job in failed:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from windlass.domain.identity import lowest_job_id
+from windlass.runtime.failpoints import reached
 from windlass.stores import reading
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
@@ -81,6 +82,7 @@ def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
     }
     rows = [_archived(row, attempts.get(row[0], [])) for row in jobs]
     yield Step("archive_jobs", {"rows": json_text(rows)})
+    reached("archive.copied")
     for step in _FORGET:
         yield Step(step, chosen)
     return Moved(len(rows), sum(len(row[-1]) for row in rows))

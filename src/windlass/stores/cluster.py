@@ -29,6 +29,8 @@ class Recovery(NamedTuple):
     more: bool
     freed: int = 0
     """Places at gates that bodies had kept whose node is gone."""
+    forgotten: Sequence[str] = ()
+    """Lost nodes of which nothing is left to bring back; each is answered once."""
 
 
 def register(dialect: Dialect, node: NodeRow, lease_us: int) -> Plan[None]:
@@ -116,9 +118,9 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
         yield Step("count_ended", {"ids": dialect.ids([job for job, _ in given_up])})
         yield from also(dialect, [job for job, _ in given_up])
     freed = yield from leave_for_the_lost(dialect)
-    yield Step("forget_lost_nodes")
+    forgotten = sorted(node for (node,) in (yield Step("forget_lost_nodes")))
     reached("recovery.before_commit", lambda: bool(recovered or given_up))
-    return Recovery(recovered, given_up, more, freed)
+    return Recovery(recovered, given_up, more, freed, forgotten)
 
 
 def _bring_back(dialect: Dialect, ids: Sequence[str], node: str) -> Plan[int]:

@@ -16,6 +16,7 @@ import msgspec
 from windlass.domain.identity import new_job_ids
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_of
+from windlass.runtime.failpoints import reached
 from windlass.stores import reading
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
@@ -138,6 +139,7 @@ def purge(dialect: Dialect, older_than_us: int, limit: int, entry: AuditEntry | 
     yield Step("forget_groups", age, literals=bound)
     if entry is not None:
         yield from audit(dialect, entry._replace(affected=entry.affected + len(gone)))
+    reached("purge.before_commit", lambda: bool(gone))
     return len(gone)
 
 

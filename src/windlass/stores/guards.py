@@ -10,6 +10,7 @@ import msgspec
 
 from windlass.domain.gates import Gate, places, taken_after
 from windlass.domain.lanes import CIRCUIT, QUEUE
+from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Claimed, Dialect
 from windlass.stores.merging import Allotment
 from windlass.stores.plan import Plan, Step
@@ -141,6 +142,7 @@ def leave(dialect: Dialect, bodies: Sequence[Body]) -> Plan[int]:
 def leave_for_the_lost(dialect: Dialect) -> Plan[int]:
     """Give back what bodies kept whose node is gone."""
     freed = [name for (holds,) in (yield Step("abandoned_places")) for name in held_places(holds)]
+    reached("places.taken_off", lambda: bool(freed))
     yield from _give_back(dialect, freed)
     return len(freed)
 

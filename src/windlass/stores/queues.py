@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from windlass.domain.gates import Gate, worth_a_look
 from windlass.domain.lanes import CIRCUIT, QUEUE, general_gate, read_lane
+from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, GivenUp, nothing_else
 from windlass.stores.merging import Head
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -143,6 +144,7 @@ def fail_unknown(
             params = {"id": job, "fence": fence, "error": error_for(target), "error_class": "TargetNotFoundError"}
             params |= {"reason": "target_not_found", "crashes": 0, "holder_id": job}
             if (yield Step("give_up_done", params)) == 1:
+                reached("sweep.given_up")
                 if (yield Step("give_up_hot", params)) != 1:
                     raise RestartPlanError  # claimed at this moment, by a node that knows the target
                 yield Step("delete_live_key", params)

@@ -95,6 +95,10 @@ class SyncConnections:
     def close(self) -> None:
         """Close what is idle; what is out is closed when it comes back."""
         self._closed = True
+        self.close_idle()
+
+    def close_idle(self) -> None:
+        """Have new ones made for whoever comes next."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -172,11 +176,12 @@ class AsyncConnections:
         self._closed = True
         if self._loop.is_running() and threading.get_ident() != self._thread:
             with suppress(RuntimeError):  # it has just ended
-                self._loop.call_soon_threadsafe(self._close_idle)
+                self._loop.call_soon_threadsafe(self.close_idle)
                 return
-        self._close_idle()
+        self.close_idle()
 
-    def _close_idle(self) -> None:
+    def close_idle(self) -> None:
+        """Have new ones made for whoever comes next. On the loop, or when it is over."""
         idle, self._idle = self._idle, []
         for wire, _ in idle:
             wire.close()

@@ -70,6 +70,9 @@ class PostgresDatabase:
                             connection.close()
                         raise
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
+                if restart == 0 and session.only_reads(error):
+                    self._sync.close_idle()
+                    continue
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
 
@@ -84,6 +87,9 @@ class PostgresDatabase:
                 finally:
                     connections.give_back(wire)
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
+                if restart == 0 and session.only_reads(error):
+                    connections.close_idle()
+                    continue
                 self._raise_unless_restart(error, restart)
         raise AssertionError("unreachable")
 

@@ -186,7 +186,8 @@ def _result(kind: str, cursor: psycopg.Cursor[Any]) -> Any:
     return cursor.fetchall() if kind == "rows" else cursor.fetchone()
 
 
-_UNUSABLE = frozenset({"25006", "25P03", "25P04"})
+_ONLY_READS = "25006"
+_UNUSABLE = frozenset({_ONLY_READS, "25P03", "25P04"})
 """Only reading is allowed here, or the server has ended the transaction: another connection may fare better."""
 
 
@@ -201,6 +202,15 @@ def kind_of(error: BaseException) -> ErrorKind:
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError | TimeoutError):
         return ErrorKind.GONE
     return ErrorKind.OTHER
+
+
+def only_reads(error: BaseException) -> bool:
+    """Whether a write was refused because its session may only read: nothing was written, and a new one may do it.
+
+    Sessions keep what they began with. Those that were made while the server only let read, and have only read since,
+    are found out by the first write after it, which must not fail for that.
+    """
+    return getattr(error, "sqlstate", None) == _ONLY_READS
 
 
 def unavailable(description: str, error: BaseException) -> StoreUnavailableError:

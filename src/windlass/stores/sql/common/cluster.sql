@@ -83,6 +83,7 @@ ON CONFLICT (id) DO NOTHING
 -- name: give_up_hot :count
 DELETE FROM windlass_hot WHERE id = :id AND fence = :fence
 
--- name: forget_lost_nodes :count
+-- name: forget_lost_nodes :rows
 DELETE FROM windlass_node WHERE state = 'lost'
     AND NOT EXISTS (SELECT 1 FROM windlass_hot h WHERE h.node = windlass_node.id AND h.status = 'RUNNING')
+RETURNING id

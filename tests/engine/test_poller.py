@@ -1,0 +1,31 @@
+"""The poller by itself: what is heard while it looks is not forgotten when the answer comes."""
+
+import asyncio
+
+from tests.engine import jobs
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps
+from tests.support.facts import rows
+
+
+async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again(empty_postgres: str):
+    """J3.6, J6.2: the answer on its way may be older than the place they gave back, and nobody would tell again."""
+    apps = Apps(empty_postgres)
+    app = apps(settings=ONLY_WAKEUPS)
+    app.configure_resource("stripe", 1, retry_delay=600)
+    rows(apps.url, "UPDATE windlass_gate SET in_use = 1")  # by a job of another node
+    add = app.job(resource="stripe", queue="mail")(jobs.aadd)
+    async with app.worker() as worker:
+        assert worker.node is not None
+        poller = worker.node.poller
+        await app.apause_queue("mail")
+        handle = await add.aenqueue(1, 2)
+        assert not await poller.anything_due()
+        rows(apps.url, "UPDATE windlass_queue SET paused = 0")  # told to nobody
+        looking = asyncio.create_task(poller.anything_due())
+        await asyncio.sleep(0)  # it has asked, and has no answer yet
+        poller.jobs_ended()
+        assert not looking.done()
+        assert not await looking, "the place was taken when it looked"
+        rows(apps.url, "INSERT INTO windlass_freed (gate, places) VALUES ('resource:stripe', 1)")
+        assert await handle.aresult(timeout=LONG) == 3
+    apps.close()
