@@ -18,7 +18,8 @@ from windlass.stores.database import StoreDataError
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS, AsyncConnections
 from windlass.stores.dialects.postgres_session import conninfo
-from windlass.stores.dialects.postgres_wire import MOST_PREPARED, Statement, Wire
+from windlass.stores.dialects.postgres_statements import Statement
+from windlass.stores.dialects.postgres_wire import MOST_PREPARED, Wire
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, RestartPlanError, Step
 

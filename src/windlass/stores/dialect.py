@@ -17,7 +17,7 @@ from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.merging import Allotment, ClaimRequest, Head, WaitingLane, merge_heads
+from windlass.stores.merging import Allotment, ClaimRequest, Head, Trust, WaitingLane, merge_heads
 from windlass.stores.plan import Plan, Step
 
 
@@ -26,6 +26,8 @@ class Claimed(NamedTuple):
 
     claims: list[Claim]
     payloads: dict[str, Payload]
+    trust: Trust | None = None
+    """What the next claim may take for granted about gates."""
 
 
 SMALL_PAYLOAD = 600

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -43,6 +43,10 @@ class LockedGates:
             name: None if (number := places(gate, self._now)) is None else number - self._taken[name]
             for name, gate in self.gates.items()
         }
+
+    def leave_room_for(self, number: int) -> bool:
+        """Whether so many more may pass each of them, after all that were counted here."""
+        return all(places is None or places >= number for places in self.free().values())
 
     def holds(self, names: Iterable[str]) -> str | None:
         """What a job that has passed these holds of them: a place of each that counts."""
@@ -87,7 +91,16 @@ def _is_short(gate: Gate, wanted: int) -> bool:
 
 def lock(dialect: Dialect, names: Sequence[str]) -> Plan[Held]:
     """Lock gates, in the order of their names. Those that let everything through are left alone."""
-    rows = (yield Step("lock_gates", {"names": dialect.names(names)})) if names else []
+    return held((yield lock_step(dialect, names)) if names else [])
+
+
+def lock_step(dialect: Dialect, names: Sequence[str]) -> Step:
+    """The statement that locks gates."""
+    return Step("lock_gates", {"names": dialect.names(names)})
+
+
+def held(rows: Sequence[Sequence[Any]]) -> Held:
+    """What it answered."""
     return Held({row[0]: Gate._make(row[:-1]) for row in rows}, rows[-1][-1] if rows else 0)
 
 

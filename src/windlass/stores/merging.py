@@ -44,6 +44,18 @@ class WaitingLane(NamedTuple):
         )
 
 
+class Trust(NamedTuple):
+    """What a node has seen of gates lately: they had room for much more than it asks for.
+
+    A claim then need not wait for their locks before it chooses. That it was right is checked before anything counts.
+    """
+
+    asked: frozenset[str]
+    """Names of gates that were asked for."""
+    counted: frozenset[str]
+    """Those of them that count who passes."""
+
+
 class ClaimRequest(NamedTuple):
     """What a node asks for: up to `wanted` jobs from these heads, `chunk` rows read of each."""
 
@@ -56,6 +68,7 @@ class ClaimRequest(NamedTuple):
     """Queues with a limit of their own, as far as is known: no others are claimed from without asking for one."""
     turn: int = 0
     """Which claim of its node this is: of an odd number wanted, lanes get the larger half every other time."""
+    trust: Trust | None = None
 
 
 class Allotment(NamedTuple):

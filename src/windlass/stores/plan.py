@@ -27,6 +27,8 @@ class Step(NamedTuple):
     """A promise: the plan asks for nothing after this, so that the commit may go out along with it."""
     literals: Mapping[str, int] | None = None
     """Whole numbers written into the statement's text, for the planner's sake (`LIMIT`)."""
+    then: Step | None = None
+    """What to run right after it, whatever it answers: both go out in one message, and both answers come together."""
 
 
 Plan = Generator[Step, Any, T]
@@ -41,7 +43,18 @@ def drive(plan: Plan[T], first: Step, execute: Callable[[Step], Any]) -> T:
     step = first
     try:
         while True:
-            step = plan.send(execute(step))
+            answer = execute(step)
+            step = plan.send(answer if step.then is None else (answer, execute(step.then)))
     except StopIteration as stop:
         result: T = stop.value
         return result
+
+
+def along(step: Step, plan: Plan[T]) -> Plan[tuple[Any, T]]:
+    """Run a step, and a plan whose first step goes along with it: it is asked before the step has answered."""
+    answer, following = yield step._replace(then=next(plan))
+    try:
+        while True:
+            following = yield plan.send(following)
+    except StopIteration as stop:
+        return answer, stop.value

@@ -12,7 +12,8 @@ from psycopg.adapt import Buffer, Loader
 
 from windlass.errors import StoreUnavailableError
 from windlass.stores.database import ErrorKind
-from windlass.stores.dialects.postgres_wire import Statement, Wire
+from windlass.stores.dialects.postgres_statements import Statement
+from windlass.stores.dialects.postgres_wire import Wire
 from windlass.stores.plan import SCRIPT, Step
 from windlass.stores.queries import Query, load, to_numbered, to_pyformat
 
@@ -163,6 +164,9 @@ async def execute_async(wire: Wire, statements: Statements, step: Step, extra: M
         with wire.lent() as connection:
             return (await connection.execute(step.params["text"])).rowcount
     statement = statements.numbered(step)
+    if step.then is not None:
+        calls = [(statement, {**step.params, **extra}), (statements.numbered(step.then), {**step.then.params, **extra})]
+        return await wire.execute_together(calls)
     if statement.text.startswith(b"COPY"):
         return await _copy(wire, statement.text, step.params["texts"])
     if step.rows is None:

@@ -10,14 +10,14 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Transformer
 
 from windlass.domain.clock import monotonic
-from windlass.stores.dialects.postgres_answers import good
+from windlass.stores.dialects.postgres_statements import BEGIN, COMMAND, COMMIT, ROLLBACK, Statement, good
 
 MOST_PREPARED: Final = 100
 """Statements a session keeps prepared: each takes memory on the server."""
@@ -25,20 +25,6 @@ CALL_OFF_SECONDS: Final = 5.0
 """How long a server may take to give up a statement, before its connection is given up."""
 
 _IDLE = pq.TransactionStatus.IDLE
-
-
-class Statement(NamedTuple):
-    """A statement as the server takes it: `$1`, `$2` … stand for the parameters of these names."""
-
-    text: bytes
-    names: tuple[str, ...]
-    kind: str
-
-
-_COMMAND: Final = "command"
-BEGIN: Final = Statement(b"BEGIN", (), _COMMAND)
-COMMIT: Final = Statement(b"COMMIT", (), _COMMAND)
-ROLLBACK: Final = Statement(b"ROLLBACK", (), _COMMAND)
 
 
 class Wire:
@@ -130,24 +116,25 @@ class Wire:
 
     async def execute(self, statement: Statement, params: Mapping[str, Any]) -> Any:
         """Run a statement; what it answers is rows, a row or None, or a count, by its kind."""
-        values = [self._parameter(value) if (value := params[name]) is not None else None for name in statement.names]
         text = statement.text
         name = self._names.get(text)
         if self._begins or self._commits or (name is None and text in self._seen):
-            result = await self._execute_together(statement, name, values)
+            return (await self.execute_together([(statement, params)]))[0]
+        values = self._parameters(statement, params)
+        if name is not None:
+            self._pgconn.send_query_prepared(name, values, None, pq.Format.BINARY)
         else:
-            if name is not None:
-                self._pgconn.send_query_prepared(name, values, None, pq.Format.BINARY)
-            else:
-                self._pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
-                self._remember(statement)
-            result = good(await self._results(), self._encoding)
-        return self._value(statement.kind, result)
+            self._pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
+            self._remember(statement)
+        return self._value(statement.kind, good(await self._results(), self._encoding)[-1])
 
     def _remember(self, statement: Statement) -> None:
         """What is run once more is worth preparing."""
-        if self._prepares and statement.kind != _COMMAND and len(self._seen) < MOST_PREPARED:
+        if self._prepares and statement.kind != COMMAND and len(self._seen) < MOST_PREPARED:
             self._seen.add(statement.text)
+
+    def _parameters(self, statement: Statement, params: Mapping[str, Any]) -> list[bytes | None]:
+        return [self._parameter(value) if (value := params[name]) is not None else None for name in statement.names]
 
     def _parameter(self, value: Any) -> bytes:
         if isinstance(value, str):
@@ -162,7 +149,7 @@ class Wire:
         raise TypeError(f"a parameter of a statement is a text, a number or None, got {type(value).__name__}")
 
     def _value(self, kind: str, result: pq.abc.PGresult) -> Any:
-        if kind in ("count", _COMMAND):
+        if kind in ("count", COMMAND):
             return result.command_tuples or 0
         self._values.set_pgresult(result)
         if kind == "rows":
@@ -171,32 +158,45 @@ class Wire:
 
     # ------------------------------------------------------------------ out and in
 
-    async def _execute_together(self, statement: Statement, name: bytes | None, values: Sequence[bytes | None]) -> Any:
-        """In one message with what it needs: the transaction's begin or end, its preparation, or all of them."""
-        pgconn, text = self._pgconn, statement.text
+    async def execute_together(self, calls: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[Any]:
+        """Several statements in one message, with what they need: the transaction's begin and end, and preparations."""
+        values = [self._parameters(*call) for call in calls]
+        pgconn = self._pgconn
         begins, self._begins = self._begins, False
         commits, self._commits = self._commits, False
-        prepares = name is None and text in self._seen
         pgconn.enter_pipeline_mode()
         if begins:
             pgconn.send_query_params(BEGIN.text, None)
-        if prepares:
-            self._number += 1  # never again: what became of one that was called off is not known
-            name = b"windlass_%d" % self._number
-            pgconn.send_prepare(name, text)
-        if name is None:
-            pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
-            self._remember(statement)
-        else:
-            pgconn.send_query_prepared(name, values, None, pq.Format.BINARY)
+        names = [self._send(statement, row) for (statement, _), row in zip(calls, values, strict=True)]
         if commits:
             pgconn.send_query_params(COMMIT.text, None)
         pgconn.pipeline_sync()
         results = await self._results()
         pgconn.exit_pipeline_mode()
-        if prepares and name is not None and results[begins].status == pq.ExecStatus.COMMAND_OK:
-            self._names[text] = name
-        return good(results, self._encoding, at=-2 if commits else -1)
+        answers, at = [], int(begins)
+        for (statement, _), name in zip(calls, names, strict=True):
+            if name is not None:
+                if results[at].status == pq.ExecStatus.COMMAND_OK:
+                    self._names[statement.text] = name
+                at += 1
+            answers.append((statement.kind, at))
+            at += 1
+        good(results, self._encoding)
+        return [self._value(kind, results[at]) for kind, at in answers]
+
+    def _send(self, statement: Statement, values: Sequence[bytes | None]) -> bytes | None:
+        """Send one of several, prepared if it was seen before; answers the name if that is new."""
+        pgconn, text = self._pgconn, statement.text
+        known = self._names.get(text)
+        if known is None and text not in self._seen:
+            pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
+            self._remember(statement)
+            return None
+        if known is None:
+            self._number += 1  # never again: what became of one that was called off is not known
+            pgconn.send_prepare(b"windlass_%d" % self._number, text)
+        pgconn.send_query_prepared(known or b"windlass_%d" % self._number, values, None, pq.Format.BINARY)
+        return None if known else b"windlass_%d" % self._number
 
     async def _results(self) -> list[pq.abc.PGresult]:
         """What the server answers to what was sent, to its end."""
