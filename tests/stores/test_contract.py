@@ -81,3 +81,7 @@ class TestBurying(contract.BuryingContract):
 
 class TestTriaging(contract.TriagingContract):
     pass
+
+
+class TestTrusting(contract.TrustingContract):
+    pass

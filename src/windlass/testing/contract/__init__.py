@@ -57,6 +57,7 @@ _PARTS = (
     "steering",
     "submission",
     "triaging",
+    "trusting",
     "workbench",
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
@@ -81,6 +82,7 @@ from windlass.testing.contract.running import RunningContract  # noqa: E402
 from windlass.testing.contract.steering import SteeringContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
 from windlass.testing.contract.triaging import TriagingContract  # noqa: E402
+from windlass.testing.contract.trusting import TrustingContract  # noqa: E402
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [
@@ -104,5 +106,6 @@ __all__ = [
     "SteeringContract",
     "SubmissionContract",
     "TriagingContract",
+    "TrustingContract",
     "Workbench",
 ]

@@ -1,0 +1,160 @@
+"""Quick bodies on threads: the next one is ready when a thread is, and all that holds for slots holds."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.engine import jobs
+from tests.engine.apps import LONG, Apps, Gate, until
+from windlass import JobStarted, JobStatus, Windlass
+from windlass.engine import coordinator
+from windlass.engine.attempt import Attempt
+from windlass.engine.line import Line
+from windlass.runtime.threads import Turn
+from windlass.submission.call import Call
+
+SLOTS = 4
+QUICK = 400
+inside = 0
+most_inside = 0
+lock = threading.Lock()
+
+
+def quick(seconds: float) -> None:
+    """A body that counts how many of its kind run at a time."""
+    global inside, most_inside  # noqa: PLW0603 - bodies have no other place
+    with lock:
+        inside += 1
+        most_inside = max(most_inside, inside)
+    threading.Event().wait(seconds)
+    with lock:
+        inside -= 1
+
+
+def quick_or_held(name: str) -> str:
+    """Quick until it is told not to be."""
+    return jobs.hold(name) if armed.is_set() else "quick"
+
+
+armed = threading.Event()
+
+
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Attempt]]:
+    """Who stood in line, in order."""
+    global most_inside  # noqa: PLW0603 - as above
+    most_inside = 0
+    found: list[Attempt] = []
+    join = Line.join
+
+    def seen(line: Line, attempt: Attempt, turn: Turn) -> None:
+        found.append(attempt)
+        join(line, attempt, turn)
+
+    monkeypatch.setattr(Line, "join", seen)
+    yield found
+    armed.clear()
+
+
+def test_no_more_bodies_run_than_there_are_slots_and_each_runs_once(app: Windlass, joined: list[Attempt]):
+    """J4.2, J3.6: although the next ones stand ready."""
+    job = app.job(quick)
+    with app.worker(concurrency=SLOTS):
+        handles = app.enqueue_many([job.bind(0.002) for _ in range(QUICK)])
+        assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
+    assert most_inside == SLOTS
+    assert len(joined) > QUICK // 4
+    history = [app.history(handle.id)[0] for handle in handles[::20]]
+    assert all(attempt.run_ms is not None and 1.9 <= attempt.run_ms < 1000 for attempt in history)
+    assert [attempt.outcome for attempt in history] == ["succeeded"] * len(history)
+
+
+def test_coroutines_and_threads_share_the_slots(app: Windlass, joined: list[Attempt]):
+    """J4.2: a slot that a coroutine leaves goes to who stands first in line."""
+    job, note = app.job(quick), app.job(jobs.anote)
+    calls: list[Call[Any]] = [job.bind(0.002) if number % 3 else note.bind(str(number)) for number in range(QUICK)]
+    with app.worker(concurrency=SLOTS):
+        handles = app.enqueue_many(calls)
+        assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
+    assert most_inside <= SLOTS
+    assert len(jobs.seen) == len([number for number in range(QUICK) if number % 3 == 0])
+    assert joined
+
+
+def stuck_behind(app: Windlass, gate: Gate) -> list[str]:
+    """Quick jobs until some stand in line, then ones that hold all slots; ids of all that were enqueued then."""
+    job = app.job(quick_or_held)
+    for handle in app.enqueue_many([job.bind(gate.name) for _ in range(QUICK)]):
+        assert handle.result(timeout=LONG) == "quick"
+    armed.set()
+    return [str(handle.id) for handle in app.enqueue_many([job.bind(gate.name) for _ in range(20)])]
+
+
+def test_who_stands_in_line_too_long_goes_back_to_the_queue(apps: Apps, gate: Gate, joined: list[Attempt]):
+    """J3.6: no claim is kept from other nodes while bodies take long, and no attempt is spent."""
+    app = apps()
+    app.job(quick_or_held)
+    with app.worker(concurrency=SLOTS):
+        ids = stuck_behind(app, gate)
+        until(lambda: sum(app.get(job).status is JobStatus.PENDING for job in ids) == len(ids) - SLOTS)
+        gate.open()
+        assert all(app.handle(job).join(timeout=LONG) is JobStatus.SUCCEEDED for job in ids)
+    assert joined
+    assert all(app.get(job).attempts == 1 for job in ids)
+
+
+def test_a_drain_hands_back_who_stands_in_line(apps: Apps, gate: Gate, joined: list[Attempt]):
+    """J7.6: at once, and no attempt spent; what runs may end."""
+    app = apps()
+    app.job(quick_or_held)
+    with app.worker(concurrency=SLOTS) as worker:
+        ids = stuck_behind(app, gate)
+        until(lambda: sum(app.get(job).status is JobStatus.RUNNING for job in ids) >= SLOTS)
+        node = worker.node
+        assert node is not None
+
+        def open_once_draining() -> None:
+            until(lambda: not node.poller.alive)
+            gate.open()
+
+        opener = threading.Thread(target=open_once_draining)
+        opener.start()
+    opener.join()
+    statuses = [app.get(job).status for job in ids]
+    assert sorted(set(statuses)) == [JobStatus.PENDING, JobStatus.SUCCEEDED]
+    assert statuses.count(JobStatus.SUCCEEDED) >= SLOTS
+    assert {attempt.outcome for job in ids for attempt in app.history(job)} <= {"succeeded", "released"}
+    assert joined
+
+
+def test_who_is_canceled_in_line_is_never_entered(
+    apps: Apps, gate: Gate, joined: list[Attempt], monkeypatch: pytest.MonkeyPatch
+):
+    """J2.3: like any job that waits."""
+    monkeypatch.setattr(coordinator, "HAND_BACK_AFTER", 60.0)
+    app = apps()
+    app.job(quick_or_held)
+    with app.worker(concurrency=SLOTS) as worker:
+        ids = stuck_behind(app, gate)
+        node = worker.node
+        assert node is not None
+        until(lambda: node.coordinator.running == SLOTS)
+        assert all(app.cancel(job) for job in ids)
+        until(lambda: len(node.coordinator.attempts()) == SLOTS)
+        gate.open()
+    assert {app.get(job).status for job in ids} == {JobStatus.CANCELED}
+    assert joined
+
+
+def test_who_listens_for_starts_hears_of_them_when_they_happen(app: Windlass, joined: list[Attempt]):
+    """J5.8: so nothing is made ready before."""
+    heard: list[JobStarted] = []
+    app.on(JobStarted)(heard.append)
+    job = app.job(quick)
+    with app.worker(concurrency=SLOTS):
+        for handle in app.enqueue_many([job.bind(0.001) for _ in range(QUICK)]):
+            assert handle.join(timeout=LONG) is JobStatus.SUCCEEDED
+        until(lambda: len(heard) == QUICK)
+    assert joined == []
