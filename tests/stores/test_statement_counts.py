@@ -186,7 +186,7 @@ def test_a_claim_among_plain_jobs_asks_no_gate(bench: Workbench):
     bench.put(FLUSH)
     found = bench.heads()
     request = ClaimRequest(NODE, found.heads, FLUSH, 256, 0, found.limited)
-    assert [step.name for step in steps_of(bench, claiming.claim, request)] == ["claim"]
+    assert [step.name for step in steps_of(bench, claiming.claim, request)] == ["claim_level"]
 
 
 def test_a_heartbeat_is_one_statement(bench: Workbench):

@@ -74,13 +74,16 @@ class PostgresDialect(Dialect):
     def claim(self, request: ClaimRequest, allotted: Mapping[str, Allotment]) -> Plan[Claimed]:
         """One statement for all queues."""
         heads = request.heads
-        params: dict[str, Any] = {
-            "node": request.node,
+        params: dict[str, Any] = {"node": request.node, "wanted": request.wanted, "small": SMALL_PAYLOAD}
+        if len(heads) == 1 and not allotted:
+            params |= {"queue": heads[0].queue, "level": heads[0].level}
+            rows = yield Step("claim_level", params, alone=True, literals={"chunk": request.chunk})
+            rows.sort(key=_by_due)
+            return _claimed(rows)
+        params |= {
             "queues": texts([head.queue for head in heads]),
             "levels": numbers([head.level for head in heads]),
-            "wanted": request.wanted,
             "boost_us": request.boost_us,
-            "small": SMALL_PAYLOAD,
         }
         if not allotted:
             rows = yield Step("claim", params, alone=True, literals={"chunk": request.chunk})

@@ -30,6 +30,20 @@ WITH pair AS MATERIALIZED (
 )
 {with_payloads}
 
+-- One level of one queue, which is what a worker mostly asks for: the order of the index is all there is to it.
+-- name: claim_level :rows
+WITH head AS MATERIALIZED (
+    SELECT ctid AS place FROM windlass_hot
+    WHERE queue = :queue AND priority = :level::smallint AND status = 'PENDING' AND lane IS NULL AND due <= {now}
+        AND {alive} AND NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited})
+    ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1
+    WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
+    RETURNING {claimed_columns}
+)
+{with_payloads}
+
 -- Queues with a limit: so many rows of each, and no more, in the same order.
 -- name: claim_limited :rows
 WITH pair AS MATERIALIZED (
