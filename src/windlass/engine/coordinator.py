@@ -235,9 +235,8 @@ class Coordinator(Service):
         logger.error(
             "job %s does not end after its timeout; its slot is freed, its body is left alone", attempt.claim.job_id
         )
-        self._runner.settle(
-            attempt, Raised(JobTimeoutError("the job ran over its timeout and ignored being cancelled"))
-        )
+        error = JobTimeoutError("the job ran over its timeout and ignored being cancelled")
+        self._runner.settle(attempt, Raised(error), goes_on=attempt.task is not None)
         self._free(attempt)
 
     # ------------------------------------------------------------------ payloads
@@ -282,7 +281,7 @@ class Coordinator(Service):
             stop(attempt, Stop.DRAIN)
         await ended(self._running, LAST_WORDS)
         for attempt in list(self._running):
-            self._runner.settle(attempt, HANDED)
+            self._runner.settle(attempt, HANDED, goes_on=attempt.task is not None)
             self._free(attempt)
         self._timeouts.close()
         return clean

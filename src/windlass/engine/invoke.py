@@ -25,7 +25,7 @@ from windlass.engine.attempt import (
 )
 from windlass.engine.watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
-from windlass.runtime.executors import ThreadExecutor
+from windlass.runtime.executors import LoopExecutor, ThreadExecutor
 from windlass.runtime.threads import BodyExit, Turn
 from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
 from windlass.submission.target import Known
@@ -71,11 +71,13 @@ class Invoker:
             if watch is not None:
                 function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
-            invocation = Invocation(known.target, function, args, kwargs, attempt.timeout)
-            if attempt.turn is not None and isinstance(executor, ThreadExecutor):
+            if isinstance(executor, LoopExecutor):  # what it does, without the detour: this is the hot path
+                value = await function(*args, **kwargs)
+            elif attempt.turn is not None and isinstance(executor, ThreadExecutor):
+                invocation = Invocation(known.target, function, args, kwargs, attempt.timeout)
                 value = await executor.run(invocation, attempt.turn)
             else:
-                value = await executor.run(invocation)
+                value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
         finally:

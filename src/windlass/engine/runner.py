@@ -10,7 +10,6 @@ of the attempt's own task, whose context goes with it.
 from __future__ import annotations
 
 import logging
-from asyncio import current_task
 from uuid import UUID
 
 from windlass import saying
@@ -71,7 +70,10 @@ class Runner:
             if self._bus.wanted(JobStarted):
                 self._bus.publish([_started(attempt, attempt.started, self.node)])
             reached("run.before_body")
-            found = await self._called(attempt, payload, found)
+            if attempt.claim.lane is None:
+                found = await self._invoker.invoke(attempt, payload, found)
+            else:
+                found = await self._called(attempt, payload, found)
             reached("run.after_body")
         self.settle(attempt, found)
 
@@ -98,11 +100,11 @@ class Runner:
             lambda error: self._invoker.raised(attempt, error),
         )
 
-    def settle(self, attempt: Attempt, ending: Ending) -> None:
-        """Pass the verdict, once. Of a canceled attempt nobody wants to hear any more."""
+    def settle(self, attempt: Attempt, ending: Ending, *, goes_on: bool = False) -> None:
+        """Pass the verdict, once, maybe while its task goes on. Of a canceled attempt nobody wants to hear any more."""
         if attempt.transition is not None or attempt.stop is Stop.CANCEL:
             return
-        attempt.lingers = not attempt.body_over or (attempt.task is not None and attempt.task is not current_task())
+        attempt.lingers = goes_on or not attempt.body_over
         try:
             if self.resilience is not None and not self.resilience.is_users:
                 attempt.call = call_of(attempt, ending)
