@@ -169,11 +169,11 @@ class Attempt:
 
         Since it was due, or since it was made.
         """
+        claim, payload = self.claim, self.payload
         ended = self.store_time(monotonic())
         started = self.started if self.turn is None else self.turn.began
-        if started is None or self.payload is None:
+        if started is None or payload is None:
             return Times(None, ended, None)
         began = self.store_time(started)
-        due, made = self.claim.due_at, self.payload.created_at
-        waited = began - (max(made, due))
+        waited = began - max(payload.created_at, claim.due_at)
         return Times(began, ended, max(0, waited))

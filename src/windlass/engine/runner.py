@@ -106,7 +106,7 @@ class Runner:
             return
         attempt.lingers = goes_on or not attempt.body_over
         try:
-            if self.resilience is not None and not self.resilience.is_users:
+            if attempt.claim.lane is not None and self.resilience is not None and not self.resilience.is_users:
                 attempt.call = call_of(attempt, ending)
             transition = verdict(attempt, ending, self._policies)
         except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
