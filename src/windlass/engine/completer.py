@@ -28,7 +28,7 @@ from windlass.stores.plan import Plan
 
 logger = saying.logger("windlass.completer")
 
-MOST_IN_A_FLUSH = 500
+MOST_IN_A_FLUSH = 1000
 WORTH_A_COMMIT = 64
 GATHER = 0.003
 """Seconds to gather outcomes after a small commit of several: a lone job is never held up by this."""

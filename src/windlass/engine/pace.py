@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WINDOW = 0.2
-LEAST = 0.04
+LEAST = 0.02
 """Seconds from which a window that has just begun is believed, if it is faster than the one before: after a start, or
 when jobs get quicker, claims soon grow."""
 

@@ -57,7 +57,7 @@ class PollerSettings(Section):
 
     section: ClassVar[str] = "poller"
 
-    batch_size: Whole = whole(500, minimum=1)
+    batch_size: Whole = whole(1000, minimum=1)
     """How many jobs one claim takes at most; free slots bound it too."""
     burst_delay: Seconds = duration(0.5)
     """Pause between polls right after a wakeup."""
