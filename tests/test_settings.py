@@ -33,7 +33,7 @@ def load(**variables: str) -> Settings:
 def test_defaults_are_those_of_the_specification():
     settings = Settings()
     assert dataclasses.asdict(settings.poller) == {
-        "batch_size": 500, "burst_delay": 0.5, "min_delay": 2, "max_delay": 30, "deep_idle_delay": 60,
+        "batch_size": 1000, "burst_delay": 0.5, "min_delay": 2, "max_delay": 30, "deep_idle_delay": 60,
         "deep_idle_after": 300,
     }  # fmt: skip
     assert dataclasses.asdict(settings.node) == {

@@ -13,7 +13,7 @@ from tests.support.waiting import until
 from windlass import JobHandle, JobStatus, Windlass
 
 RESTARTS = 4
-A_WAVE = 600
+A_WAVE = 1000
 """Jobs that are stored before each restart."""
 JOBS = RESTARTS * A_WAVE
 
