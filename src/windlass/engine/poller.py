@@ -24,6 +24,9 @@ LANES_REST = 1.0
 """Seconds between two rounds through more lanes than are looked at in one go, if a round took no time to speak of."""
 HEADS_FRESH = 1.0
 """Seconds that heads are believed; a paused queue is left alone within that time."""
+BUSY_FRESH = 0.1
+"""The same while claims come back full and something has changed: where a store only tells that somebody wrote, that is
+all the time, and mostly this node itself."""
 UNSURE_FOR = 10.0
 """How long after a claim without an answer the store may still be about to carry it out."""
 UNSURE_PAUSE = 1.0
@@ -74,6 +77,8 @@ class Poller(Service):
         self.shut: dict[str, int] = {}
         """Circuits that let nothing through, as far as is known here, and until when by the store's clock."""
         self._refreshed = float("-inf")
+        self._stale = False
+        self._claims_full = False
         self._store_now = (0, 0.0)
         self._recent: deque[tuple[int, int]] = deque(maxlen=WINDOW)
         self._last_job = monotonic()
@@ -92,20 +97,20 @@ class Poller(Service):
                 key = (queue, level, None)
                 self._heads[key] = min(self._heads.get(key, self.store_now()), self.store_now())
             else:
-                self._refreshed = float("-inf")  # a queue not seen before, or a paused one
+                self._stale = True  # a queue not seen before, or a paused one
         self.wake()
 
     def told_anything(self) -> None:
         """Something changed, nobody knows what. On the loop only."""
         self._woken = True
-        self._refreshed = float("-inf")
+        self._stale = True
         self.wake()
 
     def expect(self, heads: Iterable[Head]) -> None:
         """Jobs of this node will be due then: retries, snoozes. On the loop only."""
         for head in heads:
             if head.queue not in self._queues:
-                self._refreshed = float("-inf")  # paused meanwhile, or not seen before
+                self._stale = True  # paused meanwhile, or not seen before
             elif self._options.serves(head.queue):
                 key = (head.queue, head.level, head.lane)
                 self._heads[key] = min(self._heads.get(key, head.due_at), head.due_at)
@@ -131,7 +136,7 @@ class Poller(Service):
             if queue in self._queues:  # else it was paused meanwhile
                 self._heads[queue, 0, lane] = now
         if self._held:
-            self._refreshed = float("-inf")
+            self._stale = True
         self.wake()
 
     def jobs_ended(self) -> None:
@@ -157,7 +162,8 @@ class Poller(Service):
         if wanted <= 0:
             self._full = True
             return UNSURE_PAUSE  # a slot that frees up wakes sooner; an outcome that gets written does not
-        if monotonic() - self._refreshed > HEADS_FRESH:
+        believed_for = HEADS_FRESH if not self._stale else BUSY_FRESH if self._claims_full else 0.0
+        if monotonic() - self._refreshed > believed_for:
             await self._refresh()
         due = self._due()
         got = await self._claim(due, wanted) if due else 0
@@ -165,6 +171,7 @@ class Poller(Service):
         self._recent.append((wanted, got))
         if got:
             self._last_job = monotonic()
+        self._claims_full = got == wanted
         if got == wanted:
             self._widening = 1
             return 0
@@ -245,7 +252,7 @@ class Poller(Service):
 
     async def _refresh(self) -> None:
         self._refreshed = monotonic()
-        self._ended_meanwhile = False
+        self._ended_meanwhile = self._stale = False
         begins = self._next_lane == queues.FIRST_LANE
         if begins:
             self._lanes_since = monotonic()

@@ -57,11 +57,13 @@ WHERE queue = :queue AND status = 'RUNNING' AND node > '' AND (holds IS NULL OR 
 -- name: count_more :count
 UPDATE windlass_gate SET in_use = in_use + :change WHERE name = :name
 
+-- Where nobody has set up a gate, nobody holds a place.
 -- name: free_places :count
 INSERT INTO windlass_freed (gate, places)
 SELECT e.value, sum(h.holders) FROM (
     SELECT r.holds, count(*) AS holders FROM {transitions} t CROSS JOIN windlass_hot r
-    WHERE r.id = t.id AND r.fence = t.fence AND r.holds IS NOT NULL GROUP BY r.holds
+    WHERE r.id = t.id AND r.fence = t.fence AND r.holds IS NOT NULL
+        AND EXISTS (SELECT 1 FROM windlass_gate) GROUP BY r.holds
 ) h CROSS JOIN {each_held} GROUP BY e.value
 
 -- name: free_place :count
