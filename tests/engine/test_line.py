@@ -158,3 +158,18 @@ def test_who_listens_for_starts_hears_of_them_when_they_happen(app: Windlass, jo
             assert handle.join(timeout=LONG) is JobStatus.SUCCEEDED
         until(lambda: len(heard) == QUICK)
     assert joined == []
+
+
+def test_who_stands_alone_in_line_goes_back_too(apps: Apps, gate: Gate, joined: list[Attempt]):
+    """J3.3: although nobody waits behind it, and no slot frees up."""
+    app = apps()
+    job = app.job(quick_or_held)
+    with app.worker(concurrency=16):
+        for _ in range(60):  # never more than there are slots, so that nothing waits
+            for handle in app.enqueue_many([job.bind(gate.name) for _ in range(8)]):
+                assert handle.result(timeout=LONG) == "quick"
+        armed.set()
+        ids = [handle.id for handle in app.enqueue_many([job.bind(gate.name) for _ in range(17)])]
+        until(lambda: sorted(app.get(job).status for job in ids) == [JobStatus.PENDING] + [JobStatus.RUNNING] * 16)
+        gate.open()
+        assert all(app.handle(job).join(timeout=LONG) is JobStatus.SUCCEEDED for job in ids)

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from windlass.domain.clock import monotonic
 from windlass.runtime.threads import ThreadBodies, Turn
 
 ROUNDS = 300
@@ -141,3 +142,20 @@ async def test_whatever_the_order_of_ends_cancels_and_turns_no_place_is_used_twi
         await asyncio.wait(tasks)
         bodies.close()
         assert doors.most_inside <= 1, doors.entered
+
+
+async def test_one_whose_time_in_line_is_over_is_left_to_the_loop():
+    """J3.3: a thread does not enter what should have been handed back while the loop was busy."""
+    bodies, doors = ThreadBodies(asyncio.get_running_loop()), Doors()
+    first = await begun(bodies, doors, "first")
+    await until_entered(doors, "first")
+    turn = Turn(bodies, until=monotonic() - 1)
+    second = await begun(bodies, doors, "second", turn)
+    doors.open("first")
+    assert await first == "first"
+    await asyncio.sleep(0.05)
+    assert (doors.entered, turn.began) == (["first"], None)
+    turn.begin()
+    doors.open("second")
+    assert await second == "second"
+    bodies.close()

@@ -9,11 +9,13 @@ import pytest
 
 from windlass.domain.clock import VirtualClock
 from windlass.domain.lanes import Lane
-from windlass.stores import limits
+from windlass.stores import claiming, limits
+from windlass.stores.dialect import Claimed, Dialect
 from windlass.stores.limits import Limit
+from windlass.stores.merging import ClaimRequest
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, Step
-from windlass.testing.contract.workbench import SECOND, Workbench, at_once
+from windlass.testing.contract.workbench import NODE, SECOND, Workbench, at_once
 
 ROUNDS = 15
 
@@ -101,3 +103,24 @@ def _until_somebody_waits(url: str) -> None:
             if waiting is not None:
                 return
     raise AssertionError("the claim never waited")
+
+
+def test_a_limit_set_between_the_locks_and_the_claim_of_lanes_lets_nobody_pass_uncounted(bench: Workbench):
+    """J1.7: a limit holds from its commit on, also for jobs behind other gates."""
+    bench.put(5, queue="mail", lane=Lane(circuit="gateway").text)
+    found = bench.heads()
+
+    def overtaken(dialect: Dialect) -> Plan[Claimed]:
+        plan = claiming.claim(dialect, ClaimRequest(NODE, found.heads, 5, 8, 0, found.limited, turn=1))
+        step = next(plan)
+        try:
+            while True:
+                if step.name == "claim_lanes":
+                    bench.database.run(limits.limit_queue, "mail", Limit(1, None, None))
+                step = plan.send((yield step))
+        except StopIteration as stop:
+            claimed: Claimed = stop.value
+            return claimed
+
+    assert bench.database.run(overtaken).claims == []
+    assert len(bench.claim()) == 1

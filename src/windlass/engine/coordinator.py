@@ -142,7 +142,7 @@ class Coordinator(Service):
             self._hand_back_unstarted()
             return
         self._fill_slots()
-        if self._waiting:
+        if self._waiting or self._line:
             self.wake()  # a tick looks after what waits too long, whether it has its payload or not
 
     def _fill_slots(self) -> None:
@@ -165,7 +165,7 @@ class Coordinator(Service):
         """Have bodies ready for threads that are done with others."""
         waiting, line = self._waiting, self._line
         while waiting and len(line) < self._longest_line and (payload := waiting[0].payload) is not None:
-            turn = self._runner.turn_for(waiting[0], payload)
+            turn = self._runner.turn_for(waiting[0], payload, waiting[0].received + HAND_BACK_AFTER)
             if turn is None:
                 self._longest_line = 0  # not asked again before the next claim: most others will be like it
                 return
@@ -183,7 +183,8 @@ class Coordinator(Service):
         self._running.add(attempt)
         timeout = self._invoker.timeout_of(attempt)
         if timeout is not None:
-            self._timeouts.arm(attempt, timeout)
+            began = None if attempt.turn is None else attempt.turn.began
+            self._timeouts.arm(attempt, timeout, 0.0 if began is None else monotonic() - began)
 
     async def _attend(self, attempt: Attempt, payload: Payload) -> None:
         try:

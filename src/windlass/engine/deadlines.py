@@ -34,9 +34,9 @@ class Timeouts:
         self._timer: asyncio.TimerHandle | None = None
         self._round = loop.call_later(ROUND, self._look_through)
 
-    def arm(self, attempt: Attempt, timeout: float) -> None:
-        """Start the clock of an attempt."""
-        now = self._loop.time()
+    def arm(self, attempt: Attempt, timeout: float, since: float = 0.0) -> None:
+        """Start the clock of an attempt whose body was entered so many seconds ago."""
+        now = self._loop.time() - since
         attempt.timeout = timeout
         attempt.ends_at = now + timeout
         attempt.next_look = now + timeout * WARN_AT

@@ -71,11 +71,10 @@ class Invoker:
             if watch is not None:
                 function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
-            if isinstance(executor, LoopExecutor):  # what it does, without the detour: this is the hot path
+            if type(executor) is LoopExecutor:  # what it does, without the detour: this is the hot path
                 value = await function(*args, **kwargs)
-            elif attempt.turn is not None and isinstance(executor, ThreadExecutor):
-                invocation = Invocation(known.target, function, args, kwargs, attempt.timeout)
-                value = await executor.run(invocation, attempt.turn)
+            elif attempt.turn is not None:
+                value = await attempt.turn.run(partial(function, *args, **kwargs))
             else:
                 value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
@@ -87,12 +86,12 @@ class Invoker:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
 
-    def turn_for(self, attempt: Attempt, known: Known) -> Turn | None:
+    def turn_for(self, attempt: Attempt, known: Known, until: float) -> Turn | None:
         """A place in line for a thread, for a body that needs one of ours and holds nothing that others wait for."""
         if attempt.claim.holds is not None or attempt.options.executor == "process" or known.spec.is_coroutine:
             return None
         executor = self._executors.executor("thread")
-        return executor.turn() if isinstance(executor, ThreadExecutor) else None
+        return executor.turn(until) if type(executor) is ThreadExecutor else None
 
     def _watch(self, attempt: Attempt) -> Watch:
         """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""

@@ -77,7 +77,7 @@ class Runner:
             reached("run.after_body")
         self.settle(attempt, found)
 
-    def turn_for(self, attempt: Attempt, payload: Payload) -> Turn | None:
+    def turn_for(self, attempt: Attempt, payload: Payload, until: float) -> Turn | None:
         """A place in line for a body that may be made ready before it has a slot; None where order or news forbid it.
 
         Whoever listens for starts hears of them when they happen, and gates are looked at when the slot is there.
@@ -87,7 +87,7 @@ class Runner:
         if payload.options is not None:
             attempt.read_options(payload.options)
         found = self._before_the_body(attempt)
-        return self._invoker.turn_for(attempt, found) if isinstance(found, Known) else None
+        return self._invoker.turn_for(attempt, found, until) if isinstance(found, Known) else None
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Through the resilience strategy, if that is the user's own and the job has a circuit."""

@@ -28,16 +28,16 @@ class ThreadExecutor:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._threads = ThreadBodies(loop)
 
-    async def run(self, invocation: Invocation, /, turn: Turn | None = None) -> object:
+    async def run(self, invocation: Invocation, /) -> object:
         """Run the body on a thread; cancelling this interrupts it as far as Python can."""
         body = partial(invocation.function, *invocation.args, **invocation.kwargs)
         if inspect.iscoroutinefunction(invocation.function):
-            return await self._threads.run(lambda: asyncio.run(body()), turn)
-        return await self._threads.run(body, turn)
+            return await self._threads.run(lambda: asyncio.run(body()))
+        return await self._threads.run(body)
 
-    def turn(self) -> Turn:
-        """A place in line for a body that is to be run with it."""
-        return Turn(self._threads)
+    def turn(self, until: float) -> Turn:
+        """A place in line, until then by the monotonic clock, for a body of a plain function."""
+        return Turn(self._threads, until)
 
     async def close(self) -> None:
         """Let idle threads end."""

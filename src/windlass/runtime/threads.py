@@ -83,14 +83,20 @@ class _Call:
 class Turn:
     """The place in line of one body. Made and used on the loop; entered on a thread."""
 
-    __slots__ = ("_bodies", "_call", "_is_next", "began")
+    __slots__ = ("_bodies", "_call", "_is_next", "began", "until")
 
-    def __init__(self, bodies: ThreadBodies) -> None:
+    def __init__(self, bodies: ThreadBodies, until: float = float("inf")) -> None:
         self._bodies = bodies
+        self.until = until
+        """After this, on the monotonic clock, only the loop has it entered: it may have been canceled meanwhile."""
         self._call: _Call | None = None
         self._is_next = False
         self.began: float | None = None
         """When a thread entered it, on the monotonic clock."""
+
+    async def run(self, function: Callable[[], Any]) -> Any:
+        """The body is ready: wait for its turn and its end."""
+        return await self._bodies.run(function, self)
 
     def enter(self) -> None:
         """A thread is about to."""
@@ -192,13 +198,12 @@ class ThreadBodies:
         with self._lock:
             if not healthy:
                 return None
-            if not (self._line and call.passes_on):
+            turn = self._line[0].turn if self._line and call.passes_on else None
+            if turn is None or turn.until < monotonic():
                 self._idle += 1
                 return None
-            following = self._line.popleft()
-            if following.turn is not None:
-                following.turn.enter()
-            return following
+            turn.enter()
+            return self._line.popleft()
 
     def _wake(self) -> None:
         with self._lock:

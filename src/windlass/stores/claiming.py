@@ -47,11 +47,17 @@ def _claim_past_gates(
     else:
         gates = yield from _enter(dialect, wanted, request.wanted, request.turn)
         found = yield from _claim_between(dialect, request, lanes, plain, limited, gates)
-    trust = Trust(frozenset(wanted), frozenset(gates.gates)) if gates.leave_room_for(2 * request.wanted) else None
+    trust = Trust(frozenset(wanted), frozenset(gates.gates)) if _is_wide(gates, wanted, request.wanted) else None
     changes = gates.changes()
     if changes:
         yield from dialect.write_gates(changes, final=True)
     return found._replace(trust=trust)
+
+
+def _is_wide(gates: guards.LockedGates, wanted: Collection[str], number: int) -> bool:
+    """Whether the next claim may trust: there is room for more, and no resource is missing, which may come back."""
+    present = all(name in gates.gates for name in wanted if name.startswith(RESOURCE))
+    return present and gates.leave_room_for(2 * number)
 
 
 def _gates_of(lanes: Sequence[Head], limited: Collection[str]) -> set[str]:

@@ -127,6 +127,7 @@ class PostgresDatabase:
             while True:
                 wire.expect(session.limit_of(step))
                 if step.final and not alone and not are_armed():
+                    assert step.rows is None, "a step of many rows cannot be the last"
                     wire.commit_with_next()
                     committed = True
                 step = plan.send(await session.execute_async(wire, statements, step, extra))

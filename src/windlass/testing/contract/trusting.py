@@ -79,6 +79,13 @@ class TrustingContract(GatedContract):
             self._claim(bench, 2, trust)
         assert self._claim(bench, 2).claims == []
 
+    def test_a_resource_that_is_missing_is_not_trusted_to_stay_away(self, bench: Workbench) -> None:
+        """J6.2: once it is there its jobs need a permit, and the key's gate is still to be made."""
+        bench.put(4, lane=Lane(resource="stripe", resource_key="acme").text)
+        assert self._claim(bench, 2).trust is None
+        self._resource(bench, cap=1)
+        assert [claim.holds for claim in self._claim(bench, 2).claims] == ['["resource:stripe/acme"]']
+
     def test_a_limit_that_was_lifted_meanwhile_is_found_out(self, bench: Workbench) -> None:
         """J1.7: nobody holds a place of a gate that does not count."""
         self._limit(bench, "mail", cap=100)

@@ -81,7 +81,8 @@ WITH pair AS MATERIALIZED (
 -- first of each lane come before the second.
 -- name: claim_lanes :rows
 WITH way AS MATERIALIZED (
-    SELECT * FROM unnest(:queues::text[], :lanes::text[], :places::int[], :holds::text[]) AS w(queue, lane, places, holds)
+    SELECT w.* FROM unnest(:queues::text[], :lanes::text[], :places::int[], :holds::text[]) AS w(queue, lane, places, holds)
+    CROSS JOIN LATERAL (SELECT w.queue AS name) p WHERE w.holds LIKE '%"queue:%' OR NOT {limited}
 ), head AS MATERIALIZED (
     SELECT h.place, w.places, r.rank, h.due, h.id, row_number() OVER (PARTITION BY w.queue, w.lane ORDER BY r.rank DESC, h.due, h.id) AS nth
     FROM way w CROSS JOIN generate_series(0, 9) AS l(level) CROSS JOIN LATERAL (
