@@ -24,6 +24,7 @@ from windlass import (
     Windlass,
 )
 from windlass.domain.clock import VirtualClock
+from windlass.runtime.executors import LoopExecutor
 from windlass.spi import Invocation
 from windlass.stores import migrate
 from windlass.submission.codec import JsonSerializer
@@ -289,6 +290,29 @@ def test_executors_of_ones_own_run_bodies(apps: Apps):
         assert name.enqueue().result(timeout=LONG) == "windlass-worker"
     assert inline.ran == [name.target]
     assert inline.closed > 0
+
+
+class Counting(LoopExecutor):
+    """Like the one for coroutines, and counts."""
+
+    ran = 0
+
+    def executor(self, kind: str) -> Any:
+        return self
+
+    async def run(self, invocation: Invocation, /) -> object:
+        self.ran += 1
+        return await super().run(invocation)
+
+
+def test_an_executor_made_from_ours_is_asked_too(apps: Apps):
+    """J4.2: the short way that ours go is not taken past it."""
+    counting = Counting()
+    app = apps(executors=counting)
+    add = app.job(jobs.aadd)
+    with app.worker():
+        assert add.enqueue(1, 2).result(timeout=LONG) == 3
+    assert counting.ran == 1
 
 
 class Radio:
