@@ -74,16 +74,15 @@ class PostgresDialect(Dialect):
     def claim(self, request: ClaimRequest, allotted: Mapping[str, Allotment]) -> Plan[Claimed]:
         """One statement for all queues."""
         heads = request.heads
-        params: dict[str, Any] = {"node": request.node, "wanted": request.wanted, "small": SMALL_PAYLOAD}
-        if len(heads) == 1 and not allotted:
-            params |= {"queue": heads[0].queue, "level": heads[0].level}
-            rows = yield Step("claim_level", params, alone=True, literals={"chunk": request.chunk})
-            rows.sort(key=_by_due)
-            return _claimed(rows)
-        params |= {
+        if len(heads) == 1:
+            return (yield from self._claim_level(request, heads[0], allotted.get(heads[0].queue)))
+        params: dict[str, Any] = {
+            "node": request.node,
             "queues": texts([head.queue for head in heads]),
             "levels": numbers([head.level for head in heads]),
+            "wanted": request.wanted,
             "boost_us": request.boost_us,
+            "small": SMALL_PAYLOAD,
         }
         if not allotted:
             rows = yield Step("claim", params, alone=True, literals={"chunk": request.chunk})
@@ -94,6 +93,23 @@ class PostgresDialect(Dialect):
             most = max((request.wanted if one.places is None else one.places for one in shares), default=1)
             rows = yield Step("claim_limited", params, literals={"chunk": min(request.chunk, at_least(most))})
         _sort(rows, {head.level for head in heads}, request.boost_us)
+        return _claimed(rows)
+
+    def _claim_level(self, request: ClaimRequest, head: Head, allotted: Allotment | None) -> Plan[Claimed]:
+        """From one level, where nothing is to be merged."""
+        share = allotted or ANY_NUMBER
+        wanted = request.wanted if share.places is None else min(request.wanted, share.places)
+        chunk = request.chunk if allotted is None else min(request.chunk, at_least(wanted))
+        params = {
+            "node": request.node,
+            "queue": head.queue,
+            "level": head.level,
+            "holds": share.holds,
+            "wanted": wanted,
+            "small": SMALL_PAYLOAD,
+        }
+        rows = yield Step("claim_level", params, alone=allotted is None, literals={"chunk": chunk})
+        rows.sort(key=_by_due)
         return _claimed(rows)
 
     def claim_lanes(self, request: ClaimRequest, allotted: Mapping[Head, Allotment]) -> Plan[Claimed]:

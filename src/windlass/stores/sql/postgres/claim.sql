@@ -30,15 +30,16 @@ WITH pair AS MATERIALIZED (
 )
 {with_payloads}
 
--- One level of one queue, which is what a worker mostly asks for: the order of the index is all there is to it.
+-- One level of one queue, which is what a worker mostly asks for: the order of the index is all there is to it. With `holds` the
+-- queue's limit, if it has one, is counted.
 -- name: claim_level :rows
 WITH head AS MATERIALIZED (
     SELECT ctid AS place FROM windlass_hot
     WHERE queue = :queue AND priority = :level::smallint AND status = 'PENDING' AND lane IS NULL AND due <= {now}
-        AND {alive} AND NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited})
+        AND {alive} AND (:holds::text IS NOT NULL OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
     ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
 ), claimed AS (
-    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1
+    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds::text
     WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
     RETURNING {claimed_columns}
 )
