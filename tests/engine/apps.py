@@ -15,6 +15,7 @@ import psycopg
 
 from windlass import Job, JobStatus, NodeSettings, PollerSettings, Settings, Windlass
 from windlass.domain.clock import monotonic
+from windlass.embedded import Worker
 
 T = TypeVar("T")
 
@@ -113,6 +114,19 @@ class Gate:
 
     def open(self) -> None:
         self.opened.set()
+
+    def open_once_draining(self, worker: Worker) -> threading.Thread:
+        """Let it go when the worker claims no more; gives the thread that waits for that."""
+        node = worker.node
+        assert node is not None
+
+        def wait_and_open() -> None:
+            until(lambda: not node.poller.alive)
+            self.open()
+
+        opener = threading.Thread(target=wait_and_open)
+        opener.start()
+        return opener
 
 
 class Shop:

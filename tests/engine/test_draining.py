@@ -50,15 +50,7 @@ def test_leaving_lets_running_jobs_finish_and_hands_the_rest_back(app: Windlass,
         running = [hold.enqueue(gate.name), ahold.enqueue(gate.name)]
         until(lambda: {handle.status() for handle in running} == {JobStatus.RUNNING})
         waiting = [note.enqueue(str(n)) for n in range(5)]
-        node = worker.node
-        assert node is not None
-
-        def open_once_draining() -> None:
-            until(lambda: not node.poller.alive)
-            gate.open()
-
-        opener = threading.Thread(target=open_once_draining)
-        opener.start()
+        opener = gate.open_once_draining(worker)
     opener.join()
     assert [handle.result(timeout=LONG) for handle in running] == ["let go"] * 2
     for handle in waiting:

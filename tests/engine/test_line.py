@@ -112,15 +112,7 @@ def test_a_drain_hands_back_who_stands_in_line(apps: Apps, gate: Gate, joined: l
     with app.worker(concurrency=SLOTS) as worker:
         ids = stuck_behind(app, gate)
         until(lambda: sum(app.get(job).status is JobStatus.RUNNING for job in ids) >= SLOTS)
-        node = worker.node
-        assert node is not None
-
-        def open_once_draining() -> None:
-            until(lambda: not node.poller.alive)
-            gate.open()
-
-        opener = threading.Thread(target=open_once_draining)
-        opener.start()
+        opener = gate.open_once_draining(worker)
     opener.join()
     statuses = [app.get(job).status for job in ids]
     assert sorted(set(statuses)) == [JobStatus.PENDING, JobStatus.SUCCEEDED]
