@@ -169,11 +169,13 @@ class Attempt:
 
         Since it was due, or since it was made.
         """
-        claim, payload = self.claim, self.payload
-        ended = self.store_time(monotonic())
+        claim, payload, received = self.claim, self.payload, self.received
+        picked_at = claim.picked_at
+        ended = picked_at + int((monotonic() - received) * 1_000_000)
         started = self.started if self.turn is None else self.turn.began
         if started is None or payload is None:
             return Times(None, ended, None)
-        began = self.store_time(started)
-        waited = began - max(payload.created_at, claim.due_at)
-        return Times(began, ended, max(0, waited))
+        began = picked_at + int((started - received) * 1_000_000)
+        made, due = payload.created_at, claim.due_at
+        waited = began - (made if made > due else due)
+        return Times(began, ended, waited if waited > 0 else 0)

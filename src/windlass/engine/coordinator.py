@@ -211,7 +211,7 @@ class Coordinator(Service):
         self._leave_if_over(attempt)
 
     def _leave_if_over(self, attempt: Attempt) -> None:
-        if attempt.over and (attempt.settled or attempt.stop is Stop.CANCEL):
+        if (attempt.settled or attempt.stop is Stop.CANCEL) and attempt.over:
             self.when_left(attempt)
 
     def _free(self, attempt: Attempt) -> None:
