@@ -176,6 +176,4 @@ class Attempt:
         if started is None or payload is None:
             return Times(None, ended, None)
         began = picked_at + int((started - received) * 1_000_000)
-        made, due = payload.created_at, claim.due_at
-        waited = began - (made if made > due else due)
-        return Times(began, ended, waited if waited > 0 else 0)
+        return Times(began, ended, max(0, began - max(payload.created_at, claim.due_at)))
