@@ -19,6 +19,16 @@ def stage(store_url: str, programs: Programs) -> Iterator[Stage]:
         yield ready
 
 
+@pytest.fixture
+def app(store_url: str, programs: Programs) -> Iterator[Windlass]:
+    """An application on each kind of store in turn, for tests that need no more of it."""
+    del programs  # its environment is where bodies write
+    application = make_app(store_url)
+    application.migrate()
+    yield application
+    application.close()
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
     """A server of its own, for tests that stop and start it: they are marked as `xdist_group("postgres_outage")`."""

@@ -1,6 +1,5 @@
 """Jobs that are broken in themselves: each ends in a way that says why, and takes nothing else with it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,15 +13,6 @@ from windlass import JobCompleted, JobFailedError, JobStatus, Windlass
 from windlass.submission.codec import JsonSerializer
 
 FRAGILE = fragile.__name__
-
-
-@pytest.fixture
-def app(store_url: str, programs: Programs) -> Iterator[Windlass]:
-    del programs  # its environment is where bodies write
-    application = make_app(store_url)
-    application.migrate()
-    yield application
-    application.close()
 
 
 def failure_of(handle: Any) -> JobFailedError:

@@ -1,11 +1,6 @@
 """The invariants of crash tests are no decoration: each way in which gates can miscount is found."""
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.crash.programs import bodies
-from tests.crash.programs.application import make_app
 from tests.support.facts import one, rows
 from tests.support.invariants import check_gates, check_invariants
 from tests.support.programs import Programs
@@ -35,15 +30,6 @@ SPOILED = {
     ),
 }
 """What spoils a store in which one job holds two places, and what mends it."""
-
-
-@pytest.fixture
-def app(store_url: str, programs: Programs) -> Iterator[Windlass]:
-    del programs  # its environment is where bodies write
-    application = make_app(store_url)
-    application.migrate()
-    yield application
-    application.close()
 
 
 def is_found(url: str) -> bool:
