@@ -16,12 +16,10 @@ from windlass.errors import (
     JobCanceledError,
     JobFailedError,
     JobNotFoundError,
-    RetryAfter,
     SerializationError,
     WindlassError,
-    do_not_retry,
-    mark_of,
 )
+from windlass.retry_signals import RetryAfter, do_not_retry, mark_of
 
 JOB = UUID("0198c0de-0000-7000-8000-000000000001")
 

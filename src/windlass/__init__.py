@@ -21,7 +21,6 @@ from windlass.domain.states import JobStatus
 from windlass.errors import (
     CircuitOpenError,
     ConfigurationError,
-    DoNotRetry,
     DuplicateBusinessKeyError,
     InvalidOptionError,
     JobCanceledError,
@@ -30,10 +29,8 @@ from windlass.errors import (
     JobStateError,
     JobTimeoutError,
     MigrationRequiredError,
-    NonRetryable,
     NotAuthorizedError,
     PayloadTooLargeError,
-    RetryAfter,
     SerializationError,
     StaleClaimError,
     StoreUnavailableError,
@@ -43,7 +40,6 @@ from windlass.errors import (
     WindlassError,
     WorkerLostError,
     WouldBlockLoopError,
-    do_not_retry,
 )
 from windlass.events.types import (
     AlertRaised,
@@ -62,6 +58,7 @@ from windlass.events.types import (
     NodeLost,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
 from windlass.settings import DeadLettersSettings, JobsSettings, NodeSettings, PollerSettings, Settings
 from windlass.spi import (
     Authorizer,

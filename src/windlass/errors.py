@@ -1,4 +1,4 @@
-"""Every exception of Windlass, and the marks that forbid a retry.
+"""Every exception that Windlass raises.
 
 ```
 WindlassError
@@ -21,23 +21,20 @@ WindlassError
 ├── StaleClaimError                    another claim has taken the job over
 ├── StoreUnavailableError              the database does not answer
 ├── MigrationRequiredError             the schema is not the one this version needs
-├── WouldBlockLoopError                a blocking call on a thread with a running event loop
-├── DoNotRetry (= NonRetryable)        raised by a body: fail for good
-└── RetryAfter                         raised by a body: try again, after this delay   .delay
+├── ApplicationClosedError             the application was closed, and cannot be used again
+├── ResultDroppedError                 the job succeeded, its result was not kept   .job_id .why
+└── WouldBlockLoopError                a blocking call on a thread with a running event loop
 ```
 
-The last two are not errors of Windlass but words a job's body says to it, hence their names.
+What a job's body raises to steer its retries (`DoNotRetry`, `RetryAfter`) is in `windlass.retry_signals`.
 """
 
-from collections.abc import Callable
-from datetime import timedelta
-from typing import Any, TypeVar, overload
 from uuid import UUID
 
 __all__ = [
+    "ApplicationClosedError",
     "CircuitOpenError",
     "ConfigurationError",
-    "DoNotRetry",
     "DuplicateBusinessKeyError",
     "InvalidOptionError",
     "JobCanceledError",
@@ -46,10 +43,9 @@ __all__ = [
     "JobStateError",
     "JobTimeoutError",
     "MigrationRequiredError",
-    "NonRetryable",
     "NotAuthorizedError",
     "PayloadTooLargeError",
-    "RetryAfter",
+    "ResultDroppedError",
     "SerializationError",
     "StaleClaimError",
     "StoreUnavailableError",
@@ -59,14 +55,7 @@ __all__ = [
     "WindlassError",
     "WorkerLostError",
     "WouldBlockLoopError",
-    "do_not_retry",
-    "mark_of",
 ]
-
-_MARK = "__windlass_do_not_retry__"
-_LONGEST = timedelta(days=100 * 366)
-
-_E = TypeVar("_E", bound=BaseException)
 
 
 class WindlassError(Exception):
@@ -221,80 +210,17 @@ class WouldBlockLoopError(WindlassError):
     """A blocking call was made on a thread that runs an event loop; the message names the async twin."""
 
 
-class DoNotRetry(WindlassError):
-    """Raised by a job's body, or anywhere behind what it raises: fail now, whatever retries are left.
-
-    Behind it means causes, contexts and members of exception groups: all that a printed traceback would show.
-
-    Example: `raise DoNotRetry("the card was reported stolen")`
-    """
+class ApplicationClosedError(WindlassError):
+    """The application was closed; the message says how to go on."""
 
 
-NonRetryable = DoNotRetry
+class ResultDroppedError(WindlassError):
+    """The job succeeded, but its result was too large or could not be stored; `why` says which."""
 
-
-class RetryAfter(WindlassError):
-    """Raised by a job's body: this attempt failed, the next one comes after `delay` instead of the job's backoff.
-
-    It spends an attempt like any other failure, and counts inside groups and chains too: the outermost of a chain, the
-    longest of a group. Example: `raise RetryAfter(30, "rate limited")`
-    """
-
-    def __init__(self, delay: float | timedelta, message: str = "") -> None:
-        super().__init__(delay, message)
-        self.delay = _retry_delay(delay)
-        self.message = message
+    def __init__(self, job_id: UUID, why: str) -> None:
+        super().__init__(job_id, why)
+        self.job_id = job_id
+        self.why = why
 
     def __str__(self) -> str:
-        return self.message or f"retry after {self.delay.total_seconds():g} s"
-
-
-def _retry_delay(delay: object) -> timedelta:
-    span: timedelta | None = None
-    if isinstance(delay, timedelta):
-        span = delay
-    elif isinstance(delay, int | float) and not isinstance(delay, bool) and 0 <= delay <= _LONGEST.total_seconds():
-        span = timedelta(seconds=delay)
-    if span is None or not timedelta(0) <= span <= _LONGEST:
-        raise InvalidOptionError(
-            f"RetryAfter: delay must be seconds from 0 up to 100 years, or a timedelta of that size, got {delay!r}"
-        )
-    return span
-
-
-@overload
-def do_not_retry(marked: type[_E], /) -> type[_E]: ...
-@overload
-def do_not_retry(reason: str = "", /) -> Callable[[type[_E]], type[_E]]: ...
-def do_not_retry(target: Any = "", /) -> Any:
-    """Mark an exception class, and all that inherit from it, as never worth a retry; the reason is logged.
-
-    ```python
-    @do_not_retry("a declined card stays declined")
-    class CardDeclined(Exception): ...
-
-    @do_not_retry
-    class MalformedOrder(ValueError): ...
-    ```
-    """
-    if isinstance(target, str):
-        return lambda marked: _mark(marked, target)
-    return _mark(target, "")
-
-
-def _mark(marked: Any, reason: str) -> Any:
-    if not (isinstance(marked, type) and issubclass(marked, BaseException)):
-        raise ConfigurationError(f"@do_not_retry goes on an exception class, or takes a reason text; got {marked!r}")
-    try:
-        setattr(marked, _MARK, reason)
-    except TypeError:
-        raise ConfigurationError(
-            f"@do_not_retry cannot mark the built-in {marked.__name__}; mark a subclass, or raise DoNotRetry from it"
-        ) from None
-    return marked
-
-
-def mark_of(kind: type[BaseException]) -> str | None:
-    """The reason given to `@do_not_retry` on a class or a base of it ("" for the bare mark); None without a mark."""
-    reason = getattr(kind, _MARK, None)
-    return None if reason is None else str(reason)
+        return f"job {self.job_id} succeeded, but its result was not kept: {self.why}"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.domain.chains import delays_asked, forbidding, links
-from windlass.errors import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
+from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
 
 
 @do_not_retry("a declined card stays declined")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.domain.backoff import Backoff
-from windlass.errors import DoNotRetry, RetryAfter, do_not_retry
 from windlass.failure.retry import DefaultRetryPolicy, GiveUp, RetryAt, decide_retry
+from windlass.retry_signals import DoNotRetry, RetryAfter, do_not_retry
 from windlass.spi import RetryPolicy
 
 ZERO = timedelta(0)

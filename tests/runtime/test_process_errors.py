@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.process_bodies import OrderError, StolenCardError, fail
 from windlass.domain.chains import forbidding
-from windlass.errors import DoNotRetry, RetryAfter, mark_of
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.retry_signals import DoNotRetry, RetryAfter, mark_of
 from windlass.runtime.process_errors import TRACEBACK, raised, rebuilt
 from windlass.runtime.process_messages import Raised, decode_from_process, framed
 

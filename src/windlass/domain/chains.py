@@ -5,7 +5,7 @@ Chains can be circular, and longer than the stack is deep: every exception is me
 
 from collections.abc import Iterator
 
-from windlass.errors import DoNotRetry, RetryAfter, mark_of
+from windlass.retry_signals import DoNotRetry, RetryAfter, mark_of
 
 
 def links(exc: BaseException, stop_at: type[BaseException] | None = None) -> Iterator[BaseException]:

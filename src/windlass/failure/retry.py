@@ -8,7 +8,8 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from windlass.domain.backoff import Backoff
 from windlass.domain.chains import delays_asked, forbidding
 from windlass.domain.durations import seconds
-from windlass.errors import InvalidOptionError, mark_of
+from windlass.errors import InvalidOptionError
+from windlass.retry_signals import mark_of
 from windlass.spi import RetryPolicy
 
 NON_RETRYABLE: Final = "non_retryable"

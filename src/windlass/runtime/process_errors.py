@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from windlass.domain.chains import forbidding, links
-from windlass.errors import RetryAfter, do_not_retry, mark_of
+from windlass.retry_signals import RetryAfter, do_not_retry, mark_of
 from windlass.runtime.main_module import main_module_name
 from windlass.runtime.process_messages import ErrorNote, Raised, fit, plain
 
