@@ -175,9 +175,9 @@ def test_a_concurrency_that_is_no_number_is_refused(app_in_memory: Windlass, wro
         app_in_memory.worker(concurrency=wrong)
 
 
-@pytest.mark.parametrize("wrong", ["default", ["no queue"], [7]])
+@pytest.mark.parametrize("wrong", ["default", ["no queue"], [7], [], ()])
 def test_queues_that_are_no_names_are_refused(app_in_memory: Windlass, wrong: Any):
-    """api.md: a text is not a list of names, and a name no queue can have is a mistake."""
+    """api.md: a text is not a list of names, a name no queue can have is a mistake, as is no name at all."""
     with pytest.raises(ConfigurationError, match="queue"):
         app_in_memory.worker(queues=wrong)
 

@@ -258,7 +258,10 @@ def _checked_queues(queues: Iterable[str] | None) -> list[str] | None:
         return None
     if isinstance(queues, str):
         raise ConfigurationError(f"queues must be a list of names, got the text {queues!r}; write [{queues!r}]")
-    return [check_queue(name) for name in queues]
+    names = [check_queue(name) for name in queues]
+    if not names:
+        raise ConfigurationError("queues must name at least one queue, got none; leave it out to serve all of them")
+    return names
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

@@ -158,7 +158,7 @@ def test_a_redrive_asks_unless_told_not_to(desk):
     result = desk.run("dlq", "redrive")
     assert (result.exit_code, "Re-drive 2 dead letters in" in result.stderr) == (2, True)
     assert len(desk.app.dead_letters.find()) == 2
-    told = desk.told("dlq", "redrive", "--yes", "--why", "bank is back", "--filter", f"target={DECLINE}")
+    told = desk.told("dlq", "redrive", "--yes", "--note", "bank is back", "--filter", f"target={DECLINE}")
     assert told.splitlines() == ["2 of 2", "re-driven 2 dead letters"]
     assert len(desk.app.dead_letters.find()) == 0
     assert "no dead letters fit" in desk.run("dlq", "redrive", "--yes").stderr

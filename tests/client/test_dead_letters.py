@@ -157,9 +157,9 @@ def test_a_redrive_starts_over_what_died_first(app: Windlass, apps: Apps, clock:
         handles += failed(app)
         clock.advance(1)
     BROKEN.clear()
-    done = app.dead_letters.redrive(limit=2, reason="address service is back", target="shop:nothing")
+    done = app.dead_letters.redrive(limit=2, note="address service is back", target="shop:nothing")
     assert done == Redrive(0, 0, ())
-    done = app.dead_letters.redrive(limit=2, reason="address service is back", error_class="ValueError")
+    done = app.dead_letters.redrive(limit=2, note="address service is back", error_class="ValueError")
     assert (done.selected, done.redriven, list(done.ids)) == (2, 2, ids(*handles[:2]))
     assert [handle.status() for handle in handles] == [JobStatus.PENDING, JobStatus.PENDING, JobStatus.FAILED]
     assert app.get(handles[0].id).attempts == 0
@@ -169,7 +169,7 @@ def test_a_redrive_starts_over_what_died_first(app: Windlass, apps: Apps, clock:
     )
     detail = json.loads(text)
     assert ("@" in principal, action, number) == (True, "dead_letters.redrive", 2)
-    assert (detail["reason"], detail["filters"]) == ("address service is back", {"error_class": "ValueError"})
+    assert (detail["note"], detail["filters"]) == ("address service is back", {"error_class": "ValueError"})
     assert (detail["selected"], detail["redriven"], detail["skipped"], detail["limit"]) == (2, 2, 0, 2)
 
 
@@ -211,7 +211,7 @@ def test_what_dies_again_meanwhile_is_not_taken_again(app: Windlass, clock: Virt
     """J5.7: they fail as fast as they are re-driven, by a clock that stands still; it ends all the same."""
     handles = failed(app, 120)
     clock.advance(10)
-    done = app.dead_letters.redrive(limit=1000, stop_at_failure_ratio=None, told=lambda _: drain(app))
+    done = app.dead_letters.redrive(limit=1000, stop_at=1, told=lambda _: drain(app))
     assert (done.selected, done.redriven, len(set(done.ids))) == (120, 120, 120)
     assert {len(app.history(handle.id)) for handle in handles[::40]} == {2}
 
@@ -239,13 +239,16 @@ def test_a_rate_spreads_a_redrive(app: Windlass):
     assert late - early > 0.8
 
 
-def test_a_reason_of_dead_letters_narrows_a_redrive(app: Windlass):
-    """api.md: `reason` is for the audit log; one that dead letters die of is a filter too, like `terminal_reason`."""
+def test_a_redrive_filters_by_reason_and_keeps_its_note(app: Windlass, apps: Apps):
+    """J5.7: `reason` is the terminal reason and nothing else; `note` is for the audit log, whatever it says."""
     failed(app, 2)
-    for filters in ({"reason": "worker_lost"}, {"terminal_reason": "worker_lost"}):
-        assert app.dead_letters.redrive(**filters).selected == 0  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match=r"reason must be one of .*, got 'bank is back'"):
+        app.dead_letters.redrive(reason="bank is back")
+    assert app.dead_letters.redrive(reason="worker_lost").selected == 0
     assert app.dead_letters.redrive(reason="retry_exhausted", dry_run=True).selected == 2
-    assert app.dead_letters.redrive(reason="anything else", terminal_reason="retry_exhausted").redriven == 2
+    assert app.dead_letters.redrive(note="worker_lost", reason="retry_exhausted").redriven == 2
+    ((text,),) = query(apps.url, "SELECT detail FROM windlass_audit")
+    assert (json.loads(text)["note"], json.loads(text)["filters"]) == ("worker_lost", {"reason": "retry_exhausted"})
 
 
 def test_a_paused_dead_letter_is_not_redriven(app: Windlass):
@@ -301,15 +304,15 @@ def test_a_purge_forgets_what_died_long_ago(app: Windlass, apps: Apps, clock: Vi
         ("find", {"kind": "jobs"}, "'job' or 'execution'"),
         ("find", {"cursor": "x"}, "next_cursor"),
         ("find", {"limit": 0}, "1 to 1,000"),
-        ("groups", {"target": ""}, "not empty"),
+        ("groups", {"target": ""}, "stored name"),
         ("groups", {"created_after": datetime(2030, 1, 1)}, "aware datetime"),  # noqa: DTZ001 - that is the point
         ("redrive", {"limit": 0}, "1 to 100,000"),
         ("redrive", {"limit": True}, "whole number"),
         ("redrive", {"rate": 0}, "above 0"),
         ("redrive", {"rate": float("nan")}, "above 0"),
-        ("redrive", {"stop_at_failure_ratio": 2}, "from 0 to 1"),
-        ("redrive", {"terminal_reason": "x"}, "must be one of"),
-        ("redrive", {"reason": 7}, "audit log"),
+        ("redrive", {"stop_at": 2}, "from 0 to 1"),
+        ("redrive", {"terminal_reason": "x"}, "has no filter 'terminal_reason'"),
+        ("redrive", {"note": 7}, "audit log"),
         ("purge", {"older_than": -1}, "negative"),
     ],
 )

@@ -1,6 +1,7 @@
 """Finding jobs: filters, pages, and where they look."""
 
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -155,6 +156,52 @@ def test_bad_filters_are_refused_by_name(app: Windlass, filters: dict, says: str
     """api.md: the error names what is wrong."""
     with pytest.raises(InvalidOptionError, match=says):
         app.find(**filters)
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "says"),
+    [
+        ("find", {"stats": "FAILED"}, r"find\(\) has no filter 'stats'; did you mean 'status'\?"),
+        ("find", {"colour": "red"}, r"has no filter 'colour'; it has business_key, created_after, .*, tag, target"),
+        ("find", {"target": 7}, "target must be a stored name like 'shop:charge' or the job function itself, got 7"),
+        ("find", {"target": " "}, "target must be a stored name"),
+        ("find", {"status": 7}, "status must be one of PENDING"),
+        ("find", {"tag": 7}, "a tag must be a str"),
+        ("find", {"business_key": 7}, "business_key must be a str"),
+        ("find", {"queue": ["mail"]}, "queue must be"),
+        ("retry_many", {"taget": "shop:charge"}, r"retry_many\(\) has no filter 'taget'; did you mean 'target'\?"),
+        ("retry_many", {"status": "FAILED"}, r"retry_many\(\) has no filter 'status'; it has business_key"),
+        ("retry_many", {"target": len}, "target must be a stored name"),
+        (
+            "dead_letters.find",
+            {"finger": "x"},
+            r"dead_letters.find\(\) has no filter 'finger'; did you mean 'fingerprint'",
+        ),
+        ("dead_letters.groups", {"quue": "x"}, r"dead_letters.groups\(\) has no filter 'quue'; did you mean 'queue'"),
+        ("dead_letters.redrive", {"error_clas": "x"}, "has no filter 'error_clas'; did you mean 'error_class'"),
+        ("dead_letters.redrive", {"target": 7}, "target must be a stored name"),
+        ("alerts.find", {"hash": "x"}, r"alerts.find\(\) has no filter 'hash'"),
+    ],
+    ids=str,
+)
+async def test_unknown_filters_are_refused_with_a_suggestion(app: Windlass, verb: str, given: dict, says: str):
+    """api.md, Errors: an unknown filter would be ignored, and far more would be found, retried or re-driven."""
+    noun, _, name = verb.rpartition(".")
+    with pytest.raises(InvalidOptionError, match=says):
+        getattr(attrgetter(noun)(app) if noun else app, name)(**given)
+    with pytest.raises(InvalidOptionError, match=says):
+        await getattr(attrgetter(noun)(app) if noun else app, f"a{name}")(**given)
+
+
+def test_a_target_may_be_given_as_its_job_function(app: Windlass, zoo: dict):
+    """api.md: `find(target=charge)` means the name under which its jobs are stored."""
+    fail = app.job(jobs.fail)
+    assert everything(app, target=fail) == everything(app, target="tests.engine.jobs:fail")
+    assert [letter.job_id for letter in app.dead_letters.find(target=fail)] == [zoo["failed"].id]
+    assert app.alerts.find(target=fail).items == app.alerts.find().items
+    assert app.dead_letters.redrive(dry_run=True, target=app.job(jobs.note)).selected == 0
+    zoo["pending"].cancel()  # it holds the business key of the dead letter
+    assert (app.retry_many(target=app.job(jobs.note)), app.retry_many(target=fail)) == (0, 1)
 
 
 def test_a_damaged_row_does_not_hide_the_others(app: Windlass):

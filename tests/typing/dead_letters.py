@@ -12,7 +12,7 @@ async def dead_letters(app: Windlass) -> None:
     assert_type(await app.dead_letters.afind(limit=5), Page[DeadLetter])
     assert_type(app.dead_letters.get("0190"), DeadLetter)
     assert_type(app.dead_letters.groups(queue="billing"), list[DeadLetterGroup])
-    assert_type(app.dead_letters.redrive(10, rate=5, reason="mended", terminal_reason="worker_lost"), Redrive)
+    assert_type(app.dead_letters.redrive(10, rate=5, note="mended", reason="worker_lost", stop_at=0.2), Redrive)
     assert_type((await app.dead_letters.aredrive(dry_run=True)).ids, tuple[UUID, ...])
     assert_type(app.dead_letters.purge(timedelta(days=90)), int)
     assert_type(app.alerts.find(target="shop:charge"), Page[Alert])

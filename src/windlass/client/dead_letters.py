@@ -14,7 +14,6 @@ from windlass.client.filters import Page, checked_limit
 from windlass.client.letters import (
     AlertFilterWords,
     DeadLetterFilters,
-    RedriveFilters,
     alert_of,
     checked_alert_filters,
     checked_kind,
@@ -25,7 +24,7 @@ from windlass.client.letters import (
     spot_of,
 )
 from windlass.client.redriving import Order, Redriving, process_owner
-from windlass.domain.dead_letter import REASONS, Alert, DeadLetter, DeadLetterGroup, Redrive
+from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
 from windlass.errors import JobNotFoundError, JobStateError
@@ -43,8 +42,8 @@ Told = Callable[[Redrive], object]
 class DeadLetters:
     """`app.dead_letters`: jobs that failed for good, each with the envelope that was stored as it died.
 
-    Filters, everywhere: `fingerprint, target, error_class, queue, tag, created_after, created_before` (when it died),
-    and `reason`, which is called `terminal_reason` in `redrive`. A job that is PAUSED is no dead letter meanwhile.
+    Filters, everywhere: `fingerprint, target, error_class, reason, queue, tag, created_after, created_before` (when it
+    died). A job that is PAUSED is no dead letter meanwhile.
     """
 
     def __init__(self, access: Access, aftermath: Aftermath, authorization: Authorization) -> None:
@@ -67,7 +66,7 @@ class DeadLetters:
         still have a `next_cursor`. There are none of kind `"execution"` yet.
         """
         self._authorization.check("dead_letters")
-        asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
+        asked = (checked_letter_filters(filters, "find"), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
         page = _page(*self._access.read(triage.page, *asked))
@@ -78,7 +77,7 @@ class DeadLetters:
     ) -> Page[DeadLetter]:
         """Async twin of `find`."""
         await self._authorization.acheck("dead_letters")
-        asked = (checked_letter_filters(**filters), spot_of(cursor), checked_limit(limit))
+        asked = (checked_letter_filters(filters, "find"), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
         page = _page(*await self._access.aread(triage.page, *asked))
@@ -104,7 +103,7 @@ class DeadLetters:
         With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 that fit are counted.
         """
         self._authorization.check("dead_letters")
-        asked = (checked_letter_filters(**filters), checked_limit(limit))
+        asked = (checked_letter_filters(filters, "groups"), checked_limit(limit))
         if checked_kind(kind) != "job":
             return []
         return [group_of(group) for group in self._access.read(triage.groups, *asked)]
@@ -114,7 +113,7 @@ class DeadLetters:
     ) -> list[DeadLetterGroup]:
         """Async twin of `groups`."""
         await self._authorization.acheck("dead_letters")
-        asked = (checked_letter_filters(**filters), checked_limit(limit))
+        asked = (checked_letter_filters(filters, "groups"), checked_limit(limit))
         if checked_kind(kind) != "job":
             return []
         return [group_of(group) for group in await self._access.aread(triage.groups, *asked)]
@@ -126,24 +125,22 @@ class DeadLetters:
         limit: int = 100,
         rate: float | None = None,
         dry_run: bool = False,
-        reason: str = "",
+        stop_at: float | None = None,
+        note: str = "",
         *,
-        stop_at_failure_ratio: float | None = 0.5,
         told: Told | None = None,
-        **filters: Unpack[RedriveFilters],
+        **filters: Unpack[DeadLetterFilters],
     ) -> Redrive:
         """Start dead letters that fit over, those that died first first, up to `limit` (1 to 100,000) of them.
 
         It goes in batches of at most 100, each a transaction of its own with its entry in the audit log, at no more
-        than `rate` jobs per second. It stops when more than `stop_at_failure_ratio` of at least 20 jobs that have ended
-        since have failed again. A job whose business key another one holds is skipped. A `dry_run` selects, and touches
-        nothing. `told` is called with the sum so far after every batch.
-
-        `reason` is what the audit log says. If it is one of the reasons of dead letters, only those that died of it are
-        re-driven, as with `terminal_reason`.
+        than `rate` jobs per second. It stops when more than the share `stop_at` (0 to 1; None is a half, 1 is never) of
+        at least 20 jobs that have ended since have failed again. A job whose business key another one holds is skipped.
+        A `dry_run` selects, and touches nothing. `note` is kept in the audit log. `told` is called with the sum so far
+        after every batch.
         """
         self._authorization.check("redrive")
-        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters, self._who())
+        order = _order(limit, rate, dry_run, stop_at, note, filters, self._who())
         return Redriving(order, self._aftermath, told).run(self._access)
 
     async def aredrive(
@@ -151,15 +148,15 @@ class DeadLetters:
         limit: int = 100,
         rate: float | None = None,
         dry_run: bool = False,
-        reason: str = "",
+        stop_at: float | None = None,
+        note: str = "",
         *,
-        stop_at_failure_ratio: float | None = 0.5,
         told: Told | None = None,
-        **filters: Unpack[RedriveFilters],
+        **filters: Unpack[DeadLetterFilters],
     ) -> Redrive:
         """Async twin of `redrive`."""
         await self._authorization.acheck("redrive")
-        order = _order(limit, rate, dry_run, reason, stop_at_failure_ratio, filters, self._who())
+        order = _order(limit, rate, dry_run, stop_at, note, filters, self._who())
         return await Redriving(order, self._aftermath, told).arun(self._access)
 
     # ------------------------------------------------------------------ forgetting
@@ -197,7 +194,7 @@ class Alerts:
         Filters: `target, error_hash, error_class, created_after, created_before` (when it was raised).
         """
         self._authorization.check("alerts")
-        asked = (checked_alert_filters(**filters), spot_of(cursor), checked_limit(limit))
+        asked = (checked_alert_filters(filters), spot_of(cursor), checked_limit(limit))
         return _alerts(*self._access.read(alerts.find, *asked))
 
     async def afind(
@@ -205,7 +202,7 @@ class Alerts:
     ) -> Page[Alert]:
         """Async twin of `find`."""
         await self._authorization.acheck("alerts")
-        asked = (checked_alert_filters(**filters), spot_of(cursor), checked_limit(limit))
+        asked = (checked_alert_filters(filters), spot_of(cursor), checked_limit(limit))
         return _alerts(*await self._access.aread(alerts.find, *asked))
 
 
@@ -256,13 +253,19 @@ def _of(page: Page[DeadLetter], allowed: Collection[UUID]) -> Page[DeadLetter]:
 
 
 def _order(
-    limit: int, rate: float | None, dry_run: bool, reason: str, ratio: float | None, filters: RedriveFilters, who: str
+    limit: int,
+    rate: float | None,
+    dry_run: bool,
+    stop_at: float | None,
+    note: str,
+    filters: DeadLetterFilters,
+    who: str,
 ) -> Order:
-    named = {name: value for name, value in filters.items() if value is not None}
-    asked: dict[str, Any] = {("reason" if name == "terminal_reason" else name): value for name, value in named.items()}
-    if reason in REASONS:
-        asked.setdefault("reason", reason)
-    return Order(checked_letter_filters(**asked), limit, rate, bool(dry_run), reason, ratio, asked, who)
+    checked = checked_letter_filters(filters, "redrive")
+    asked = {name: value for name, value in filters.items() if value is not None}
+    if checked.target is not None:
+        asked["target"] = checked.target
+    return Order(checked, limit, rate, bool(dry_run), stop_at, note, asked, who)
 
 
 def _purging(older_than: float | timedelta, who: str) -> tuple[int, AuditEntry]:

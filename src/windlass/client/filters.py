@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypedDict, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypedDict, TypeVar
 
 from windlass.domain.identity import parse_job_id
 from windlass.domain.keys import check_key, check_queue, check_tags
 from windlass.domain.states import JobStatus
+from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
 from windlass.stores.finding import Filters
+from windlass.submission.job_function import AsyncJobFunction, Enqueueable, JobFunction
 
 T = TypeVar("T")
 
 MOST_IN_A_PAGE = 1_000
+
+Target: TypeAlias = str | JobFunction[..., Any] | AsyncJobFunction[..., Any]
+"""What a filter by target takes: a stored name, or the job function that has it."""
 
 
 class JobFilters(TypedDict, total=False):
@@ -23,7 +28,7 @@ class JobFilters(TypedDict, total=False):
 
     queue: str | None
     tag: str | None
-    target: str | None
+    target: Target | None
     business_key: str | None
     created_after: datetime | None
     created_before: datetime | None
@@ -52,24 +57,43 @@ class Page(Generic[T]):
         return len(self.items)
 
 
-def checked_filters(
-    status: JobStatus | str | None = None,
-    queue: str | None = None,
-    tag: str | None = None,
-    target: str | None = None,
-    business_key: str | None = None,
-    created_after: datetime | None = None,
-    created_before: datetime | None = None,
-) -> Filters:
-    """Filters as they may be asked; the error names what is wrong."""
+FIND_NAMES: Final = FindFilters.__optional_keys__
+RETRY_NAMES: Final = JobFilters.__optional_keys__
+
+
+def checked_filters(filters: FindFilters | JobFilters, verb: str, known: Collection[str]) -> Filters:
+    """Filters as they may be asked, all of them in `known`; the error names what is wrong."""
+    given: Mapping[str, Any] = filters
+    check_filter_names(given, known, verb)
+    status, queue, tag = given.get("status"), given.get("queue"), given.get("tag")
+    business_key = given.get("business_key")
     return Filters(
         None if status is None else _status(status),
         None if queue is None else check_queue(queue),
         None if tag is None else check_tags([tag])[0],
-        target,
+        checked_target(given.get("target")),
         None if business_key is None else check_key(business_key, "business_key"),
-        checked_moment(created_after, "created_after"),
-        checked_moment(created_before, "created_before"),
+        checked_moment(given.get("created_after"), "created_after"),
+        checked_moment(given.get("created_before"), "created_before"),
+    )
+
+
+def check_filter_names(given: Mapping[str, Any], known: Collection[str], verb: str) -> None:
+    """Refuse a filter that the verb does not have: it would be ignored, and far more would be found than was meant."""
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; it has {', '.join(sorted(known))}"
+            raise InvalidOptionError(f"{verb}() has no filter {name!r}{hint}")
+
+
+def checked_target(target: object) -> str | None:
+    """The stored name that is asked for."""
+    if isinstance(target, Enqueueable):
+        return target.target
+    if target is None or (isinstance(target, str) and target.strip()):
+        return target
+    raise InvalidOptionError(
+        f"target must be a stored name like 'shop:charge' or the job function itself, got {target!r}"
     )
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypedDict
 from uuid import UUID
 
-from windlass.client.filters import checked_moment
+from windlass.client.filters import Target, check_filter_names, checked_moment, checked_target
 from windlass.domain.clock import from_micros, micros
 from windlass.domain.dead_letter import REASONS, TENANT, Alert, DeadLetter, DeadLetterGroup
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
+from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
 from windlass.stores.alerts import AlertFilters
 from windlass.stores.dead_letters import unpacked
@@ -23,79 +23,59 @@ KINDS: Final = ("job", "execution")
 _SPOT: Final = re.compile(r"([0-9]{1,19})\.([0-9a-f-]{36})")
 
 
-class _Filters(TypedDict, total=False):
+class DeadLetterFilters(TypedDict, total=False):
+    """The filters of `dead_letters.find`, `groups` and `redrive` as keywords; None asks for anything."""
+
     fingerprint: str | None
-    target: str | None
+    target: Target | None
     error_class: str | None
+    reason: str | None
     queue: str | None
     tag: str | None
     created_after: datetime | None
     created_before: datetime | None
 
 
-class DeadLetterFilters(_Filters, total=False):
-    """The filters of `dead_letters.find` and `groups` as keywords; None asks for anything."""
-
-    reason: str | None
-
-
-class RedriveFilters(_Filters, total=False):
-    """The filters of `dead_letters.redrive`: there, `reason` says why it is done."""
-
-    terminal_reason: str | None
-
-
 class AlertFilterWords(TypedDict, total=False):
     """The filters of `alerts.find` as keywords; None asks for anything."""
 
-    target: str | None
+    target: Target | None
     error_hash: str | None
     error_class: str | None
     created_after: datetime | None
     created_before: datetime | None
 
 
-def checked_letter_filters(
-    fingerprint: str | None = None,
-    target: str | None = None,
-    error_class: str | None = None,
-    reason: str | None = None,
-    queue: str | None = None,
-    tag: str | None = None,
-    created_after: datetime | None = None,
-    created_before: datetime | None = None,
-) -> LetterFilters:
+def checked_letter_filters(filters: DeadLetterFilters, verb: str) -> LetterFilters:
     """Filters as they may be asked; the error names what is wrong."""
+    given: Mapping[str, Any] = filters
+    check_filter_names(given, DeadLetterFilters.__optional_keys__, f"dead_letters.{verb}")
+    reason, queue, tag = given.get("reason"), given.get("queue"), given.get("tag")
     return LetterFilters(
-        _text(fingerprint, "fingerprint"),
-        _text(target, "target"),
+        _text(given, "fingerprint"),
+        checked_target(given.get("target")),
         None if queue is None else check_queue(queue),
-        _text(error_class, "error_class"),
+        _text(given, "error_class"),
         None if reason is None else checked_reason(reason),
         None if tag is None else check_tags([tag])[0],
-        _micros(created_after, "created_after"),
-        _micros(created_before, "created_before"),
+        _micros(given, "created_after"),
+        _micros(given, "created_before"),
     )
 
 
-def checked_alert_filters(
-    target: str | None = None,
-    error_hash: str | None = None,
-    error_class: str | None = None,
-    created_after: datetime | None = None,
-    created_before: datetime | None = None,
-) -> AlertFilters:
+def checked_alert_filters(filters: AlertFilterWords) -> AlertFilters:
     """The same for alerts."""
-    words = (_text(target, "target"), _text(error_hash, "error_hash"), _text(error_class, "error_class"))
-    return AlertFilters(*words, _micros(created_after, "created_after"), _micros(created_before, "created_before"))
+    given: Mapping[str, Any] = filters
+    check_filter_names(given, AlertFilterWords.__optional_keys__, "alerts.find")
+    words = (checked_target(given.get("target")), _text(given, "error_hash"), _text(given, "error_class"))
+    return AlertFilters(*words, _micros(given, "created_after"), _micros(given, "created_before"))
 
 
 def checked_reason(reason: object) -> str:
     """A reason that Windlass gives."""
-    if reason in REASONS:
-        return str(reason)
-    close = difflib.get_close_matches(str(reason), REASONS, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    if isinstance(reason, str) and reason in REASONS:
+        return reason
+    hint = did_you_mean(reason, REASONS)
     raise InvalidOptionError(f"reason must be one of {', '.join(REASONS)}, got {reason!r}{hint}")
 
 
@@ -179,12 +159,13 @@ def alert_of(row: Sequence[Any]) -> Alert:
     )
 
 
-def _text(value: object, name: str) -> str | None:
+def _text(given: Mapping[str, Any], name: str) -> str | None:
+    value = given.get(name)
     if value is None or (isinstance(value, str) and value):
         return value
     raise InvalidOptionError(f"{name} must be a text that is not empty, or None for any, got {value!r}")
 
 
-def _micros(value: datetime | None, name: str) -> int | None:
-    moment = checked_moment(value, name)
+def _micros(given: Mapping[str, Any], name: str) -> int | None:
+    moment = checked_moment(given.get(name), name)
     return None if moment is None else micros(moment)

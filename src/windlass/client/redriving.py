@@ -38,6 +38,8 @@ MOST: Final = 100_000
 LEAST_ENDED: Final = 20
 """Re-driven jobs that must have ended before their failures are judged."""
 MOST_LOOKED_AT: Final = 1_000
+STOP_AT: Final = 0.5
+"""The share of failures among them beyond which a re-drive stops, if none is given."""
 
 
 class Run(NamedTuple):
@@ -65,8 +67,10 @@ class Order:
     limit: int
     rate: float | None
     dry_run: bool
-    reason: str
-    stop_at_failure_ratio: float | None
+    stop_at: float | None
+    """The share of failures beyond which it stops; None is `STOP_AT`."""
+    note: str
+    """Why it is done, for the audit log."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     """The filters as they were given, for the audit log."""
     who: str = ""
@@ -80,11 +84,16 @@ class Order:
             raise InvalidOptionError(
                 f"rate must be a number of jobs per second above 0, or None for no limit, got {self.rate!r}"
             )
-        ratio = self.stop_at_failure_ratio
+        ratio = self.stop_at
         if ratio is not None and not (_is_number(ratio) and 0 <= ratio <= 1):
-            raise InvalidOptionError(f"stop_at_failure_ratio must be from 0 to 1, or None for never, got {ratio!r}")
-        if not isinstance(self.reason, str):
-            raise InvalidOptionError(f"reason must be a text for the audit log, got {self.reason!r}")
+            raise InvalidOptionError(f"stop_at must be a share from 0 to 1, where 1 is never, got {ratio!r}")
+        if not isinstance(self.note, str):
+            raise InvalidOptionError(f"note must be a text for the audit log, got {self.note!r}")
+
+    @property
+    def ratio(self) -> float:
+        """The share of failures beyond which it stops."""
+        return STOP_AT if self.stop_at is None else self.stop_at
 
     @property
     def batch(self) -> int:
@@ -108,7 +117,7 @@ class Sums:
 
     def _detail(self) -> dict[str, Any]:
         order = self._order
-        return {"reason": order.reason, "filters": dict(order.asked), "limit": order.limit, "rate": order.rate}
+        return {"note": order.note, "filters": dict(order.asked), "limit": order.limit, "rate": order.rate}
 
     def add(self, batch: redriving.Batch) -> None:
         """One more batch was committed, or only looked at."""
@@ -139,8 +148,8 @@ class Sums:
                 self._running.pop(outcome.job_id, None)
                 self._failed += outcome.status is JobStatus.FAILED
                 self._succeeded += outcome.status is JobStatus.SUCCEEDED
-        ratio, ended = self._order.stop_at_failure_ratio, self._failed + self._succeeded
-        if ratio is None or ended < LEAST_ENDED or self._failed / ended <= ratio:
+        ratio, ended = self._order.ratio, self._failed + self._succeeded
+        if ended < LEAST_ENDED or self._failed / ended <= ratio:
             return False
         self.stopped = f"{self._failed} of the {ended} that have ended since failed again, more than {ratio:.0%}"
         logger.warning("a re-drive was stopped after %d jobs: %s", len(self.redriven), self.stopped)
@@ -175,7 +184,7 @@ def _redrive(
             break
         if order.rate is not None and batch.moved:
             yield Wait(max(0.0, began + len(batch.moved) / order.rate - monotonic()))
-        if sums.running and order.stop_at_failure_ratio is not None:
+        if sums.running and order.ratio < 1:
             outcomes = yield Run(reading.outcomes, (sums.running,), writes=False)
             if sums.look_at(outcomes):
                 break

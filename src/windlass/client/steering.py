@@ -9,7 +9,7 @@ from uuid import UUID
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.client.authorization import Authorization
-from windlass.client.filters import JobFilters, checked_filters, checked_limit
+from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, checked_limit
 from windlass.client.jobs import Jobs
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import NewJob
@@ -87,13 +87,13 @@ class Steering:
 
         All of them or, if a business key is held by another job, none.
         """
-        asked = checked_filters(JobStatus.FAILED, **filters)
+        asked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
         self._authorization.check("retry_many")
         return self._aftermath.retried(self._access.run(steering.retry_found, asked, checked_limit(limit)))
 
     async def aretry_many(self, limit: int = 100, **filters: Unpack[JobFilters]) -> int:
         """Async twin of `retry_many`."""
-        asked = checked_filters(JobStatus.FAILED, **filters)
+        asked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
         await self._authorization.acheck("retry_many")
         return self._aftermath.retried(await self._access.arun(steering.retry_found, asked, checked_limit(limit)))
 

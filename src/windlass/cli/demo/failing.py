@@ -36,7 +36,7 @@ def dead_letters(stage: Stage, promises: Promises, shop: Shop) -> None:
         promises.keep("every dead letter is in a group", sum(one.count for one in groups) == len(ARTICLES))
         PRICES.update(kettle=40, lamp=25, rug=90)
         stage.line(("the price list is loaded", "bold"), ("$ windlass dlq redrive --yes", "bold"))
-        redriven = app.dead_letters.redrive(reason="the price list was not loaded")
+        redriven = app.dead_letters.redrive(note="the price list was not loaded")
         results = [handle.result(timeout=PATIENCE) for handle in handles]
         stage.line(("✓", "green"), (f"{redriven.redriven} started over: {', '.join(results)}", ""))
     promises.keep("all of them were started over", redriven.redriven == len(ARTICLES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -13,7 +13,7 @@ from windlass.cli.asking import confirm
 from windlass.cli.dlq.filters import letter_filters
 from windlass.cli.output import console, drawn, note, say
 from windlass.cli.parameters import limit_option, on_application, yes_option
-from windlass.client.letters import DeadLetterFilters, RedriveFilters
+from windlass.client.letters import DeadLetterFilters
 from windlass.client.redriving import MOST
 from windlass.domain.dead_letter import Redrive
 
@@ -31,7 +31,15 @@ CODES: Final = "Exit codes: 0 all were re-driven, 1 some were not, 2 wrong usage
     help="Jobs per second; no limit if not given.",
 )
 @click.option("--dry-run", is_flag=True, show_envvar=True, help="Say which it would be, and touch nothing.")
-@click.option("--why", default="", metavar="TEXT", show_envvar=True, help="For the audit log.")
+@click.option(
+    "--note",
+    "text",
+    default="",
+    metavar="TEXT",
+    envvar="WINDLASS_DLQ_REDRIVE_NOTE",
+    show_envvar=True,
+    help="Kept in the audit log.",
+)
 @click.option(
     "--stop-at",
     type=click.FloatRange(0, 1),
@@ -47,7 +55,7 @@ def command(
     limit: int,
     rate: float | None,
     dry_run: bool,
-    why: str,
+    text: str,
     stop_at: float,
     yes: bool,
 ) -> None:
@@ -58,10 +66,9 @@ def command(
 
     \b
         windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 10 --dry-run
-        windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 1000 --rate 20 --why "bank is back"
+        windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 1000 --rate 20 --note "bank is back"
     """
-    chosen = _chosen(filters)
-    found = app.dead_letters.redrive(limit, dry_run=True, **chosen)
+    found = app.dead_letters.redrive(limit, dry_run=True, **filters)
     if dry_run:
         for job in found.ids:
             say(str(job))
@@ -72,19 +79,13 @@ def command(
         return
     confirm(f"Re-drive {letters(found.selected)} in {app.database.description}?", yes=yes)
     with _progress(found.selected) as told:
-        done = app.dead_letters.redrive(limit, rate, reason=why, stop_at_failure_ratio=stop_at, told=told, **chosen)
+        done = app.dead_letters.redrive(limit, rate, stop_at=stop_at, note=text, told=told, **filters)
     _report(done)
 
 
 def letters(count: int) -> str:
     """A number of dead letters."""
     return f"{count:,} dead letter{'' if count == 1 else 's'}"
-
-
-def _chosen(filters: DeadLetterFilters) -> RedriveFilters:
-    named: dict[str, Any] = dict(filters)
-    chosen: RedriveFilters = {"terminal_reason": named.pop("reason"), **named}  # type: ignore[typeddict-item]
-    return chosen
 
 
 def _report(done: Redrive) -> None:

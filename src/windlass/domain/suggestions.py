@@ -1,0 +1,13 @@
+"""Suggestions for a name that is not known: the known one that is spelled most like it."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """Give the end of an error message, or nothing where no known name is close.
+
+    Example: `did_you_mean("stats", ["status", "queue"]) == "; did you mean 'status'?"`
+    """
+    close = difflib.get_close_matches(str(given), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
