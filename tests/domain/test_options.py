@@ -28,6 +28,8 @@ good: dict[str, st.SearchStrategy[Any]] = {
     "priority": st.integers(0, 9),
     "max_retries": st.integers(0, 1000),
     "backoff": st.sampled_from([Backoff.none(), Backoff.fixed(1), Backoff.exponential(1, jitter=0.5)]),
+    "retry_on": st.sampled_from([None, (ConnectionError,), (OSError, KeyError)]),
+    "give_up_on": st.sampled_from([None, (), (ValueError,)]),
     "timeout": st.one_of(st.none(), st.floats(0.001, 1e6)),
     "queue": keys,
     "tags": st.lists(keys),
@@ -112,6 +114,12 @@ class TestMake:
             make_one(name, 1)
         assert str(refused.value) == f"unknown option '{name}'; did you mean '{suggestion}'?"
 
+    def test_one_exception_class_or_any_number_of_them_is_a_tuple(self):
+        """J5.1: what is not iterable, and a class whose metaclass is, are taken as one."""
+        made = JobOptions.make(retry_on=ConnectionError, give_up_on=iter([KeyError, KeyboardInterrupt]))
+        assert (made.retry_on, made.give_up_on) == ((ConnectionError,), (KeyError, KeyboardInterrupt))
+        assert JobOptions.make(give_up_on=[]).give_up_on == ()
+
     def test_an_unknown_name_like_no_other_gets_the_list(self):
         with pytest.raises(InvalidOptionError, match="unknown option 'zzz'; the options are priority, max_retries, "):
             make_one("zzz", 1)
@@ -129,6 +137,17 @@ class TestMake:
             ("backoff", 5, r"backoff must be a Backoff, got 5; write Backoff\.fixed\(5\)"),
             ("backoff", "exponential", r"write Backoff\.exponential\(1\)"),
             ("backoff", None, r"Backoff\.none\(\)"),
+            (
+                "retry_on",
+                (),
+                r"retry_on must name at least one exception class, got \(\); retry_on=None retries after any",
+            ),
+            ("retry_on", "ConnectionError", "retry_on must be an exception class or several, .*got 'ConnectionError'"),
+            ("retry_on", (ValueError, "x"), "got 'x'"),
+            ("retry_on", ValueError("x"), r"got ValueError\('x'\); write the class, ValueError"),
+            ("retry_on", (int,), "got <class 'int'>"),
+            ("give_up_on", 7, "give_up_on must be an exception class or several"),
+            ("give_up_on", [KeyError()], r"got KeyError\(\); write the class, KeyError"),
             ("timeout", 0, "timeout must be more than 0 seconds, got 0; timeout=None means no timeout"),
             ("timeout", -1, "timeout must not be negative"),
             ("timeout", "5", "timeout must be a number"),
@@ -230,6 +249,8 @@ class TestResolved:
             "priority": 2,
             "max_retries": 0,
             "backoff": dataclasses.asdict(Backoff.none()),
+            "retry_on": None,
+            "give_up_on": None,
             "timeout": UNSET,
             "delay": 0.0,
             "run_at": None,

@@ -11,6 +11,7 @@ from windlass.domain.backoff import Backoff
 from windlass.failure.retry import DefaultRetryPolicy, GiveUp, RetryAt, decide_retry
 from windlass.retry_signals import DoNotRetry, RetryAfter, do_not_retry
 from windlass.spi import RetryPolicy
+from windlass.submission.stored_options import RetryRules
 
 ZERO = timedelta(0)
 NONE = Backoff.none()
@@ -123,6 +124,45 @@ RAISED = "RetryPolicy.{} raised KeyError; the default was used"
 def test_what_follows_a_failed_attempt(exc, attempt, max_retries, backoff, policy, expected):
     """J5.1, J5.2: do_not_retry, the policy, the counter, in this order; and RetryAfter, the policy's delay, backoff."""
     assert decide_retry(exc, attempt, max_retries, backoff, policy) == expected
+
+
+GIVEN_UP = GiveUp("non_retryable", "its class is in give_up_on")
+NOT_LISTED = GiveUp("non_retryable", "its class is not in retry_on")
+NETWORK = RetryRules(retry_on=frozenset({"builtins:ConnectionError", "builtins:TimeoutError"}))
+NO_KEY_ERRORS = RetryRules(give_up_on=frozenset({"builtins:KeyError"}))
+refused = ConnectionRefusedError("x")
+
+
+@pytest.mark.parametrize(
+    ("exc", "rules", "expected"),
+    [
+        (refused, NETWORK, after(0)),  # a subclass
+        (plain, NETWORK, NOT_LISTED),
+        (caused(ValueError(), refused), NETWORK, NOT_LISTED),  # causes do not count
+        (caused(ConnectionError(), plain), NETWORK, after(0)),
+        (ExceptionGroup("g", [refused, TimeoutError()]), NETWORK, after(0)),
+        (ExceptionGroup("g", [refused, ExceptionGroup("h", [plain])]), NETWORK, NOT_LISTED),
+        (ExceptionGroup("g", [plain]), RetryRules(frozenset({"builtins:ExceptionGroup"})), after(0)),
+        (plain, NO_KEY_ERRORS, after(0)),
+        (KeyError(), NO_KEY_ERRORS, GIVEN_UP),
+        (ExceptionGroup("g", [plain, ExceptionGroup("h", [KeyError()])]), NO_KEY_ERRORS, GIVEN_UP),
+        (ConnectionError(), RetryRules(NETWORK.retry_on, frozenset({"builtins:OSError"})), GIVEN_UP),
+        (RetryAfter(5), NETWORK, NOT_LISTED),
+        (RetryAfter(5), RetryRules(frozenset({"windlass.retry_signals:RetryAfter"})), after(5)),
+        (
+            StolenCardError(),
+            RetryRules(frozenset({"builtins:Exception"})),
+            GiveUp("non_retryable", "declined for good"),
+        ),
+        (KeyboardInterrupt(), RetryRules(frozenset({"builtins:Exception"})), NOT_LISTED),
+        (SystemExit(), RetryRules(frozenset({"builtins:BaseException"})), after(0)),
+        (refused, RetryRules(frozenset({"gone.module:NoError"})), NOT_LISTED),
+    ],
+)
+def test_which_errors_the_job_itself_wants_retried(exc: BaseException, rules: RetryRules, expected: object):
+    """J5.1: `give_up_on` and `retry_on` come after the marks and before the policy, which is not asked."""
+    asked = Policy(retry=isinstance(expected, RetryAt))
+    assert decide_retry(exc, 1, 9, NONE, asked, rules) == expected
 
 
 @pytest.mark.parametrize("nonsense", [timedelta(seconds=-1), -1, "soon", None, float("nan"), float("inf"), True])

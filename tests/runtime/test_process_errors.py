@@ -11,7 +11,8 @@ from tests.support.process_bodies import OrderError, StolenCardError, fail
 from windlass.domain.chains import forbidding
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, RetryAfter, mark_of
-from windlass.runtime.process_errors import TRACEBACK, raised, rebuilt
+from windlass.runtime.error_classes import classes_of
+from windlass.runtime.process_errors import MOST_LINKS, TRACEBACK, raised, rebuilt
 from windlass.runtime.process_messages import Raised, decode_from_process, framed
 
 KINDS = ["plain", "own", "marked", "chained", "do not retry", "retry after", "group", "exit", "interrupt", "stop"]
@@ -60,6 +61,22 @@ def test_policies_see_the_class_and_its_attributes():
     assert isinstance(through_the_channel(error_of("local")), ConnectionError)
     chained = through_the_channel(error_of("do not retry"))
     assert isinstance(chained.__cause__, DoNotRetry)
+
+
+@pytest.mark.parametrize("how", KINDS)
+def test_the_names_of_its_classes_travel_whatever_stands_in_for_it(how: str):
+    """J5.1: `retry_on` and `give_up_on` compare names, and see those of the class that was raised."""
+    error = error_of(how)
+    own, members = classes_of(through_the_channel(error))
+    assert own == classes_of(error).own
+    assert set(members) == set(classes_of(error).members)
+
+
+def test_every_member_of_a_large_group_is_compared():
+    """J5.1: also those beyond what is described of it."""
+    copy = through_the_channel(ExceptionGroup("many", [*[OSError(n) for n in range(2 * MOST_LINKS)], KeyError()]))
+    assert classes_of(copy).any_in({"builtins:KeyError"})
+    assert not classes_of(copy).all_in({"builtins:OSError"})
 
 
 def test_built_in_errors_keep_what_they_are():

@@ -8,9 +8,12 @@ import pytest
 from windlass.domain.backoff import Backoff
 from windlass.domain.options import JobOptions
 from windlass.errors import SerializationError
+from windlass.runtime.error_classes import class_name
+from windlass.runtime.main_module import main_module_name
 from windlass.submission.stored_options import (
     DEFAULTS,
     MOST_CACHED_TEXT,
+    RetryRules,
     StoredCallback,
     StoredOptions,
     from_text,
@@ -57,6 +60,20 @@ def test_one_of_them_is_enough():
     assert (read.on_success, read.on_failure) == (None, BARE)
 
 
+def test_exception_classes_are_stored_by_name():
+    """J5.1: nothing is imported for them; of the main file they have the name that other processes know it by."""
+
+    class LocalError(Exception): ...
+
+    in_main = type("InMainError", (Exception,), {"__module__": "__main__"})
+    rules = from_text(stored(retry_on=(ConnectionError, LocalError), give_up_on=in_main)).rules
+    local = f"{__name__}:{LocalError.__qualname__}"
+    assert rules == RetryRules(frozenset({"builtins:ConnectionError", local}), frozenset({class_name(in_main)}))
+    assert class_name(in_main) == f"{main_module_name()}:InMainError"
+    assert stored(retry_on=None, give_up_on=()) is None
+    assert from_text(stored(max_retries=1)).rules is None
+
+
 def test_texts_that_are_no_two_alike_are_not_kept():
     """J3.3: a node's memory does not grow with the arguments of callbacks."""
     long = msgspec.structs.replace(BARE, args=([None, "x" * MOST_CACHED_TEXT], {}))
@@ -72,7 +89,15 @@ def test_what_a_newer_version_adds_is_passed_over():
 
 
 @pytest.mark.parametrize(
-    "text", ["garbage", "[]", '{"on_success":7}', '{"on_failure":{"args":[[],{}]}}', '{"on_failure":{"target":"a:b"}}']
+    "text",
+    [
+        "garbage",
+        "[]",
+        '{"on_success":7}',
+        '{"on_failure":{"args":[[],{}]}}',
+        '{"on_failure":{"target":"a:b"}}',
+        '{"retry_on":"a:b"}',
+    ],
 )
 def test_damage_is_said(text: str):
     """J1.1: what cannot be read is an error that shows it, not a job without its options."""

@@ -1,8 +1,8 @@
 """What each option of a job may be: checks that give the value as it is used, or say what is wrong with it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from windlass.domain.backoff import Backoff
 from windlass.domain.connections import check_connection
@@ -54,6 +54,33 @@ def _check_backoff(value: object) -> Backoff:
         return value
     hint = f"Backoff.fixed({value!r})" if isinstance(value, int | float) else "Backoff.exponential(1)"
     raise InvalidOptionError(f"backoff must be a Backoff, got {value!r}; write {hint} or Backoff.none()")
+
+
+def _error_classes(name: str) -> Callable[[object], tuple[type[BaseException], ...]]:
+    def check(value: object) -> tuple[type[BaseException], ...]:
+        several = isinstance(value, Iterable) and not isinstance(value, type | str)
+        given: tuple[object, ...] = tuple(cast("Iterable[object]", value)) if several else (value,)
+        classes = tuple(kind for kind in given if isinstance(kind, type) and issubclass(kind, BaseException))
+        if len(classes) < len(given):
+            wrong = next(kind for kind in given if kind not in classes)
+            hint = f"; write the class, {type(wrong).__name__}" if isinstance(wrong, BaseException) else ""
+            raise InvalidOptionError(
+                f"{name} must be an exception class or several, e.g. (ConnectionError, TimeoutError), "
+                f"got {wrong!r}{hint}"
+            )
+        return classes
+
+    return check
+
+
+def _check_retry_on(value: object) -> tuple[type[BaseException], ...]:
+    classes = _error_classes("retry_on")(value)
+    if not classes:
+        raise InvalidOptionError(
+            f"retry_on must name at least one exception class, got {value!r}; "
+            "retry_on=None retries after any error, max_retries=0 after none"
+        )
+    return classes
 
 
 def _check_timeout(value: object) -> float:
@@ -131,6 +158,8 @@ CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "priority": parse_priority,
     "max_retries": _check_max_retries,
     "backoff": _check_backoff,
+    "retry_on": _or_none(_check_retry_on),
+    "give_up_on": _or_none(_error_classes("give_up_on")),
     "timeout": _or_none(_check_timeout),
     "delay": _or_none(_check_delay),
     "run_at": _or_none(_check_run_at),

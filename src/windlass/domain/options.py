@@ -36,6 +36,8 @@ class JobOptionsDict(TypedDict, total=False):
     priority: int
     max_retries: int
     backoff: Backoff
+    retry_on: type[BaseException] | Iterable[type[BaseException]] | None
+    give_up_on: type[BaseException] | Iterable[type[BaseException]] | None
     timeout: float | timedelta | None
     delay: float | timedelta | None
     run_at: datetime | None
@@ -63,6 +65,9 @@ class ResolvedOptions:
     priority: int = Priority.NORMAL.value
     max_retries: int = 0
     backoff: Backoff = _NO_BACKOFF
+    retry_on: tuple[type[BaseException], ...] | None = None
+    """None: any error."""
+    give_up_on: tuple[type[BaseException], ...] | None = None
     timeout: float | Unset | None = UNSET
     delay: float = 0.0
     run_at: datetime | None = None
@@ -94,6 +99,8 @@ class JobOptions:
     priority: int | Unset = UNSET
     max_retries: int | Unset = UNSET
     backoff: Backoff | Unset = UNSET
+    retry_on: tuple[type[BaseException], ...] | Unset | None = UNSET
+    give_up_on: tuple[type[BaseException], ...] | Unset | None = UNSET
     timeout: float | Unset | None = UNSET
     delay: float | Unset | None = UNSET
     run_at: datetime | Unset | None = UNSET

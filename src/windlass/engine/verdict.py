@@ -75,7 +75,7 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
 
 def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Policies) -> Transition:
     claim, options = attempt.claim, attempt.options
-    decision = decide_retry(error, attempt.number, options.max_retries, options.backoff, policies.retry)
+    decision = decide_retry(error, attempt.number, options.max_retries, options.backoff, policies.retry, options.rules)
     failure = policies.describe(error)._replace(note=decision.note)
     if isinstance(decision, GiveUp):
         return dead_letter(claim, times, failure, decision.reason, holds_key=attempt.holds_key)

@@ -10,7 +10,9 @@ from windlass.domain.chains import delays_asked, forbidding
 from windlass.domain.durations import seconds
 from windlass.errors import InvalidOptionError
 from windlass.retry_signals import mark_of
+from windlass.runtime.error_classes import classes_of
 from windlass.spi import RetryPolicy
+from windlass.submission.stored_options import RetryRules
 
 NON_RETRYABLE: Final = "non_retryable"
 RETRY_EXHAUSTED: Final = "retry_exhausted"
@@ -56,16 +58,20 @@ def decide_retry(
     max_retries: int,
     backoff: Backoff,
     policy: RetryPolicy,
+    rules: RetryRules | None = None,
     random: Callable[[], float] | None = None,
 ) -> RetryAt | GiveUp:
     """Decide what follows attempt number `attempt` (the first is 1), which failed with `exc`.
 
-    In this order: `@do_not_retry` and `DoNotRetry`; the policy; the number of attempts; then the delay, which is the
-    exception's own (`RetryAfter`, the longest if a group holds several), else the policy's, else the backoff's.
+    In this order: `@do_not_retry` and `DoNotRetry`; the job's own `give_up_on` and `retry_on`; the policy; the number
+    of attempts; then the delay, which is the exception's own (`RetryAfter`, the longest if a group holds several), else
+    the policy's, else the backoff's.
     """
     forbidden = forbidding(exc)
     if forbidden is not None:
         return GiveUp(NON_RETRYABLE, _why(forbidden, exc))
+    if rules is not None and (broken := _broken_rule(rules, exc)):
+        return GiveUp(NON_RETRYABLE, broken)
     allowed, note = _ask(lambda: _yes_or_no(policy.should_retry(attempt, exc)), True, "RetryPolicy.should_retry")
     if not allowed:
         return GiveUp(NON_RETRYABLE, "the retry policy refused")
@@ -85,6 +91,19 @@ def _why(forbidden: BaseException, exc: BaseException) -> str:
     if reason := mark_of(type(forbidden)):
         return reason
     return "" if forbidden is exc else f"{type(forbidden).__name__} stands behind it"
+
+
+def _broken_rule(rules: RetryRules, exc: BaseException) -> str | None:
+    """Which of the job's own rules forbids a retry of `exc`, as it is to be logged.
+
+    Of a group one member in `give_up_on` is enough, and all members have to be in `retry_on`. Causes do not count.
+    """
+    classes = classes_of(exc)
+    if classes.any_in(rules.give_up_on):
+        return "its class is in give_up_on"
+    if rules.retry_on is not None and not classes.all_in(rules.retry_on):
+        return "its class is not in retry_on"
+    return None
 
 
 class _Rubbish(Exception):  # noqa: N818 - it never leaves this file

@@ -16,6 +16,7 @@ from typing import Any
 
 from windlass.domain.chains import forbidding, links
 from windlass.retry_signals import RetryAfter, do_not_retry, mark_of
+from windlass.runtime.error_classes import CLASSES, ErrorClasses, class_name, classes_of
 from windlass.runtime.main_module import main_module_name
 from windlass.runtime.process_messages import ErrorNote, Raised, fit, plain
 
@@ -40,7 +41,8 @@ def raised(error: BaseException) -> Raised:
     note = _described(error, told)
     forbidden = forbidding(error)
     deep = None if forbidden is None or told.knows(forbidden) else _described(forbidden, _Told(MOST_LINKS))
-    return Raised(note, fit(trace[-100_000:]), deep)
+    members = [[fit(name) for name in member] for member in classes_of(error).members]
+    return Raised(note, fit(trace[-100_000:]), deep, members)
 
 
 class _Told:
@@ -81,7 +83,7 @@ def _described(error: BaseException, told: _Told) -> ErrorNote:
 
 
 def _name(kind: type) -> str:
-    return fit(f"{kind.__module__}:{kind.__qualname__}")
+    return fit(class_name(kind))
 
 
 def _text(error: BaseException) -> str:
@@ -106,6 +108,8 @@ def rebuilt(message: Raised) -> BaseException:
         *_, last = links(error)
         last.__cause__ = _rebuilt(message.deep)
     setattr(error, TRACEBACK, message.traceback)
+    members = tuple(map(frozenset, message.members))
+    setattr(error, CLASSES, ErrorClasses(frozenset(message.error.kinds), members))
     return error
 
 

@@ -101,6 +101,8 @@ class Raised(msgspec.Struct, tag=True):
     traceback: str
     deep: ErrorNote | None = None
     """What forbids a retry, if it stands farther behind the error than is described."""
+    members: list[list[str]] = []
+    """Of a group: the classes of its members with their bases, all of them, however many are described."""
 
 
 Answer = Returned | Snoozed | Raised

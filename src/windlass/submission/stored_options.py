@@ -12,6 +12,7 @@ from windlass.domain.backoff import Backoff
 from windlass.domain.options import UNSET, ResolvedOptions, Unset
 from windlass.domain.priority import Priority
 from windlass.errors import SerializationError
+from windlass.runtime.error_classes import class_name
 from windlass.submission.wording import short
 
 MOST_CACHED_TEXT = 512
@@ -44,6 +45,14 @@ Callbacks = Mapping[str, StoredCallback]
 NO_CALLBACKS: Callbacks = {}
 
 
+class RetryRules(NamedTuple):
+    """The options `retry_on` and `give_up_on`: names of exception classes, as `error_classes` gives them."""
+
+    retry_on: frozenset[str] | None = None
+    """None: any error."""
+    give_up_on: frozenset[str] = frozenset()
+
+
 class StoredOptions(NamedTuple):
     """What the engine needs of a job's options when it runs."""
 
@@ -54,6 +63,8 @@ class StoredOptions(NamedTuple):
     executor: str | None = None
     on_success: StoredCallback | None = None
     on_failure: StoredCallback | None = None
+    rules: RetryRules | None = None
+    """Which errors are worth a retry; None: the job does not say."""
 
 
 DEFAULTS = StoredOptions()
@@ -66,6 +77,10 @@ def to_text(options: ResolvedOptions, callbacks: Callbacks = NO_CALLBACKS) -> st
         stored["max_retries"] = options.max_retries
     if (backoff := options.backoff.to_json()) is not None:
         stored["backoff"] = backoff
+    if options.retry_on:
+        stored["retry_on"] = list(map(class_name, options.retry_on))
+    if options.give_up_on:
+        stored["give_up_on"] = list(map(class_name, options.give_up_on))
     if options.timeout is not UNSET:
         stored["timeout"] = options.timeout
     if options.executor is not None:
@@ -87,6 +102,7 @@ def _read(text: str) -> StoredOptions:
         on_success, on_failure = (
             msgspec.convert(stored.get(name), StoredCallback | None) for name in ("on_success", "on_failure")
         )
+        rules = _retry_rules(stored) if "retry_on" in stored or "give_up_on" in stored else None
     except (ValueError, TypeError) as error:  # also msgspec's own, and what a backoff says of bad numbers
         raise SerializationError(f"stored options {short(text)} are damaged: {error}") from error
     return StoredOptions(
@@ -96,7 +112,13 @@ def _read(text: str) -> StoredOptions:
         stored.get("executor"),
         on_success,
         on_failure,
+        rules,
     )
+
+
+def _retry_rules(stored: Mapping[str, Any]) -> RetryRules:
+    retry_on = msgspec.convert(stored.get("retry_on"), frozenset[str] | None)
+    return RetryRules(retry_on, msgspec.convert(stored.get("give_up_on", ()), frozenset[str]))
 
 
 _cached = lru_cache(maxsize=1024)(_read)

@@ -1,0 +1,61 @@
+"""The classes of an error by name, `module:qualname`: they are stored, and compared without an import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from windlass.runtime.main_module import MAIN_NAMES, main_module_name
+
+CLASSES: Final = "__windlass_classes__"
+"""Attribute of an exception that was rebuilt from another process: the `ErrorClasses` it had there."""
+
+
+class ErrorClasses(NamedTuple):
+    """The names of an error's class and its bases; of a group, also those of its members."""
+
+    own: frozenset[str]
+    members: tuple[frozenset[str], ...] = ()
+    """One entry for each class of member, nested groups replaced by their members."""
+
+    def any_in(self, names: Iterable[str]) -> bool:
+        """Whether the error, or any member of a group, is of one of these classes."""
+        wanted = frozenset(names)
+        return not wanted.isdisjoint(self.own) or any(not wanted.isdisjoint(member) for member in self.members)
+
+    def all_in(self, names: Iterable[str]) -> bool:
+        """Whether the error, or every member of a group, is of one of these classes."""
+        wanted = frozenset(names)
+        if not wanted.isdisjoint(self.own):
+            return True
+        return bool(self.members) and all(not wanted.isdisjoint(member) for member in self.members)
+
+
+def class_name(kind: type) -> str:
+    """The stored name of a class; one of the program's main file gets the file's module name."""
+    module = main_module_name() if kind.__module__ in MAIN_NAMES else kind.__module__
+    return f"{module}:{kind.__qualname__}"
+
+
+def classes_of(error: BaseException) -> ErrorClasses:
+    """The names of the classes of an error, also of one that was raised in another process."""
+    known = getattr(error, CLASSES, None)
+    if isinstance(known, ErrorClasses):
+        return known
+    members = {type(leaf) for leaf in _leaves(error)} if isinstance(error, BaseExceptionGroup) else ()
+    return ErrorClasses(_names(type(error)), tuple(map(_names, members)))
+
+
+def _names(kind: type) -> frozenset[str]:
+    return frozenset(class_name(base) for base in kind.__mro__ if issubclass(base, BaseException))
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """Without recursion: groups may be nested deeper than the stack."""
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop()
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(error.exceptions)
+        else:
+            yield error
