@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 import windlass
+from tests.stores.subqueries import unnamed_subqueries
 from windlass.domain.clock import SystemClock
 from windlass.stores import queries
 from windlass.stores.dialect import Dialect
@@ -17,6 +18,7 @@ from windlass.stores.dialects.postgres_session import Statements
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_session import Session
+from windlass.stores.migrate import migrations
 from windlass.stores.plan import Step
 
 PACKAGE = Path(windlass.__file__).parent
@@ -152,6 +154,33 @@ def test_there_is_no_sql_outside_the_stores():
     found = {str(file.relative_to(PACKAGE)) for file in files if any(map(SQL.search, strings_of([file])))}
     assert found <= printed
     assert SQL.search("SELECT a\nFROM b")
+
+
+def test_every_subquery_in_from_has_an_alias():
+    """J3.2: PostgreSQL 15 asks for one, though newer servers, on which most of the tests run, do not."""
+    texts = {name: query.sql for name, query in queries.load("postgres").items()}
+    texts |= {migration.name: migration.script for migration in migrations("postgres")}
+    texts |= {text: text for text in strings_of(list(STORES.rglob("*.py"))) if SQL.search(text)}
+    found = {name: unnamed for name, text in texts.items() if (unnamed := unnamed_subqueries(text))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("sql", "unnamed"),
+    [
+        ("SELECT id FROM (SELECT 1 AS id)", 1),
+        ("SELECT id FROM (SELECT 1 AS id) WHERE true", 1),
+        ("DELETE FROM a WHERE id IN (SELECT id FROM (SELECT unnest(:ids::uuid[]) AS id))", 1),
+        ("SELECT 1 FROM a, (VALUES (1), (2)) ORDER BY 1", 1),
+        ("SELECT 1 FROM a LEFT JOIN LATERAL (SELECT 1 FROM (SELECT 2) LIMIT 1) ON true", 2),
+        ("UPDATE a SET b = c.b FROM (SELECT 1 AS b) CROSS JOIN (SELECT 2) c", 1),
+        ("SELECT id FROM (SELECT 1 AS id) i WHERE id IN (SELECT 2) AND x = (SELECT 3)", 0),
+        ("SELECT 1 FROM a, (VALUES (1), (2)) AS b(number), unnest(:c::int[])", 0),
+        ("WITH a AS (SELECT 1) SELECT extract(epoch FROM now()), (SELECT 1), coalesce(b, (SELECT 2)) FROM a", 0),
+    ],
+)
+def test_a_subquery_without_an_alias_is_found(sql: str, unnamed: int):
+    assert len(unnamed_subqueries(sql)) == unnamed
 
 
 def test_sqlite_compiles_every_statement_its_plans_name(migrated_file: Path):

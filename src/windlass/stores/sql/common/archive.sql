@@ -25,10 +25,10 @@ SELECT id, queue, target, status, business_key, created_at, finished_at, job FRO
 ON CONFLICT (id) DO NOTHING
 
 -- name: forget_jobs :count
-DELETE FROM windlass_job WHERE id IN (SELECT id FROM {ids})
+DELETE FROM windlass_job WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: forget_attempts :count
-DELETE FROM windlass_attempt WHERE job_id IN (SELECT id FROM {ids})
+DELETE FROM windlass_attempt WHERE job_id IN (SELECT id FROM {ids} i)
 
 -- The way back, for a dead letter that somebody wants to steer after all: one by one, since people name them one by one.
 
@@ -53,4 +53,4 @@ INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at
 VALUES (:job_id, :fence, :number, :node, :picked_at, :started_at, :ended_at, :wait_us, :outcome, :error_class, :error, :traceback)
 
 -- name: leave_archive :count
-DELETE FROM windlass_archive WHERE id IN (SELECT id FROM {ids})
+DELETE FROM windlass_archive WHERE id IN (SELECT id FROM {ids} i)

@@ -4,7 +4,7 @@
 -- An alert counts for a while after it was raised; the first to die later raises the next one. Who holds this row decides that.
 -- name: count_deaths :count
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
-SELECT fingerprint, target, error_class, sample, count, {now}, alert_id, {now} FROM {deaths} WHERE true ORDER BY fingerprint
+SELECT fingerprint, target, error_class, sample, count, {now}, alert_id, {now} FROM {deaths} d WHERE true ORDER BY fingerprint
 ON CONFLICT (fingerprint) DO UPDATE
 SET target = excluded.target, error_class = excluded.error_class, sample = excluded.sample,
     count = windlass_dead_letter_group.count + excluded.count,
@@ -16,7 +16,7 @@ SET target = excluded.target, error_class = excluded.error_class, sample = exclu
         ELSE windlass_dead_letter_group.alert_at END
 
 -- name: present_alerts :rows
-SELECT fingerprint, alert_id FROM windlass_dead_letter_group WHERE fingerprint IN (SELECT word FROM {words})
+SELECT fingerprint, alert_id FROM windlass_dead_letter_group WHERE fingerprint IN (SELECT word FROM {words} w)
 
 -- name: save_alerts :count
 INSERT INTO windlass_alert (id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at)
@@ -40,14 +40,14 @@ SELECT d.job_id, d.fingerprint, d.hidden FROM {ids} i CROSS JOIN windlass_dead_l
 
 -- name: count_letters :count
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
-SELECT fingerprint, target, error_class, sample, count, 0, alert_id, 0 FROM {deaths} WHERE true ORDER BY fingerprint
+SELECT fingerprint, target, error_class, sample, count, 0, alert_id, 0 FROM {deaths} d WHERE true ORDER BY fingerprint
 ON CONFLICT (fingerprint) DO UPDATE SET count = windlass_dead_letter_group.count + excluded.count
 
 -- name: forget_letters :count
-DELETE FROM windlass_dead_letter WHERE job_id IN (SELECT id FROM {ids})
+DELETE FROM windlass_dead_letter WHERE job_id IN (SELECT id FROM {ids} i)
 
 -- name: hide_letters :count
-UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id IN (SELECT id FROM {ids})
+UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id IN (SELECT id FROM {ids} i)
 
 -- name: old_letters :rows
 SELECT job_id FROM windlass_dead_letter
@@ -60,10 +60,10 @@ SELECT a.id, a.job FROM {ids} i CROSS JOIN windlass_archive a WHERE a.id = i.id 
 SELECT j.id, j.tags FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND j.tags IS NOT NULL
 
 -- name: forget_tags :count
-DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT word, id FROM {keys})
+DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT word, id FROM {keys} k)
 
 -- name: forget_archived :count
-DELETE FROM windlass_archive WHERE id IN (SELECT id FROM {ids})
+DELETE FROM windlass_archive WHERE id IN (SELECT id FROM {ids} i)
 
 -- The outer conditions are for a row that somebody counts on at this moment: it is looked at again, the list of ids is not.
 -- name: forget_alerts :count

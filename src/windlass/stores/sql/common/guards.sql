@@ -6,10 +6,10 @@
 
 -- name: lock_gates :rows
 SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_us, {now}
-FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names}) AND {counted_gate} ORDER BY g.name
+FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names} n) AND {counted_gate} ORDER BY g.name
 
 -- name: take_freed :rows
-DELETE FROM windlass_freed WHERE gate IN (SELECT id FROM {names}) RETURNING gate, places
+DELETE FROM windlass_freed WHERE gate IN (SELECT id FROM {names} n) RETURNING gate, places
 
 -- name: write_gates :count
 UPDATE windlass_gate SET in_use = windlass_gate.in_use + i.change, taken = i.taken, used_at = {now}
@@ -18,7 +18,7 @@ FROM {gate_rows} i WHERE windlass_gate.name = i.name
 -- name: read_gates :rows
 SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0),
     g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
-FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names})
+FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names} n)
 
 -- A key's gate is made after its resource's when it is first needed, by who has locked the resource's.
 -- name: make_key_gates :rows
@@ -28,7 +28,7 @@ ON CONFLICT (name) DO NOTHING
 RETURNING name, cap, in_use, rate, per_us, opens_at, taken, retry_us
 
 -- name: known_gates :rows
-SELECT name FROM windlass_gate WHERE name IN (SELECT id FROM {names})
+SELECT name FROM windlass_gate WHERE name IN (SELECT id FROM {names} n)
 
 -- name: list_gates :rows
 SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0),
@@ -94,20 +94,20 @@ DELETE FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHER
 SELECT 1 FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHERE state = 'alive') LIMIT 1
 
 -- name: insert_freed :count
-INSERT INTO windlass_freed (gate, places) SELECT id, count(*) FROM {names} GROUP BY id
+INSERT INTO windlass_freed (gate, places) SELECT id, count(*) FROM {names} n GROUP BY id
 
 -- name: idle_key_gates :rows
 SELECT name FROM windlass_gate
 WHERE name > 'resource:' AND name < 'resource;' AND name LIKE '%/%' AND used_at < {now} - :idle_us - coalesce(per_us, 0) * 21 / 20 ORDER BY name LIMIT 500
 
 -- name: delete_idle_gates :count
-DELETE FROM windlass_gate WHERE name IN (SELECT id FROM {names}) AND in_use = 0
+DELETE FROM windlass_gate WHERE name IN (SELECT id FROM {names} n) AND in_use = 0
 
 -- name: lock_circuits :rows
-SELECT name, circuit, {now} FROM windlass_gate WHERE name IN (SELECT id FROM {names}) ORDER BY name
+SELECT name, circuit, {now} FROM windlass_gate WHERE name IN (SELECT id FROM {names} n) ORDER BY name
 
 -- name: read_circuits :rows
-SELECT name, circuit FROM windlass_gate WHERE name IN (SELECT id FROM {names})
+SELECT name, circuit FROM windlass_gate WHERE name IN (SELECT id FROM {names} n)
 
 -- name: make_circuit :count
 INSERT INTO windlass_gate (name, retry_us, used_at) VALUES (:name, :retry_us, {now}) ON CONFLICT (name) DO NOTHING

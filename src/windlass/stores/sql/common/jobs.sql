@@ -5,36 +5,36 @@
 INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
     business_key, parent_id, lane, created_at)
 SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, lane, {now}
-FROM {new_jobs}
+FROM {new_jobs} n
 
 -- name: insert_hot :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
-SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM {new_jobs}
+SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM {new_jobs} n
 
 -- name: insert_tags :count
-INSERT INTO windlass_job_tag (tag, job_id) SELECT word, id FROM {keys}
+INSERT INTO windlass_job_tag (tag, job_id) SELECT word, id FROM {keys} k
 
 -- name: find_keys :rows
-SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key IN (SELECT id FROM {ids})
+SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key IN (SELECT id FROM {ids} i)
 
 -- name: insert_keys :count
-INSERT INTO windlass_key (idempotency_key, job_id) SELECT word, id FROM {keys} WHERE true
+INSERT INTO windlass_key (idempotency_key, job_id) SELECT word, id FROM {keys} k WHERE true
 ON CONFLICT (idempotency_key) DO NOTHING
 
 -- name: find_holders :rows
 SELECT k.business_key, k.holder_id, coalesce(h.status, 'RUNNING')
 FROM windlass_live_key k LEFT JOIN windlass_hot h ON h.id = k.holder_id
-WHERE k.business_key IN (SELECT id FROM {ids})
+WHERE k.business_key IN (SELECT id FROM {ids} i)
 
 -- name: insert_live_keys :count
-INSERT INTO windlass_live_key (business_key, holder_kind, holder_id) SELECT word, 'job', id FROM {keys} WHERE true
+INSERT INTO windlass_live_key (business_key, holder_kind, holder_id) SELECT word, 'job', id FROM {keys} k WHERE true
 ON CONFLICT (business_key) DO NOTHING
 
 -- name: delete_live_key :count
 DELETE FROM windlass_live_key WHERE holder_id = :holder_id
 
 -- name: delete_live_keys :count
-DELETE FROM windlass_live_key WHERE holder_id IN (SELECT id FROM {ids})
+DELETE FROM windlass_live_key WHERE holder_id IN (SELECT id FROM {ids} i)
 
 -- name: supersede_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, superseded_by, finished_at)
@@ -57,7 +57,7 @@ ORDER BY due, id LIMIT {chunk}
 
 -- name: claim_picked :count
 UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds
-WHERE id IN (SELECT id FROM {ids})
+WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: claimed_rows :rows
 SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at, h.lane, h.holds
@@ -93,7 +93,7 @@ SELECT h.id, h.fence, t.number, h.node, h.picked_at, t.started_at, t.ended_at, t
 FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: finish_hot :count
-DELETE FROM windlass_hot WHERE id IN (SELECT id FROM {ids})
+DELETE FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: requeue_hot :count
 UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = fence + 1, attempts = :attempts, node = NULL,
@@ -106,10 +106,10 @@ UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, pick
 WHERE id = :id AND fence = :fence
 
 -- name: charge_crash :count
-UPDATE windlass_hot SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids})
+UPDATE windlass_hot SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: charge_last_crash :count
-UPDATE windlass_done SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids})
+UPDATE windlass_done SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids} i)
 
 -- Only the owner of an attempt knows when it started: a `lost` without a start was written by whoever recovered the job.
 -- name: applied :rows
@@ -118,6 +118,6 @@ WHERE a.job_id = t.id AND a.fence = t.fence AND (a.outcome NOT IN ('lost', 'canc
 
 -- name: enter_lanes :count
 INSERT INTO windlass_lane (queue, lane, kind, created_at)
-SELECT DISTINCT queue, lane, 'target', {now} FROM windlass_hot WHERE id IN (SELECT id FROM {ids}) AND lane IS NOT NULL
+SELECT DISTINCT queue, lane, 'target', {now} FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i) AND lane IS NOT NULL
 ORDER BY queue, lane
 ON CONFLICT (queue, lane) DO UPDATE SET created_at = excluded.created_at

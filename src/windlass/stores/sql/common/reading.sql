@@ -14,14 +14,14 @@ LEFT JOIN windlass_progress p ON p.job_id = j.id AND p.fence = coalesce(h.fence,
 
 -- name: get_jobs :rows
 {job_rows}
-WHERE j.id IN (SELECT id FROM {ids})
+WHERE j.id IN (SELECT id FROM {ids} i)
 
 -- name: counted_attempts :rows
 SELECT a.job_id, a.error, a.error_class, a.wait_us, a.started_at, a.ended_at FROM {ids} i CROSS JOIN windlass_attempt a
 WHERE a.job_id = i.id AND a.outcome IN ('succeeded', 'retried', 'failed') ORDER BY a.job_id, a.fence
 
 -- name: archived_jobs :rows
-SELECT id, job FROM windlass_archive WHERE id IN (SELECT id FROM {ids})
+SELECT id, job FROM windlass_archive WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: history :rows
 SELECT number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback

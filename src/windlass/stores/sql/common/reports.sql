@@ -21,7 +21,7 @@ SELECT fence, number, attempt, at, level, logger, line FROM windlass_job_log
 WHERE job_id = :id AND (fence, number) > (:fence, :number) ORDER BY fence, number LIMIT :most
 
 -- name: forget_progress :count
-DELETE FROM windlass_progress WHERE job_id IN (SELECT id FROM {ids})
+DELETE FROM windlass_progress WHERE job_id IN (SELECT id FROM {ids} i)
 
 -- name: forget_lines :count
-DELETE FROM windlass_job_log WHERE job_id IN (SELECT id FROM {ids})
+DELETE FROM windlass_job_log WHERE job_id IN (SELECT id FROM {ids} i)

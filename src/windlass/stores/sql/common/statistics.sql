@@ -26,7 +26,7 @@ RETURNING minute, queue, succeeded, failed, retried, runs, wait_us, run_us
 
 -- name: add_to_minutes :count
 INSERT INTO windlass_stat (minute, queue, succeeded, failed, retried, runs, wait_us, run_us)
-SELECT minute, queue, succeeded, failed, retried, runs, wait_us, run_us FROM {stat_rows} WHERE true
+SELECT minute, queue, succeeded, failed, retried, runs, wait_us, run_us FROM {stat_rows} r WHERE true
 ON CONFLICT (minute, queue) DO UPDATE SET succeeded = windlass_stat.succeeded + excluded.succeeded,
     failed = windlass_stat.failed + excluded.failed, retried = windlass_stat.retried + excluded.retried,
     runs = windlass_stat.runs + excluded.runs, wait_us = windlass_stat.wait_us + excluded.wait_us,

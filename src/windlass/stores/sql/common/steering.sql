@@ -22,19 +22,19 @@ FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
 -- name: cancel_ended :count
 UPDATE windlass_done SET status = 'CANCELED', reason = :reason, paused_from = NULL, finished_at = {now}
-WHERE id IN (SELECT id FROM {ids})
+WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: pause_live :count
-UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING' WHERE id IN (SELECT id FROM {ids})
+UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING' WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: pause_ended :count
-UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED' WHERE id IN (SELECT id FROM {ids})
+UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED' WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: resume_live :count
-UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL WHERE id IN (SELECT id FROM {ids})
+UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: resume_ended :count
-UPDATE windlass_done SET status = 'FAILED', paused_from = NULL WHERE id IN (SELECT id FROM {ids})
+UPDATE windlass_done SET status = 'FAILED', paused_from = NULL WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: revive :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
@@ -42,7 +42,7 @@ SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, {now}, d.fence + 
 FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id = i.id
 
 -- name: forget_ended :count
-DELETE FROM windlass_done WHERE id IN (SELECT id FROM {ids})
+DELETE FROM windlass_done WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: tagged :rows
 SELECT t.job_id FROM windlass_job_tag t JOIN windlass_hot h ON h.id = t.job_id

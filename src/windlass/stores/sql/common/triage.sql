@@ -61,7 +61,7 @@ WHERE count > 0 AND (count, fingerprint) < (:count, :fingerprint) ORDER BY count
 SELECT g.fingerprint, g.target, g.error_class, g.sample, g.count,
     (SELECT min(d.created_at) FROM windlass_dead_letter d WHERE d.hidden = 0 AND d.fingerprint = g.fingerprint),
     (SELECT max(d.created_at) FROM windlass_dead_letter d WHERE d.hidden = 0 AND d.fingerprint = g.fingerprint)
-FROM windlass_dead_letter_group g WHERE g.fingerprint IN (SELECT word FROM {words})
+FROM windlass_dead_letter_group g WHERE g.fingerprint IN (SELECT word FROM {words} w)
 
 -- name: latest_alerts :rows
 SELECT id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at FROM windlass_alert
