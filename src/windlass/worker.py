@@ -258,7 +258,7 @@ class Node:
         row = self._new_row()
         self.runner.node = row.id
         self.poller.node = row.id
-        self._loop.call_soon_threadsafe(self.cancellations.told, ())
+        self._loop.call_soon_threadsafe(self.cancellations.hinted, ())
         return row
 
     def _describe(self, error: BaseException) -> Failure:

@@ -1,7 +1,8 @@
 """Running jobs whose claim is gone: canceled by somebody, or taken over. They are told to stop.
 
-A cancel is told to the nodes as it is committed; a node that hears of something without knowing what, or nothing for a
-while, compares what it runs with what it holds in the store.
+A cancel of this process ends its job at once. A notification is a hint that anybody may have sent: the jobs it names
+are looked up in the store, by id and fence, before one of them is stopped. A node that is told of something without
+knowing what, or nothing for a while, compares everything it runs with what it holds in the store.
 """
 
 from __future__ import annotations
@@ -45,16 +46,35 @@ class Cancellations(Service):
         self._node = node
         self._every = every
         self._looked = float("-inf")
+        self._next_full_look = float("-inf")
+        self._named: set[str] = set()
         self._strays: dict[tuple[str, int], float] = {}
         self._next_look: asyncio.TimerHandle | None = None
+        coordinator.refusals.when_doubted = self._ask_soon
 
-    def told(self, ids: Collection[str]) -> None:
-        """These jobs were canceled; none named: some were, somewhere. On the loop only."""
+    def canceled(self, ids: Collection[str]) -> None:
+        """Stop these jobs: this process has canceled them, and the cancel is committed. On the loop only."""
+        here = [attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids]
+        self._end(here)
+        self._coordinator.refusals.add(set(ids) - {attempt.claim.job_id for attempt in here})
+
+    def hinted(self, ids: Collection[str]) -> None:
+        """Ask the store about jobs that are said to be canceled; none named: about all that run here.
+
+        On the loop only. A job that is not here may be brought by a claim that is on its way, and is asked about then.
+        """
         if ids:
-            here = [attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids]
-            self._end(here)
-            self._coordinator.refuse(set(ids) - {attempt.claim.job_id for attempt in here})
-        elif self._next_look is None:
+            here = {attempt.claim.job_id for attempt in self._coordinator.attempts()}.intersection(ids)
+            self._coordinator.refusals.doubt(ids)
+            if here:
+                self._ask_soon(here)
+        else:
+            self._next_full_look = float("-inf")
+            self._ask_soon(())
+
+    def _ask_soon(self, ids: Collection[str]) -> None:
+        self._named.update(ids)
+        if self._next_look is None:
             pause = max(self._looked + AT_MOST_EVERY - monotonic(), 0)
             self._next_look = asyncio.get_running_loop().call_later(pause, self._look)
 
@@ -63,10 +83,24 @@ class Cancellations(Service):
         self.wake()
 
     async def tick(self) -> float | None:
-        """Compare, and look again after a while; sooner if something is heard, but not for each word."""
+        """Ask about the jobs that were named; about all after a while, or if something was heard that named none."""
         self._looked = monotonic()
-        await self._compare()
-        return self._every
+        named, self._named = self._named, set()
+        if named and self._looked < self._next_full_look:
+            await self._ask_about(named)
+        else:
+            await self._compare()
+            self._next_full_look = self._looked + self._every
+        return max(self._next_full_look - monotonic(), 0)
+
+    async def _ask_about(self, ids: set[str]) -> None:
+        """One read for all of them; should it fail, the next look is at everything."""
+        full_look, self._next_full_look = self._next_full_look, float("-inf")
+        before = [attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids]
+        held = await self._database.aread(jobs.fences_of, sorted(ids))
+        self._next_full_look = full_look
+        still = self._coordinator.attempts()
+        self._end([attempt for attempt in before if _key(attempt) not in held and attempt in still])
 
     async def _compare(self) -> None:
         before, known = self._coordinator.attempts(), self._coordinator.held()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
 
 from windlass import saying
@@ -72,7 +72,8 @@ class Coordinator(Service):
         self._line = Line()
         self._longest_line = 0
         self._enough = 0
-        self._refusals = Refusals()
+        self.refusals = Refusals()
+        """Jobs that were canceled before their claims came in."""
         self._pace = Pace(monotonic())
         self._draining = False
         self._forced = asyncio.Event()
@@ -113,10 +114,6 @@ class Coordinator(Service):
         """Everything claimed here whose outcome is not known yet."""
         return {*self._running, *self._line, *self._waiting}
 
-    def refuse(self, ids: Iterable[str]) -> None:
-        """These were canceled and are not here: if a claim that is on its way brings them, they do not begin."""
-        self._refusals.add(ids)
-
     def cancel(self, attempt: Attempt) -> None:
         """Stop an attempt whose claim is gone: what waits is forgotten, what runs is told."""
         if attempt in self._line and self._line.withdraw(attempt):
@@ -137,7 +134,7 @@ class Coordinator(Service):
         """Take claims over, in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
         attempts = [Attempt(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
-        self._waiting.extend(self._refusals.wanted(attempts, self.when_left))
+        self._waiting.extend(self.refusals.wanted(attempts, self.when_left))
         if self._draining:
             self._hand_back_unstarted()
             return

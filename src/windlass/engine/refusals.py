@@ -1,4 +1,4 @@
-"""Jobs that were canceled before their claim came in: they do not begin."""
+"""Jobs that were canceled, or are said to be, before their claim came in."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from windlass.engine.attempt import Attempt
 
 REMEMBERED = 30.0
 """Seconds for which the answer to a claim may be on its way, while its job is canceled."""
+MOST_DOUBTED = 10_000
+"""Ids of notifications that are remembered: anybody can send any number. The others cost latency only."""
 
 
 class Refusals:
@@ -16,18 +18,34 @@ class Refusals:
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
+        self._doubted: dict[str, float] = {}
+        self.when_doubted: Callable[[list[str]], None] = lambda ids: None
+        """Called with jobs that have come in and may have been canceled: the store knows."""
 
     def add(self, ids: Iterable[str]) -> None:
         """These were canceled and are not here: if a claim that is on its way brings them, they do not begin."""
-        now = monotonic()
-        self._until = {job: until for job, until in self._until.items() if until > now}
-        self._until |= dict.fromkeys(ids, now + REMEMBERED)
+        self._until = _remembered(self._until, ids)
+
+    def doubt(self, ids: Iterable[str]) -> None:
+        """A notification names these as canceled: if a claim that is on its way brings them, the store is asked."""
+        if len(self._doubted) < MOST_DOUBTED:
+            self._doubted |= dict.fromkeys(ids, monotonic() + REMEMBERED)
 
     def wanted(self, attempts: Sequence[Attempt], refused: Callable[[Attempt], None]) -> Sequence[Attempt]:
         """Those that may begin; the others are told of."""
+        if self._doubted:
+            self._doubted = _remembered(self._doubted)
+            doubted = [attempt.claim.job_id for attempt in attempts if attempt.claim.job_id in self._doubted]
+            if doubted:
+                self.when_doubted(doubted)
         if not self._until:
             return attempts
         for attempt in attempts:
             if attempt.claim.job_id in self._until:
                 refused(attempt)
         return [attempt for attempt in attempts if attempt.claim.job_id not in self._until]
+
+
+def _remembered(known: dict[str, float], new: Iterable[str] = ()) -> dict[str, float]:
+    now = monotonic()
+    return {job: until for job, until in known.items() if until > now} | dict.fromkeys(new, now + REMEMBERED)

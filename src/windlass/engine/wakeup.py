@@ -6,11 +6,15 @@ import asyncio
 import threading
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Final
 
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.poller import Poller
 from windlass.spi import Coordinator
 from windlass.stores.database import CANCELED, DONE, WORK, Database, Wakeups
+
+LEVELS: Final = frozenset("0123456789")
+"""Priorities as notifications name them. Anybody can send one: a level that no statement takes must not reach one."""
 
 
 class WakeupBridge:
@@ -50,11 +54,11 @@ class WakeupBridge:
 
     def canceled(self, ids: Sequence[str]) -> None:
         """Jobs canceled in this process; from any thread."""
-        self._on_loop(partial(self._cancellations.told, frozenset(ids)))
+        self._on_loop(partial(self._cancellations.canceled, frozenset(ids)))
 
     def _heard(self, channel: str, payload: str) -> None:
         if channel in (CANCELED, ""):
-            self._on_loop(partial(self._cancellations.told, frozenset(payload.split(",") if payload else ())))
+            self._on_loop(partial(self._cancellations.hinted, frozenset(payload.split(",") if payload else ())))
         sender, _, words = payload.partition(" ")
         if sender in self._own_words:
             return
@@ -63,7 +67,7 @@ class WakeupBridge:
         if channel not in (WORK, ""):
             return
         pairs = [word.rpartition(":") for word in words.split(",")]
-        if all(queue and level.isdecimal() for queue, _, level in pairs):
+        if all(queue and level in LEVELS for queue, _, level in pairs):
             self.wake([(queue, int(level)) for queue, _, level in pairs])
         else:  # everything, or words that are not ours
             self._on_loop(self._poller.told_anything)

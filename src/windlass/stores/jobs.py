@@ -94,6 +94,12 @@ def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
     return [Claim._make(row) for row in rows]
 
 
+def fences_of(dialect: Dialect, ids: Sequence[str]) -> Plan[set[tuple[str, int]]]:
+    """Which of these jobs are RUNNING, and by which fence."""
+    rows = yield Step("running_fences", {"ids": dialect.ids(ids)}, alone=True)
+    return {(job, fence) for job, fence in rows}
+
+
 def load(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
     """Read the payloads of claimed jobs, many at once."""
     payloads = yield from dialect.load(ids)

@@ -67,6 +67,9 @@ FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds FROM windlass_hot
 WHERE node = :node AND status = 'RUNNING'
 
+-- name: running_fences :rows
+SELECT h.id, h.fence FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.status = 'RUNNING'
+
 -- name: load_payloads :rows
 SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
 FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id
