@@ -4,8 +4,26 @@ import os
 import re
 import signal
 
-from tests.cli.commands import Command
+import pytest
+
+from tests.cli.commands import SHOP, Command
+from tests.support.programs import SHORT_LEASES
 from tests.support.waiting import until
+from windlass import JobStatus
+
+EXITS = """
+
+@app.job
+def leave(code: int) -> None:
+    os._exit(code)
+"""
+ENDS_AT_ONCE = """
+
+import sys
+
+if "--lifeline" in sys.argv:
+    os._exit(0)
+"""
 
 
 def pids(command: Command, count: int) -> list[int]:
@@ -54,6 +72,33 @@ def test_a_child_that_dies_is_started_again(sqlite_commands):
     assert workers.exit_code() == 0
     assert is_gone(second)
     assert is_gone(third)
+
+
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_a_child_that_ends_without_being_asked_is_started_again(sqlite_commands, shop_on, code: int):
+    """J7.10, J7.4: a body that ends its process is charged with it until its budget is spent, whatever the code."""
+    (sqlite_commands.folder / "shop.py").write_text(SHOP + EXITS)
+    workers = sqlite_commands.start("worker", "shop:app", "--processes", "2", environ=SHORT_LEASES)
+    pids(workers, 2)
+    shop = shop_on(sqlite_commands.url)
+    handle = shop.enqueue("leave", code)
+    workers.says(rf"worker \d ended with code {code} after .* without having been asked to; restarting it in 0\.5 s")
+    assert handle.join(timeout=60) is JobStatus.FAILED
+    assert shop.app.get(handle.id).reason == "worker_lost"
+    assert [attempt.outcome for attempt in shop.app.history(handle.id)] == ["lost"] * 4
+    assert "charged 1" in shop.enqueue("charge", 1).result(timeout=60)
+    workers.terminate()
+    assert workers.exit_code() == 0
+
+
+def test_pauses_between_restarts_grow(sqlite_commands):
+    """J7.10: a worker that cannot stay up is not started over and over."""
+    (sqlite_commands.folder / "shop.py").write_text(SHOP + ENDS_AT_ONCE)
+    workers = sqlite_commands.start("worker", "shop:app", "--processes", "2")
+    for pause in (r"0\.5", r"1\.0", r"2\.0"):
+        workers.says(rf"worker 1 ended with code 0 after .* without having been asked to; restarting it in {pause} s")
+    workers.terminate()
+    assert workers.exit_code() == 0
 
 
 def test_children_drain_when_the_supervisor_is_killed(sqlite_commands):

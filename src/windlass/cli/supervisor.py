@@ -1,10 +1,11 @@
-"""Keeps several worker processes alive: restarts those that die, passes signals on, ends when they have ended.
+"""Keeps several worker processes alive: restarts those that end, passes signals on, ends when they have ended.
 
-One that was asked to leave (`windlass node drain`, a signal of its own) is not replaced.
+One that was asked to leave (`windlass node drain`, a signal of its own) is not replaced. Its exit code does not tell: a
+job's body may end the process with any code. So a worker that has drained sends a farewell before it exits.
 
 Each child is a `python -m windlass worker` in a process group of its own, so that Ctrl-C reaches the supervisor alone
-and is passed on once. A child reads a pipe whose other end only the supervisor holds: when the supervisor dies,
-however it dies, the pipe ends, and the child drains.
+and is passed on once. A child holds one end of a socket whose other end only the supervisor holds: when the supervisor
+dies, however it dies, the socket ends, and the child drains. Farewells go the other way.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
+import threading
 from asyncio.subprocess import Process
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.domain.clock import monotonic
 from windlass.embedded import CLEAN, FORCED
@@ -32,6 +35,35 @@ ECHO: Final = 0.05
 """A signal this soon after another is the same one: `timeout` and shells send it to a process and to its group."""
 LAST_WORDS: Final = 10.0
 """How long children may take to end after the second signal; then they are killed."""
+FAREWELL: Final = b"drained"
+"""What a worker sends that leaves because it was asked to, after its last job."""
+
+
+class Lifeline:
+    """A worker's end of the socket to its supervisor."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        os.set_inheritable(number, False)  # programs that jobs start must not keep it open
+        threading.Thread(target=self._watch, name="windlass-lifeline", daemon=True).start()
+
+    def _watch(self) -> None:
+        """Drain when the supervisor is gone, however it went."""
+        os.read(self._number, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def say_farewell(self) -> None:
+        """Tell the supervisor that this process ends because it was asked to."""
+        with suppress(OSError):  # it is gone
+            os.write(self._number, FAREWELL)
+
+
+class Ended(NamedTuple):
+    """How a child ended."""
+
+    code: int
+    asked: bool
+    """Whether it had been asked to leave, by its own word."""
 
 
 class Supervisor:
@@ -75,39 +107,41 @@ class Supervisor:
         pause = FIRST_PAUSE
         while True:
             started = monotonic()
-            code = await self._one_life(slot)
+            code, asked = await self._one_life(slot)
             if self._asked.is_set():
                 # One that was told to stop before it could listen had not begun, and left nothing undone.
                 return CLEAN if code in (CLEAN, -signal.SIGTERM) else FORCED
-            if code in (CLEAN, FORCED):
-                # It drained without a word from here: somebody asked its node to leave, and wants it to be gone.
+            if asked:
                 logger.info("worker %d was asked to leave and %s; it is not started again", slot, _ending(code))
                 return code
             lived = monotonic() - started
             pause = FIRST_PAUSE if lived > STEADY_AFTER else pause
-            logger.warning("worker %d %s after %.1f s; restarting it in %.1f s", slot, _ending(code), lived, pause)
+            logger.warning(
+                "worker %d %s after %.1f s without having been asked to; restarting it in %.1f s",
+                *(slot, _ending(code), lived, pause),
+            )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), pause)
                 return CLEAN
             pause = min(pause * 2, LAST_PAUSE)
 
-    async def _one_life(self, slot: int) -> int:
-        theirs, ours = os.pipe()
+    async def _one_life(self, slot: int) -> Ended:
+        ours, theirs = socket.socketpair()
         try:
-            child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "windlass", *self._arguments, "--lifeline", str(theirs)),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs,),
-                process_group=0,
-            )
-            os.close(theirs)
+            with theirs:
+                child = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "windlass", *self._arguments, "--lifeline", str(theirs.fileno())),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    process_group=0,
+                )
             self._children[slot] = child
             if self._asked.is_set():  # the signal came while it was being started
                 child.terminate()
-            return await child.wait()
+            return Ended(await child.wait(), _said_farewell(ours))
         finally:
             self._children.pop(slot, None)
-            os.close(ours)
+            ours.close()
 
     async def _kill_the_stubborn(self) -> None:
         await self._forced.wait()
@@ -115,6 +149,13 @@ class Supervisor:
         for slot, child in self._children.items():
             logger.error("worker %d does not end: killed; its jobs run again elsewhere", slot)
             child.kill()
+
+
+def _said_farewell(ours: socket.socket) -> bool:
+    ours.setblocking(False)
+    with suppress(OSError):  # nothing was sent, or the connection was reset
+        return ours.recv(len(FAREWELL)) == FAREWELL
+    return False
 
 
 def _ending(code: int) -> str:

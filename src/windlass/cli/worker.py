@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from typing import NamedTuple
 
 import click
@@ -14,7 +11,7 @@ from windlass.app import Windlass
 from windlass.cli import logs
 from windlass.cli.loading import application, load_app
 from windlass.cli.output import facts, say
-from windlass.cli.supervisor import Supervisor
+from windlass.cli.supervisor import Lifeline, Supervisor
 from windlass.errors import ConfigurationError
 from windlass.stores import migrate
 from windlass.stores.dialects.sqlite import SqliteDatabase
@@ -54,7 +51,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     default=1,
     show_default=True,
     show_envvar=True,
-    help="Worker processes; one that dies is started again.",
+    help="Worker processes; one that ends without having been asked to is started again.",
 )
 @click.option(
     "--concurrency",
@@ -87,7 +84,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     show_envvar=True,
     help="Likewise.",
 )
-@click.option("--lifeline", type=int, hidden=True, help="File that ends when the supervisor does.")
+@click.option("--lifeline", type=int, hidden=True, help="Number of the socket to the supervisor.")
 def command(
     place: str,
     processes: int,
@@ -102,8 +99,10 @@ def command(
     logs.set_up(log_level, log_format)
     shape = Shape(processes, concurrency, queues)
     if lifeline is not None:
-        _end_with(lifeline)
-        raise SystemExit(_run(app, shape))
+        supervisor = Lifeline(lifeline)
+        code = _run(app, shape)
+        supervisor.say_farewell()
+        raise SystemExit(code)
     _prepare(app, shape)
     facts(f"windlass {__version__}", banner(app, place, shape))
     if processes == 1:
@@ -162,13 +161,3 @@ def _targets(app: Windlass) -> str:
         shown.append(f"and {len(names) - len(shown)} more")
     shown += [f"everything in {prefix}" for prefix in app.allow]
     return ", ".join(shown) if shown else "what the target policy admits"
-
-
-def _end_with(lifeline: int) -> None:
-    """Drain when the supervisor is gone, however it went: its end of the pipe is then closed."""
-
-    def watch() -> None:
-        os.read(lifeline, 1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, name="windlass-lifeline", daemon=True).start()
