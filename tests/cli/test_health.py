@@ -72,8 +72,8 @@ def test_a_schema_that_is_not_there_is_unhealthy(sqlite_desk, pg_url):
 def test_a_store_that_does_not_answer_is_unhealthy(sqlite_desk):
     result = sqlite_desk.run("health", WINDLASS_URL="postgresql://nobody@127.0.0.1:1/none")
     assert result.exit_code == 1
-    assert "unhealthy: PostgreSQL" in result.stderr
-    assert "does not answer" in result.stderr
+    assert result.stderr.startswith("unhealthy: PostgreSQL 127.0.0.1:1/none does not answer")
+    assert result.stderr.count("127.0.0.1:1/none") == 1, "the store is named once"
     assert "Traceback" not in result.output
 
 

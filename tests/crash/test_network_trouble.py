@@ -15,7 +15,7 @@ from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import until
 from windlass import JobStatus, PollerSettings, Settings, StoreUnavailableError, Windlass
-from windlass.stores.dialects import postgres_listening, postgres_session
+from windlass.stores.dialects import postgres_listening, postgres_session, postgres_url
 
 JOBS = 40
 PATIENCE = 1.5
@@ -136,9 +136,9 @@ def test_the_server_is_told_when_to_give_up_on_us_unless_the_url_says_otherwise(
     chosen = f"{pg_url}?options={quote('-c idle_in_transaction_session_timeout=3s')}"
     limits = []
     for url in (pg_url, chosen):
-        with psycopg.connect(postgres_session.conninfo(url, pooled=False)) as server:
+        with psycopg.connect(postgres_url.conninfo(url, pooled=False)) as server:
             names = ("idle_in_transaction_session_timeout", "tcp_user_timeout", "plan_cache_mode")
             limits.append([server.execute(f"SHOW {name}".encode()).fetchone() for name in names])
     rest = [("15000",), ("force_generic_plan",)]
     assert limits == [[("10s",), *rest], [("3s",), *rest]]
-    assert "options" not in psycopg.conninfo.conninfo_to_dict(postgres_session.conninfo(pg_url, pooled=True))
+    assert "options" not in psycopg.conninfo.conninfo_to_dict(postgres_url.conninfo(pg_url, pooled=True))

@@ -15,7 +15,8 @@ from windlass.domain.job import Claim
 from windlass.domain.transition import Failure, Times, dead_letter, retry_at, succeeded
 from windlass.stores import claiming
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import GENERIC_PLANS, Statements
+from windlass.stores.dialects.postgres_session import Statements
+from windlass.stores.dialects.postgres_url import GENERIC_PLANS
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_session import Session

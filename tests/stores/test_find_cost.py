@@ -17,7 +17,7 @@ from windlass.domain.clock import SystemClock, from_micros
 from windlass.domain.states import JobStatus
 from windlass.stores import archive, finding
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import GENERIC_PLANS
+from windlass.stores.dialects.postgres_url import GENERIC_PLANS
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.plan import Plan

@@ -26,7 +26,8 @@ from windlass.stores import claiming, limits, queues
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import GENERIC_PLANS, Statements
+from windlass.stores.dialects.postgres_session import Statements
+from windlass.stores.dialects.postgres_url import GENERIC_PLANS
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_session import Session

@@ -17,8 +17,8 @@ from windlass.errors import StoreUnavailableError
 from windlass.stores.database import StoreDataError
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS, AsyncConnections
-from windlass.stores.dialects.postgres_session import conninfo
 from windlass.stores.dialects.postgres_statements import Statement
+from windlass.stores.dialects.postgres_url import conninfo
 from windlass.stores.dialects.postgres_wire import MOST_PREPARED, Wire
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -32,7 +32,7 @@ PREPARED = Statement(b"SELECT count(*) FROM pg_prepared_statements WHERE $1::int
 @asynccontextmanager
 async def connections(url: str, *, pooled: bool = False, patience: float = 30.0) -> AsyncIterator[AsyncConnections]:
     url = url.removesuffix("?pooled=true")
-    pool = AsyncConnections(conninfo(url, pooled=pooled), pooled=pooled, patience=patience)
+    pool = AsyncConnections(conninfo(url, pooled=pooled), "PostgreSQL", pooled=pooled, patience=patience)
     try:
         yield pool
     finally:

@@ -15,7 +15,7 @@ from windlass.stores import dead_letters, redriving, triage
 from windlass.stores.dead_letters import AuditEntry
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import GENERIC_PLANS
+from windlass.stores.dialects.postgres_url import GENERIC_PLANS
 from windlass.stores.dialects.sqlite import SqliteDialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.plan import Plan

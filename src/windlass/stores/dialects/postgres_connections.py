@@ -15,9 +15,10 @@ from typing import Any
 import psycopg
 
 from windlass.domain.clock import monotonic
-from windlass.errors import StoreUnavailableError
+from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres_patience import ThreadPatience
+from windlass.stores.dialects.postgres_version import check_version
 from windlass.stores.dialects.postgres_wire import Wire
 
 MOST_CONNECTIONS = 10
@@ -44,8 +45,9 @@ def is_sound(connection: Connection | AsyncConnection) -> bool:
 class SyncConnections:
     """For callers on threads."""
 
-    def __init__(self, conninfo: str, *, pooled: bool) -> None:
+    def __init__(self, conninfo: str, description: str, *, pooled: bool) -> None:
         self._conninfo = conninfo
+        self._description = description
         self._pooled = pooled
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
@@ -77,6 +79,11 @@ class SyncConnections:
                 return found
             found.close()
         connection: Connection = psycopg.connect(self._conninfo, autocommit=True)
+        try:
+            check_version(connection, self._description)
+        except ConfigurationError:
+            connection.close()
+            raise
         session.prepare_connection(connection, pooled=self._pooled)
         return connection
 
@@ -108,8 +115,9 @@ class SyncConnections:
 class AsyncConnections:
     """For callers on one event loop. A plan that has had no answer for `patience` seconds is given up."""
 
-    def __init__(self, conninfo: str, *, pooled: bool, patience: float) -> None:
+    def __init__(self, conninfo: str, description: str, *, pooled: bool, patience: float) -> None:
         self._conninfo = conninfo
+        self._description = description
         self._pooled = pooled
         self._patience = patience
         self._loop = asyncio.get_running_loop()
@@ -159,6 +167,11 @@ class AsyncConnections:
     async def _new_one(self) -> Wire:
         async with asyncio.timeout(self._patience):
             connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        try:
+            check_version(connection, self._description)
+        except ConfigurationError:
+            await connection.close()
+            raise
         session.prepare_connection(connection, pooled=self._pooled)
         return Wire(connection, prepares=not self._pooled)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import psycopg
 
 from windlass import saying
-from windlass.errors import ConfigurationError, StoreUnavailableError
+from windlass.errors import StoreUnavailableError
 from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
@@ -18,6 +18,7 @@ from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres import PostgresDialect
 from windlass.stores.dialects.postgres_connections import AsyncConnections, Connection, SyncConnections
 from windlass.stores.dialects.postgres_listening import Deaf, Heard, Listener, LoopListener
+from windlass.stores.dialects.postgres_url import CONNECT_TIMEOUT, conninfo, parts_of
 from windlass.stores.dialects.postgres_wire import Wire
 from windlass.stores.plan import Plan, RestartPlanError, Step, drive
 
@@ -34,13 +35,12 @@ class PostgresDatabase:
 
     def __init__(self, url: str, virtual_now: Callable[[], int] | None = None, *, pooled: bool = False) -> None:
         self.dialect: Dialect = PostgresDialect()
-        parts = _parts_of(url)
+        parts = parts_of(url)
         place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
         self.description = f"PostgreSQL {place}"
         self.wakeup_mode = "in process, else polling (a pooler delivers no LISTEN)" if pooled else "LISTEN/NOTIFY"
         self.known_queues: set[str] = set()
         self._url = url
-        self._conninfo = session.conninfo(url, pooled=pooled)
         self._pooled = pooled
         self.virtual_now = virtual_now
         self._statements = session.Statements(virtual=virtual_now is not None)
@@ -49,7 +49,8 @@ class PostgresDatabase:
 
     def _start(self) -> None:
         """No connections yet: also right after a fork, where the parent's sockets must not be used."""
-        self._sync = SyncConnections(self._conninfo, pooled=self._pooled)
+        self._conninfo = conninfo(self._url, pooled=self._pooled)
+        self._sync = SyncConnections(self._conninfo, self.description, pooled=self._pooled)
         self._by_loop: dict[asyncio.AbstractEventLoop, AsyncConnections] = {}
         self._listeners: list[Listener | LoopListener] = []
 
@@ -153,7 +154,7 @@ class PostgresDatabase:
                 if (left := self._by_loop.pop(over, None)) is not None:
                     left.close()
             connections = self._by_loop[loop] = AsyncConnections(
-                self._conninfo, pooled=self._pooled, patience=session.STATEMENT_TIMEOUT
+                self._conninfo, self.description, pooled=self._pooled, patience=session.STATEMENT_TIMEOUT
             )
         return connections
 
@@ -184,7 +185,7 @@ class PostgresDatabase:
     async def anotify(self, channel: str, payload: str) -> None:
         """Send one notification from the running loop."""
         try:
-            async with asyncio.timeout(session.CONNECT_TIMEOUT):
+            async with asyncio.timeout(CONNECT_TIMEOUT):
                 await self.arun(_notify, channel, payload)
         except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
@@ -219,13 +220,3 @@ class PostgresDatabase:
 def _notify(dialect: Dialect, channel: str, payload: str) -> Plan[None]:
     del dialect
     yield Step("notify", {"channel": channel, "words": payload}, alone=True)
-
-
-def _parts_of(url: str) -> dict[str, Any]:
-    try:
-        return dict(psycopg.conninfo.conninfo_to_dict(url))
-    except psycopg.ProgrammingError:  # its message would print the password
-        raise ConfigurationError(
-            "the PostgreSQL URL cannot be read; write it as postgresql://user:password@host:5432/database, "
-            "with special characters of user and password percent-encoded (% as %25)"
-        ) from None

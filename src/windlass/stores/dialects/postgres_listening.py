@@ -20,6 +20,7 @@ from windlass.domain.clock import monotonic
 from windlass.stores.database import CHANNELS
 from windlass.stores.dialects import postgres_session as session
 from windlass.stores.dialects.postgres_patience import ThreadPatience, cut
+from windlass.stores.dialects.postgres_url import CONNECT_TIMEOUT
 
 logger = saying.logger("windlass.store")
 
@@ -83,7 +84,7 @@ class Listener:
         self._connection: psycopg.Connection[Any] | None = None
         self._thread = threading.Thread(target=self._live, name="windlass-postgres-listen", daemon=True)
         self._thread.start()
-        heard.ready.wait(session.CONNECT_TIMEOUT)
+        heard.ready.wait(CONNECT_TIMEOUT)
 
     @property
     def closed(self) -> bool:
@@ -144,7 +145,7 @@ class LoopListener:
         self.closed = False
         self._life = asyncio.run_coroutine_threadsafe(self._live(), loop)
         if not _runs_here(loop):
-            heard.ready.wait(session.CONNECT_TIMEOUT)
+            heard.ready.wait(CONNECT_TIMEOUT)
 
     async def _live(self) -> None:
         while not self.closed:

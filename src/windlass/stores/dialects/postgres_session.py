@@ -24,18 +24,10 @@ MOMENT = NOW.replace("statement_timestamp", "clock_timestamp")
 VIRTUAL = ":now::bigint"
 """Either, where the clock is not the server's."""
 
-CONNECT_TIMEOUT = 5
 STATEMENT_TIMEOUT = 30.0
 """Seconds an answer may take before its connection is given up."""
 COPY_TIMEOUT = 600.0
 """The same for COPY, whose length is the caller's."""
-_SOCKET: dict[str, int] = {
-    "connect_timeout": CONNECT_TIMEOUT,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-}
 
 
 class _IdLoader(Loader):
@@ -103,30 +95,6 @@ def limit_of(step: Step) -> float | None:
     if step.name in (SCRIPT, "lock_migrations"):
         return None
     return COPY_TIMEOUT if step.name.startswith("copy_") else STATEMENT_TIMEOUT
-
-
-GENERIC_PLANS = "-c plan_cache_mode=force_generic_plan"
-"""No statement of ours is planned for its values; planning a claim takes as long as running a small one."""
-_SESSION = {
-    # A worker that stands still, or is gone with its machine, in the middle of a transaction must not keep the locks on
-    # its jobs from those who would recover them. The server gives up on it after this.
-    "idle_in_transaction_session_timeout": "10s",
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
-    "tcp_keepalives_count": "3",
-    "tcp_user_timeout": "15s",
-}
-
-
-def conninfo(url: str, *, pooled: bool) -> str:
-    """The URL with options that make a dead network show within seconds, on both sides, where the user set none."""
-    given = psycopg.conninfo.conninfo_to_dict(url)
-    added: dict[str, Any] = {key: value for key, value in _SOCKET.items() if key not in given}
-    if not pooled:  # a pooler takes no options for its server connections
-        options = str(given.get("options") or "")
-        ours = [f"-c {name}={value}" for name, value in _SESSION.items() if f"{name}=" not in options]
-        added["options"] = " ".join([options, GENERIC_PLANS, *ours]).strip()
-    return psycopg.conninfo.make_conninfo(url, **added)
 
 
 def prepare_connection(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], *, pooled: bool) -> None:

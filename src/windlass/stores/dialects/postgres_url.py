@@ -1,0 +1,79 @@
+"""Reads PostgreSQL URLs: what libpq makes of them, the options we add, and what is wrong with those it refuses."""
+
+from __future__ import annotations
+
+import re
+import socket
+from difflib import get_close_matches
+from os import getpid
+from typing import Any, Final
+
+import psycopg
+from psycopg import pq
+
+from windlass.domain.identity import process_name
+from windlass.errors import ConfigurationError
+
+CONNECT_TIMEOUT: Final = 5
+_SOCKET: Final[dict[str, int]] = {
+    "connect_timeout": CONNECT_TIMEOUT,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+GENERIC_PLANS: Final = "-c plan_cache_mode=force_generic_plan"
+"""No statement of ours is planned for its values; planning a claim takes as long as running a small one."""
+_SESSION: Final = {
+    # A worker that stands still, or is gone with its machine, in the middle of a transaction must not keep the locks on
+    # its jobs from those who would recover them. The server gives up on it after this.
+    "idle_in_transaction_session_timeout": "10s",
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "15s",
+}
+_BAD_PARAMETER: Final = re.compile(r'URI query parameter: "(\w+)"')
+
+
+def parts_of(url: str) -> dict[str, Any]:
+    """The parts of a URL by libpq's names. libpq's own message is not shown: it may hold the password."""
+    try:
+        return dict(psycopg.conninfo.conninfo_to_dict(url))
+    except psycopg.ProgrammingError as error:
+        named = _BAD_PARAMETER.search(str(error))
+        raise ConfigurationError(_parameter_refused(named[1]) if named else _UNREADABLE) from None
+
+
+_UNREADABLE: Final = (
+    "the PostgreSQL URL cannot be read; write it as postgresql://user:password@host:5432/database, "
+    "with special characters of user and password percent-encoded (% as %25)"
+)
+
+
+def _parameter_refused(name: str) -> str:
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    if name in known:
+        return f"the option {name!r} of the PostgreSQL URL cannot be read; write it as ?{name}=value, percent-encoded"
+    close = get_close_matches(name, [*known, "pooled"], n=1)
+    meant = f"did you mean {close[0]!r}? " if close else ""
+    return (
+        f"the PostgreSQL URL has an unknown option {name!r} after its question mark; {meant}"
+        "expected are options of libpq, such as sslmode=require, and pooled=true"
+    )
+
+
+def conninfo(url: str, *, pooled: bool) -> str:
+    """The URL with options that make a dead network show within seconds, on both sides, where the user set none.
+
+    And with a name for `pg_stat_activity`, unless the URL, PGAPPNAME or a service file has one.
+    """
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    added: dict[str, Any] = {key: value for key, value in _SOCKET.items() if key not in given}
+    if "fallback_application_name" not in given:
+        added["fallback_application_name"] = f"windlass {process_name(socket.gethostname(), getpid())}"
+    if not pooled:  # a pooler takes no options for its server connections
+        options = str(given.get("options") or "")
+        ours = [f"-c {name}={value}" for name, value in _SESSION.items() if f"{name}=" not in options]
+        added["options"] = " ".join([options, GENERIC_PLANS, *ours]).strip()
+    return psycopg.conninfo.make_conninfo(url, **added)
