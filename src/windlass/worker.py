@@ -29,6 +29,7 @@ from windlass.engine.wakeup import WakeupBridge
 from windlass.errors import SerializationError
 from windlass.failure.callbacks import Callbacks
 from windlass.failure.dead_letters import DeadLetters
+from windlass.failure.sanitizer import class_name
 from windlass.maintenance.duties import Duties, Purge
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
@@ -264,7 +265,7 @@ class Node:
     def _describe(self, error: BaseException) -> Failure:
         """An error as it may be stored."""
         sanitizer = self._parts.sanitizer
-        return Failure(sanitizer.sanitize(error), type(error).__name__, sanitizer.traceback_tail(error))
+        return Failure(sanitizer.sanitize(error), class_name(error), sanitizer.traceback_tail(error))
 
     def _follow(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
         """In the transaction of outcomes: the callbacks they set off."""

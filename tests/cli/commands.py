@@ -76,6 +76,12 @@ class Commands:
         command = self.start(*arguments, environ=environ)
         return command.exit_code(), command.said
 
+    def python(self, code: str, *arguments: str) -> str:
+        """Run a program in the folder, on the store; what it printed."""
+        command = [sys.executable, "-c", code, *arguments]
+        environ = {**os.environ, "WINDLASS_URL": self.url}
+        return subprocess.check_output(command, cwd=self.folder, env=environ, text=True)
+
     def close(self) -> None:
         for command in self._running:
             if command.process.poll() is None:

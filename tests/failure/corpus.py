@@ -278,6 +278,38 @@ holds("chained", "OSError: x\n\nDuring handling of the above exception, another 
 holds("long line", f"{'x' * 300} password=§ {'y' * 300}")
 holds("mnemonic", "mnemonic: abandon ability able about above absent absorb", "above absent", "absorb")
 
+# ---------------------------------------------------------------------- forms that a reviewer found
+holds("pgpass", "password file has: db.internal:5432:shop:shop:§")
+holds("pgpass, any", "*:*:*:shop:§\nlocalhost:5432:shop:shop:§")
+holds("kubeconfig", f"  user:\n    client-key-data: {BASIC}{BASIC}\n    client-certificate: a.pem", BASIC[:-2])
+holds("pem, only its end", f"could not parse {PEM_BODY}\n-----END RSA PRIVATE KEY-----", *PEM_BODY.split("\n"))
+holds("pem, short last line", f"…{PEM_BODY}\nq8==\n-----END PRIVATE KEY-----\n", *PEM_BODY.split("\n"))
+holds("pgp, only its end", f"{PEM_BODY}\n=aB3d\n-----END PGP PRIVATE KEY BLOCK-----", *PEM_BODY.split("\n"))
+TOML = '[db]\npassword = """\ncorrecthorse9\nbattery7"""\nport = 1'
+holds("toml, several lines", TOML, "correcthorse9", "battery7")
+holds("toml, literal lines", "[db]\npassword = '''\ncorrecthorse9\nbattery7'''", "correcthorse9", "battery7")
+token("azure secret", "AADSTS7000215: Invalid client secret provided: ", "3jV8Q~", 34, ALPHANUMERIC + "_~.-")
+token("azure secret, bare", "client credential ", "8Q~", 34, URL_SAFE, after=" was rejected")
+holds("azure secret, words", "AADSTS7000215: Invalid client secret provided: §")
+holds("ldapsearch", "ldapsearch -x -D cn=admin,dc=shop -w § -H ldap://ldap.internal exited with 49")
+holds("ldapmodify list", "Command '['ldapmodify', '-D', 'cn=admin', '-w', '§']' returned non-zero exit status 49")
+holds("wpa", "WPA_PSK=§ WPA_SSID=shop hostapd")
+holds("psk", 'network={\n  ssid="shop"\n  psk="§"\n}')
+holds("php var_dump", 'array(1) {\n  ["password"]=>\n  string(15) "§"\n}')
+holds(
+    "twilio pair", f"Client('AC{made('pair', 32, HEX)}', '{made('pair token', 32, HEX)}')", made("pair token", 32, HEX)
+)
+holds("password is", "the password is: §")
+holds("api key, two words", "API key: §")
+holds("otp", "POST /verify otp=493817262&user=bob", "493817262")
+holds("pin", "POST /verify user=bob&pin=49381726", "49381726")
+holds("prose, is", "the password is correcthorse9", "correcthorse9")
+holds("prose, with", "login failed for user bob with password correcthorse9", "correcthorse9")
+holds("prose, was", "the API key was 8f14e45fceea167a5a36dedd4bea2543", "8f14e45fceea167a5a36dedd4bea2543")
+holds("prose, aws", f"signing with secret {AWS_KEY} failed", AWS_KEY)
+holds("zero width", "pass\u200bword=§")
+holds("full width", f"{''.join(chr(ord(letter) + 0xFEE0) for letter in 'password')}=§")
+
 # ---------------------------------------------------------------------- nothing secret about these
 HARMLESS = [
     "the token expired five minutes ago; sign in again",
@@ -322,6 +354,12 @@ HARMLESS = [
     "pass: 12, fail: 3, skip: 1 (see https://ci.example.com/runs/77)",
     "<key>CFBundleName</key><string>Shop</string>",
     "name: DATABASE_HOST\nvalue: db.internal",
+    "SyntaxError: unexpected token: '}' at line 3",
+    "x.py:12:34: E501 line too long; main.c:7:1: error: expected ';'; 12:30:45:123 started",
+    "-----END CERTIFICATE----- was expected after MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa",
+    "the password is too short; password must have 8 characters; the API key is missing",
+    "spinning=1 pinned=2 ping=3 hotpot=4 desktop=5",
+    "ＡＢＣ株式会社 and 👨\u200d👩\u200d👧 stay",
 ]
 """They come out as they went in, unless e-mail addresses are in them and that switch is on."""
 

@@ -217,12 +217,14 @@ SLOW_ATTEMPTS = [
     "mysql ", "mysql -p", "curl -u a", "curl a:", "sqlplus a/", "sqlplus -a ", "docker login ", "redis-cli -a",
     "api.telegram.org/bot", "hooks.slack.com/services/a", "password: str ", "password=''", 'password="""', "<a token>",
     'token\\":\\"', "token=\\", "token\\\\u003d", "PWD={a}}", "PWD={", "authorization: digest ", "<cookie a=", "pypi-",
-    "AKIAAAAAAAAAAAAAAAAA,", "$2b$12$", "$argon2id$", "eyJaaaaaa.aaaaaa.",
+    "aaaaaaaaaaaaaaaaaaaa\n", "-----END RSA PRIVATE KEY-----", "aaaa\n", "a:5432:a:a:", "*:*:", "a.a:", "8Q~",
+    "string(7) ", 'password="""\n', "password is ", "password is a1", "secret ", "ldapsearch -w", "pass\u200b",
+    "\\u200b", "\uff50", "\\uff50", "AKIAAAAAAAAAAAAAAAAA,", "$2b$12$", "$argon2id$", "eyJaaaaaa.aaaaaa.",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", SLOW_ATTEMPTS)
 def test_no_text_makes_the_search_slow(piece: str):
     """J5.3: the search is linear in the length of a message: a quadratic one would grow ten times as fast."""
-    tail = "@ %40 password </ -- bearer cookie ? telegram mysql value mnemonic"
+    tail = "@ %40 password </ -- bearer cookie ? telegram mysql value mnemonic ldap -----END"
     assert growth(lambda size: redact((piece * size)[:size] + tail), small=2_000, factor=10) < 10 * 5

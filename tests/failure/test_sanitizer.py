@@ -205,3 +205,29 @@ def test_an_error_without_a_traceback_has_a_tail_too():
 def test_an_error_whose_traceback_cannot_be_printed_has_its_text_for_a_tail():
     error = SyntaxError("token=abc", ("x.py", 1, 1, 5))  # type: ignore[arg-type]  # a line of source that is no text
     assert sanitizer.traceback_tail(error).startswith("SyntaxError: token=[REDACTED]")
+
+
+def test_a_long_traceback_is_redacted_before_it_is_cut():
+    """J5.3: a key whose beginning would be cut off is not left in what is kept."""
+    lines = "\n".join(f"SECRET{number:03}{'A' * 54}" for number in range(25))
+    key = f"-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----\n"
+    error = raised(ValueError("bad bundle:\n" + key * 70 + "x" * 400))
+    assert "SECRET" not in sanitizer.traceback_tail(error)
+
+
+def test_a_traceback_that_lost_its_beginning_is_not_kept():
+    """J5.3: it may begin inside a secret; the message, which is cut at its end, is kept."""
+    hidden = raised(ValueError(f'password = """{"correct horse " * 10_000}"""'))
+    assert "horse" not in sanitizer.traceback_tail(hidden)
+    many = raised(ExceptionGroup("many", [ValueError(f"number {number} " * 1_000) for number in range(15)]))
+    assert sanitizer.traceback_tail(many) == sanitizer.sanitize(many)
+
+
+def test_a_secret_in_the_name_of_a_class_is_redacted():
+    """J5.3: classes that are made at run time may be called anything."""
+    kind: type[Exception] = type("LoginFailed_password=hunter2", (Exception,), {})
+    text = sanitizer.sanitize(raised(kind("no")))
+    assert text == "LoginFailed_password=[REDACTED]: no"
+    group = ExceptionGroup("several", [kind("no")])
+    assert "hunter2" not in sanitizer.sanitize(group)
+    assert "hunter2" not in sanitizer.traceback_tail(raised(group))

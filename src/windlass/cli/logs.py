@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from windlass.domain.control_characters import indented
 from windlass.observability.logs import JsonFormatter
 from windlass.runtime.logcontext import OUTSIDE
 
@@ -18,11 +19,17 @@ class PlainFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S")
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Give the line; what follows it, a traceback for example, is indented, so that no message can forge a line."""
+        return indented(super().format(record))
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the standard library's name
-        """Give the line."""
+        """Give the line, with the job it belongs to unless the message names it already."""
         line = super().formatMessage(record)
         job = getattr(record, "job_id", OUTSIDE.job_id)
-        return line if job == OUTSIDE.job_id else f"{line}  [job {job}, attempt {getattr(record, 'attempt', '-')}]"
+        if job == OUTSIDE.job_id or job in record.message:
+            return line
+        return f"{line}  [job {job}, attempt {getattr(record, 'attempt', '-')}]"
 
 
 def set_up(level: str, form: str) -> None:

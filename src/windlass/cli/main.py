@@ -12,6 +12,7 @@ import click
 
 from windlass._version import __version__
 from windlass.cli.groups import NounGroup
+from windlass.domain.control_characters import visible
 from windlass.errors import InvalidOptionError, WindlassError
 
 COMMANDS: Final = {
@@ -54,9 +55,9 @@ class Commands(NounGroup):
         try:
             return super().invoke(ctx)
         except InvalidOptionError as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(visible(str(error))) from error
         except WindlassError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(visible(str(error))) from error
 
 
 @click.group(

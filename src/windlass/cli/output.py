@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
+from windlass.domain.control_characters import indented, json_escaped, visible
 from windlass.errors import SerializationError
 from windlass.submission.tagged import write_custom
 from windlass.submission.wording import short
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NO_STYLES: Final[Mapping[str, str]] = MappingProxyType({})
-_STEERING: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
 
 
 def drawn() -> bool:
@@ -41,11 +41,6 @@ def say(text: str) -> None:
         sys.stdout.flush()
 
 
-def tame(text: str) -> str:
-    """What jobs and users wrote, without the characters that would steer a terminal."""
-    return text.translate(_STEERING)
-
-
 def note(text: str) -> None:
     """Write a remark for people, beside what the command puts out."""
     click.secho(text, err=True, dim=True)
@@ -64,7 +59,7 @@ def say_items(items: Sequence[Any], next_cursor: str | None = None) -> None:
 
 def json_text(value: Any) -> str:
     """A value as JSON, on one line."""
-    return msgspec.json.encode(value, enc_hook=_written).decode()
+    return json_escaped(msgspec.json.encode(value, enc_hook=_written).decode())
 
 
 def _written(value: Any) -> Any:
@@ -76,12 +71,11 @@ def _written(value: Any) -> Any:
 
 def facts(title: str, rows: Sequence[tuple[str, str]], styles: Mapping[str, str] = NO_STYLES) -> None:
     """Write labelled values, some of them in a style: in a box, or as `label: value` lines."""
-    title, rows = tame(title), [(label, tame(value)) for label, value in rows]
+    title, rows = visible(title), [(label, visible(value)) for label, value in rows]
     if not drawn():
         say(title)
         for label, value in rows:
-            continued = value.replace("\n", "\n    ")
-            say(f"  {label}: {continued}")
+            say(f"  {label}: {indented(value)}")
         return
     from rich.panel import Panel
     from rich.table import Table

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from windlass.cli.output import console, drawn, say, tame
+from windlass.cli.output import console, drawn, say
+from windlass.domain.control_characters import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,7 +64,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
 
 
 def _one_line(text: str) -> str:
-    return tame(" ".join(text.split()))
+    return visible(" ".join(text.split()))
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:

@@ -15,6 +15,7 @@ from uuid import UUID
 from windlass import saying
 from windlass.context import JobContext, Reporter, current_context
 from windlass.domain.clock import from_micros, monotonic
+from windlass.domain.control_characters import one_line, visible
 from windlass.domain.job import Payload
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import Failure, Transition
@@ -180,13 +181,15 @@ def _log_failure(attempt: Attempt, failure: Failure, transition: Transition) -> 
     else:
         level = logging.WARNING
         ending = "was lost and is given out again" if transition.crashes else "failed and will be retried"
-    logger.log(
-        level,
-        "job %s (%s) attempt %d %s: %s%s",
-        claim.job_id,
-        claim.target,
-        attempt.number,
-        ending,
-        failure.error,
-        f" ({failure.note})" if failure.note else "",
-    )
+    note = f" ({failure.note})" if failure.note else ""
+    facts = (claim.job_id, claim.target, attempt.number, ending, one_line(failure.error), one_line(note))
+    _log_with_traceback(level, "job %s (%s) attempt %d %s: %s%s", facts, failure.traceback)
+
+
+def _log_with_traceback(level: int, message: str, args: tuple[object, ...], printed: str | None) -> None:
+    """Log with a traceback that was sanitised already; `exc_info` would print the error itself, secrets and all."""
+    if not logger.isEnabledFor(level):
+        return
+    record = logger.makeRecord(logger.name, level, __file__, 0, message, args, None, _log_failure.__name__)
+    record.exc_text = None if printed is None else visible(printed)
+    logger.handle(record)

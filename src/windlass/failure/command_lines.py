@@ -13,6 +13,7 @@ _WITHIN = r"""[^\n]{0,200}?["'\s]"""
 _SECRET = re.compile(
     rf"""(?P<name>
         \b(?:mysql(?:dump|admin|import|check)?|mariadb(?:-dump|-admin)?)(?=["'\s]){_WITHIN}-p
+      | \bldap(?:search|modify|add|delete|passwd|whoami|compare|modrdn|exop|vc)(?=["'\s]){_WITHIN}-w["',\s]{{0,6}}
       | \bredis-cli(?=["'\s]){_WITHIN}-a{_BETWEEN}
       | \bsshpass{_BETWEEN}-p["',\s]{{0,6}}
       | \b(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|az){_BETWEEN}(?:registry{_BETWEEN})?login\b
@@ -23,7 +24,7 @@ _SECRET = re.compile(
     )(?!\[REDACTED\])[^\s"'@,][^\s"',]*?(?=@|["',\s]|\Z)""",
     re.VERBOSE,
 )
-_COMMANDS = ("mysql", "mariadb", "redis-cli", "sshpass", "login", "curl", "pass:", "sql", "dp", "rman")
+_COMMANDS = ("mysql", "mariadb", "redis-cli", "sshpass", "login", "curl", "pass:", "sql", "dp", "rman", "ldap")
 
 
 def redact_command_lines(text: str, replacement: str) -> str:

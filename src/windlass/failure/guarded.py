@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from windlass import saying
-from windlass.failure.sanitizer import DefaultErrorSanitizer, last_lines, storable, traceback_of
+from windlass.failure.sanitizer import (
+    DefaultErrorSanitizer,
+    class_name,
+    last_lines,
+    redacted_tail,
+    storable,
+    traceback_of,
+)
 from windlass.spi import ErrorSanitizer
 
 logger = saying.logger("windlass.sanitizer")
@@ -37,7 +44,7 @@ class GuardedSanitizer:
         if given is None:
             return self._default.sanitize(error)
         text = self._asked(lambda: given.sanitize(error), "sanitize")
-        return self._default.sanitize(error) if text is None else text[: self._longest] or type(error).__name__
+        return self._default.sanitize(error) if text is None else text[: self._longest] or class_name(error)
 
     def sanitize_text(self, text: str) -> str:
         """A text that is no error: a log line that is kept, a progress message."""
@@ -51,7 +58,8 @@ class GuardedSanitizer:
             return self._default.traceback_tail(error, limit)
         text = traceback_of(error)
         if text is not None and self._own_text is not None:
-            return last_lines(self.sanitize_text(text), limit)
+            tail = redacted_tail(text, self.sanitize_text, limit)
+            return self.sanitize(error)[-limit:] if tail is None else tail
         frames = "" if text is None else self.printed_traceback(text, limit)
         return last_lines(f"{frames}\n{self.sanitize(error)}".lstrip("\n"), limit)
 
@@ -63,7 +71,7 @@ class GuardedSanitizer:
         """
         if self._given is not None and self._own_text is None:
             text = "\n".join(_frames(text))
-        return last_lines(self.sanitize_text(text), limit)
+        return redacted_tail(text, self.sanitize_text, limit) or ""
 
     def _asked(self, question: Callable[[], object], name: str) -> str | None:
         """What the user's sanitizer says; None if it raises or gives no text, which is logged once per kind."""

@@ -11,12 +11,13 @@ _NAME = r"""(?:
   | \\u043f\\u0430\\u0440\\u043e\\u043b\\u044c | contrase\\u00f1a | \\u5bc6\\u7801  # as JSON writes them
   | secret (?: [_-]?(?:access[_-]?)?key )?
   | token | jwt | mnemonic
-  | (?:api|access|account|private|signing|encryption|master|shared|auth|license|clickhouse|storage) [_-]?key
+  | (?:api|access|account|private|signing|encryption|master|shared|auth|license|clickhouse|storage) [ _-]?key
+  | client[_-]?key[_-]?data | (?:(?<![a-z])|wpa)psk
   | authorization
   | session[_-]?(?:id|key) | sess(?:ion)?id | csrf | xsrf
 )(?: [_-]?(?:hash|value|b64|base64|plain|text|[0-9]{1,2}) )?"""
 # These are words of prose too, so they must look like a parameter: `session=…` or `"session": …`.
-_WEAK_NAME = r"(?:session | signature | credentials? | auth | pass | sig)"
+_WEAK_NAME = r"(?:session | signature | credentials? | auth | pass | sig | otp | pin)"
 
 # A quoted value ends at the same quote, or at the end of its line when it was cut off. Inside of other quotes (JSON in
 # JSON, a repr) its own have backslashes before them: exactly as many end it, and more belong to it.
@@ -29,18 +30,35 @@ _BRACKETED = r"""(?:
 # brackets that only close what was opened before the name are left in place.
 _NEXT_LINE = r"""\\++[nrt](?: [\w.-]{1,60}+\s?[:=] | [\s\\"'-] | \Z )"""
 _BARE = rf"""[^\s,;&"'<>\[\](){{}}] (?: (?:[^\s,;&"'<>\\] | (?!{_NEXT_LINE})\\)* [^\s,;&"'<>)\]}}\\] )?"""
-_SCHEME = r"(?:(?:bearer|basic|digest|token|apikey)\s{1,8})?"
+_SCHEME = r"(?:(?:bearer|basic|digest|token|apikey|(?:\\++n|[\s|]){0,60}+string\([0-9]{1,7}\))\s{1,8})?"
 # No value yet: placeholders of statements, nothing at all, a type, the mark of a block that follows.
 _EMPTY = r"""(?: (?:
     None | null | nil | true | false | undefined | %s | \? | \$[0-9]{1,2} | %\(\w{1,40}\)s | '' | "" | \\"\\"
+  | '[^\w\s]' | "[^\w\s]"  # a sign, as parsers name it
   | (?:str|bytes|string|SecretStr) (?:\s?\|\s?None)?
 ) (?= [\s,;&)\]}|] | \Z ) | [|>][+0-9-]{0,2}[ ]{0,4}(?:\n|\\++n) )"""
 _VALUE = rf"""(?! {_SCHEME} \\*["']*\[REDACTED\] | {_EMPTY}) {_SCHEME} (?:{_QUOTED} | {_BRACKETED} | {_BARE})"""
 _TYPED = r":\s?(?:str|bytes|SecretStr)(?:\s?\|\s?None)?\s{0,2}=(?!=)"
 _EQUALS = rf"(?> {_TYPED} | => | := | ={{1,3}} | :(?!:|//) | \\++u003[ad] )"
 
+# Between a name and its value: "client secret provided: x", "the password is: x".
+_SAID = r"(?:\s(?:is|was|value|given|provided|supplied)){0,2}+"
+
 _FLAGS = re.IGNORECASE | re.VERBOSE
-_NAMED = re.compile(rf"""(?P<name>{_NAME} \\*["']? \]? \s{{0,8}}+ {_EQUALS} \s{{0,8}}+){_VALUE}""", _FLAGS)
+_NAMED = re.compile(rf"""(?P<name>{_NAME} \\*["']? \]? {_SAID} \s{{0,8}}+ {_EQUALS} \s{{0,8}}+){_VALUE}""", _FLAGS)
+# Three quotes hold several lines; each of them has a backslash before it inside of other quotes.
+_TRIPLE = re.compile(
+    rf"""(?P<name>{_NAME} \\*["']? \]? \s{{0,8}}+ {_EQUALS} \s{{0,8}}+)
+        (?P<quote>(?:\\*+"){{3}}|(?:\\*+'){{3}})(?!\[REDACTED\])(?s:(?:(?!(?P=quote)).)*+)(?P=quote)?""",
+    _FLAGS,
+)
+# Prose, where the word after it cannot be prose: it has a letter and a digit.
+_PROSE = re.compile(
+    r"""(?P<name>\b(?:password|passphrase|passcode|api[ ]key|secret[ ]key)\s(?:(?:is|was)\s)?["']?)
+        (?!\[REDACTED\])(?=[^\s"']{0,200}?[0-9])(?=[^\s"']{0,200}?[A-Za-z])[^\s"':=]{6,}(?![\w:=])
+      | (?P<other>\bsecret\s)[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])""",
+    _FLAGS,
+)
 _WEAKLY_NAMED = re.compile(
     rf"""(?P<name>(?: (?<![a-z]){_WEAK_NAME}= | ["']{_WEAK_NAME}["']\s{{0,8}}:\s{{0,8}}+ )){_VALUE}""", _FLAGS
 )
@@ -117,6 +135,9 @@ _NAME_PARTS = (
         "mnemonic",
         "phrase",
         "identified",
+        "psk",
+        "otp",
+        "pin",
     ),
 )
 
@@ -125,8 +146,9 @@ def redact_named_values(text: str, replacement: str) -> str:
     """Put `replacement` in the place of every value whose name says that it is secret."""
 
     def keep_name(match: Match[str]) -> str:
-        quote = match.groupdict().get("quote") or ""
-        return f"{match['name']}{quote}{replacement}{quote}"
+        groups = match.groupdict()
+        quote = groups.get("quote") or ""
+        return f"{groups['name'] or groups.get('other')}{quote}{replacement}{quote}"
 
     lowered = text.lower()
     if any(part in lowered for part in _NAME_PARTS):
@@ -147,7 +169,9 @@ def _patterns(text: str, lowered: str) -> list[re.Pattern[str]]:
     found += [_BLOCK] if _BLOCK_MARK.search(text) else []
     found += [_SENTENCE] if "phrase" in lowered or "mnemonic" in lowered else []
     found += [_ENCODED] if "%3" in text or "%253" in text else []
+    found += [_TRIPLE] if text.count('"') > 2 or text.count("'") > 2 else []
     found += [_NAMED, _WEAKLY_NAMED]
+    found += [_PROSE]
     found += [_PAIR] if "('" in text or '("' in text or "(b" in text else []
     found += [_ENTRY] if "value" in lowered else []
     found += [_SPOKEN] if "password" in lowered or "identified" in lowered else []

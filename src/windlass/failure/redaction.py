@@ -12,6 +12,7 @@ import re
 from typing import Final
 
 from windlass.failure.command_lines import redact_command_lines
+from windlass.failure.disguised_names import plain_names
 from windlass.failure.known_tokens import redact_known_tokens
 from windlass.failure.named_values import redact_named_values
 from windlass.failure.url_credentials import redact_url_credentials
@@ -27,6 +28,7 @@ def redact(text: str, *, emails: bool = True) -> str:
 
     Example: `redact("login failed: password=hunter2") == "login failed: password=[REDACTED]"`
     """
+    text = plain_names(text)
     if "@" in text or "%40" in text:
         text = redact_url_credentials(text, REDACTED)
     text = redact_known_tokens(text, REDACTED)

@@ -1,15 +1,16 @@
 """What is stored, logged and published about an error: its class, its message and its causes, without secrets."""
 
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from windlass.failure.redaction import redact
+from windlass.runtime.printed_traceback import CUT, LONGEST, print_traceback
 from windlass.runtime.process_errors import TRACEBACK
 
 _MAX_CAUSES = 5
 _MAX_MEMBERS = 3
-_MAX_FRAMES = 20
-LONGEST_INPUT = 100_000  # far more than is ever kept; what is beyond it need not be searched for secrets
+LONGEST_INPUT = LONGEST  # what is beyond it need not be searched for secrets
+_LONGEST_NAME = 200
 _CAUSED_BY = " caused by "
 _ELLIPSIS = "…"
 
@@ -29,7 +30,7 @@ class DefaultErrorSanitizer:
 
         When it is too long, each message gives way as far as it must, so that no cause is pushed out by another.
         """
-        parts = [(type(link).__name__, self.sanitize_text(self._message(link))) for link in _chain(error)]
+        parts = [(class_name(link), self.sanitize_text(self._message(link))) for link in _chain(error)]
         frame = sum(len(name) for name, _ in parts) + (len(parts) - 1) * len(_CAUSED_BY) + 2 * len(parts)
         share = _fair_share([len(message) for _, message in parts], self._max_length - frame)
         whole = _CAUSED_BY.join(f"{name}: {_cut(message, share)}" if message else name for name, message in parts)
@@ -46,7 +47,8 @@ class DefaultErrorSanitizer:
     def traceback_tail(self, error: BaseException, limit: int = 4000) -> str:
         """Give the end of the traceback, redacted, in whole lines, at most `limit` characters."""
         text = traceback_of(error)
-        return self.sanitize(error)[-limit:] if text is None else last_lines(self.sanitize_text(text), limit)
+        tail = None if text is None else redacted_tail(text, self.sanitize_text, limit)
+        return self.sanitize(error)[-limit:] if tail is None else tail
 
     def _message(self, error: BaseException) -> str:
         message = _said(error)
@@ -67,14 +69,31 @@ def storable(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
+def class_name(error: BaseException) -> str:
+    """Give the name of an error's class, redacted: a class made at run time may be called anything."""
+    return _clean_name(type(error).__name__)
+
+
+@lru_cache(256)
+def _clean_name(name: str) -> str:
+    return redact(storable(name[:_LONGEST_NAME]))
+
+
 def traceback_of(error: BaseException) -> str | None:
-    """Give the traceback as it would be printed, from its last 100,000 characters on; None if it cannot be printed."""
+    """Give the traceback as it would be printed, its last 100,000 characters; None if it cannot be printed."""
     try:
         # An error from a job's process brings its traceback along as a text.
-        text = getattr(error, TRACEBACK, None) or "".join(traceback.format_exception(error, limit=-_MAX_FRAMES))
+        return str(getattr(error, TRACEBACK, None) or print_traceback(error))
     except Exception:  # noqa: BLE001 - an error that cannot be printed must not break the failure path
         return None
-    return str(text)[-LONGEST_INPUT:]
+
+
+def redacted_tail(text: str, clean: Callable[[str], str], limit: int) -> str | None:
+    """Give the end of a printed traceback in whole lines, redacted first and cut afterwards.
+
+    None for one that had lost its beginning before: a secret whose name was cut off is not recognised.
+    """
+    return None if text.startswith(CUT) else last_lines(clean(text), limit)
 
 
 def last_lines(text: str, limit: int) -> str:
@@ -96,7 +115,7 @@ def _said(error: BaseException) -> str:
 
 def _with_causes(error: BaseException) -> str:
     """A member of a group and what it was caused by, without the members of groups among that."""
-    links = ((type(link).__name__, _said(link)) for link in _chain(error))
+    links = ((class_name(link), _said(link)) for link in _chain(error))
     return _CAUSED_BY.join(f"{name}: {message}" if message else name for name, message in links)
 
 

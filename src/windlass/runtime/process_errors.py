@@ -8,7 +8,6 @@ class of its name stands in for it, below the nearest base that is.
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Iterator
 from datetime import timedelta
 from types import ModuleType
@@ -18,6 +17,7 @@ from windlass.domain.chains import forbidding, links
 from windlass.retry_signals import RetryAfter, do_not_retry, mark_of
 from windlass.runtime.error_classes import CLASSES, ErrorClasses, class_name, classes_of
 from windlass.runtime.main_module import main_module_name
+from windlass.runtime.printed_traceback import print_traceback
 from windlass.runtime.process_messages import ErrorNote, Raised, fit, plain
 
 TRACEBACK = "__windlass_traceback__"
@@ -25,7 +25,6 @@ TRACEBACK = "__windlass_traceback__"
 
 MOST_LINKS = 50
 """Exceptions described at most, causes and members of groups together."""
-MOST_FRAMES = 20
 
 
 # ---------------------------------------------------------------------- where it was raised
@@ -34,7 +33,7 @@ MOST_FRAMES = 20
 def raised(error: BaseException) -> Raised:
     """The message for an error of the body."""
     try:
-        trace = "".join(traceback.format_exception(error, limit=-MOST_FRAMES))
+        trace = print_traceback(error)
     except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything when they are printed
         trace = f"<no traceback: printing it raised {type(broken).__name__}>"
     told = _Told()
@@ -42,7 +41,7 @@ def raised(error: BaseException) -> Raised:
     forbidden = forbidding(error)
     deep = None if forbidden is None or told.knows(forbidden) else _described(forbidden, _Told(MOST_LINKS))
     members = [[fit(name) for name in member] for member in classes_of(error).members]
-    return Raised(note, fit(trace[-100_000:]), deep, members)
+    return Raised(note, fit(trace), deep, members)
 
 
 class _Told:

@@ -9,8 +9,8 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.job.show import HISTORY, attempt_row, heading
-from windlass.cli.output import drawn, facts, say, say_json, tame
+from windlass.cli.job.show import HISTORY, attempt_row, heading, traceback_lines
+from windlass.cli.output import drawn, facts, say_json
 from windlass.cli.parameters import job_id, json_option, on_application
 from windlass.cli.tables import table
 from windlass.domain.dead_letter import DeadLetter, about
@@ -41,7 +41,7 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
         table(HISTORY, [attempt_row(attempt, now) for attempt in history])
     if letter.traceback:
         heading("traceback")
-        say(tame(letter.traceback.rstrip()))
+        traceback_lines(letter.traceback)
 
 
 def _rows(letter: DeadLetter) -> Iterator[tuple[str, str]]:

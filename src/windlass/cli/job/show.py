@@ -11,9 +11,10 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import console, drawn, facts, json_text, say, say_json, tame
+from windlass.cli.output import console, drawn, facts, json_text, say, say_json
 from windlass.cli.parameters import job_id, json_option, on_application
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
+from windlass.domain.control_characters import indented
 from windlass.domain.job import Attempt, Job
 from windlass.domain.report import Progress
 from windlass.submission.wording import short
@@ -129,7 +130,12 @@ def _last_traceback(history: Sequence[Attempt]) -> None:
     told = [attempt for attempt in history if attempt.traceback]
     if told:
         heading(f"traceback of attempt {told[-1].number}")
-        say(tame((told[-1].traceback or "").rstrip()))
+        traceback_lines(told[-1].traceback or "")
+
+
+def traceback_lines(text: str) -> None:
+    """Write a traceback, indented: its message may have lines of its own."""
+    say(f"    {indented(text.rstrip())}")
 
 
 def heading(text: str) -> None:

@@ -6,8 +6,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from windlass.cli import phrases
-from windlass.cli.output import console, drawn, say, say_json, tame
+from windlass.cli.output import console, drawn, say, say_json
 from windlass.cli.tables import STATUS_STYLES
+from windlass.domain.control_characters import indented, visible
 from windlass.domain.job import Job
 from windlass.domain.report import LogLine
 from windlass.domain.states import TERMINAL, JobStatus
@@ -60,7 +61,7 @@ class PlainView:
 
     def line(self, line: LogLine) -> None:
         """A log line; those of a traceback follow it indented."""
-        text = tame(line.text).replace("\n", "\n\t")
+        text = indented(line.text, by="\t")
         say(f"{phrases.utc(line.at)}\t{line.attempt}\t{line.level}\t{line.logger}\t{text}")
 
     def state(self, job: Job) -> None:
@@ -69,7 +70,7 @@ class PlainView:
         if said is not None and said != self._shown:
             self._shown = said
             attempt = job.attempts + (job.status is JobStatus.RUNNING)  # one that runs is counted when it has ended
-            say(f"{phrases.utc(said.at)}\t{attempt}\tPROGRESS\t\t{tame(phrases.progress(said))}")
+            say(f"{phrases.utc(said.at)}\t{attempt}\tPROGRESS\t\t{visible(phrases.progress(said))}")
 
     def over(self, job: Job) -> None:
         """How it ended, or how far it is."""
@@ -124,7 +125,7 @@ class DrawnView:
             self._attempt = line.attempt
         style = LEVEL_STYLES.get(line.level, "")
         time = f"{line.at.astimezone():%H:%M:%S}"
-        parts = ((time, "bright_black"), "  ", (f"{line.level:<8}", style or "cyan"), (tame(line.text), style))
+        parts = ((time, "bright_black"), "  ", (f"{line.level:<8}", style or "cyan"), (visible(line.text), style))
         self._console.print(Text.assemble(*parts), soft_wrap=True)
 
     def state(self, job: Job) -> None:
@@ -153,7 +154,7 @@ class DrawnView:
 
 def outcome(job: Job) -> str:
     """How a job ended, or how far it is, in a line."""
-    return tame(_outcome(job))
+    return visible(_outcome(job))
 
 
 def _outcome(job: Job) -> str:

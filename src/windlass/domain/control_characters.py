@@ -1,0 +1,42 @@
+"""Characters that act on a terminal instead of being shown: escapes, C0 and C1 controls, bidirectional marks.
+
+A message that holds them could clear the screen, hide text or pretend to be a line of its own. What is shown to people
+has a replacement sign in their place; JSON has them escaped, which changes nothing for programs.
+"""
+
+from typing import Final
+
+_KEPT: Final = {ord("\t"), ord("\n")}
+_CONTROLS: Final = frozenset(
+    {*range(0x20), *range(0x7F, 0xA0)}  # C0, DEL and C1
+    | {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}  # direction of writing
+    | {0x2028, 0x2029}  # line and paragraph separators
+)
+_SHOWN: Final = dict.fromkeys(_CONTROLS - _KEPT, "\N{REPLACEMENT CHARACTER}")
+_ESCAPED: Final = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
+
+
+def visible(text: str) -> str:
+    """Replace control characters by a sign; newlines and tabs stay.
+
+    Example: `visible("a\\x1b[2Jb") == "a\\ufffd[2Jb"`
+    """
+    return text.translate(_SHOWN)
+
+
+def one_line(text: str) -> str:
+    """The same, on one line: newlines are written as `\\n`.
+
+    Example: `one_line("a\\nb") == "a\\\\nb"`
+    """
+    return text.replace("\n", "\\n").translate(_SHOWN)
+
+
+def indented(text: str, by: str = "    ") -> str:
+    """The same, with each line after the first indented, so that none of them looks like a line of its own."""
+    return visible(text).replace("\n", f"\n{by}")
+
+
+def json_escaped(text: str) -> str:
+    """Escape control characters in a JSON text; in valid JSON they can only stand inside of strings."""
+    return text.translate(_ESCAPED)
