@@ -18,7 +18,7 @@ PLACES = ("tests", "src/windlass/testing/contract")
 """Where tests are. The store contract is shipped with the package; tests/stores runs it on every store."""
 
 RULES = (
-    *("J1.1", "J1.2", "J1.3", "J1.4", "J1.5", "J1.6", "J1.7"),
+    *("J1.1", "J1.2", "J1.3", "J1.4", "J1.5", "J1.6", "J1.7", "J1.9"),
     *("J2.1", "J2.2", "J2.3", "J2.4", "J2.5"),
     *("J3.1", "J3.2", "J3.3", "J3.4", "J3.5", "J3.6"),
     *("J4.1", "J4.2", "J4.3", "J4.4", "J4.5", "J4.6"),

@@ -166,12 +166,14 @@ class JobFailedError(WindlassError):
 class JobCanceledError(WindlassError):
     """The job whose result was asked for ended CANCELED."""
 
-    def __init__(self, job_id: UUID) -> None:
-        super().__init__(job_id)
+    def __init__(self, job_id: UUID, reason: str = "canceled") -> None:
+        super().__init__(job_id, reason)
         self.job_id = job_id
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"job {self.job_id} was canceled, so it has no result"
+        why = "" if self.reason == "canceled" else f" ({self.reason})"
+        return f"job {self.job_id} was canceled{why}, so it has no result"
 
 
 class JobStateError(WindlassError):

@@ -31,6 +31,7 @@ from windlass.failure.callbacks import Callbacks
 from windlass.failure.dead_letters import DeadLetters
 from windlass.failure.sanitizer import class_name
 from windlass.maintenance.duties import Duties, Purge
+from windlass.maintenance.expiry import Expiry
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
 from windlass.parts import Parts, processes_of
@@ -128,6 +129,7 @@ class Node:
             settings,
             lambda: self.heartbeat.node.id,
             self.recovery,
+            Expiry(parts.bus, parts.clock),
             errors,
             purges=[Purge("dead letters", dead_letters.purge, old.retention, old.purge_cron)],
             ids_tell_time=isinstance(parts.clock, SystemClock),

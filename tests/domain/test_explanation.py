@@ -112,6 +112,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"gates": gates(QUEUE._replace(taken=taken_after(QUEUE, 3, NOW)))},
         "queue mail has let through as many as its rate allows",
     ),
+    "expired": (
+        {"expires": NOW},
+        {"queue_paused": True},
+        "it has expired at 2027-01-15 08:00:00 UTC, and is about to be canceled",
+    ),
     "ready": (
         {"lane": GATEWAY},
         {"gates": gates(OPEN._replace(opens_at=NOW))},
@@ -158,6 +163,17 @@ def test_a_circuit_opened_by_hand_has_no_end_and_says_what_to_do():
     assert found.message == "the circuit of gateway was opened by hand; close it to let its jobs go on"
 
 
+def test_what_expires_is_said_beside_what_keeps_the_job():
+    """J1.9: not of one that runs, which no longer expires."""
+    soon = READY._replace(expires=NOW + SECOND)
+    found = explain(soon, CALM._replace(queue_paused=True))
+    assert found.code == "queue_paused"
+    assert found.message.endswith("; it is canceled unless it has started by 2027-01-15 08:00:01 UTC")
+    assert "started" not in explain(soon._replace(status=JobStatus.RUNNING), CALM).message
+    ended = explain(READY._replace(status=JobStatus.CANCELED, reason="expired"), CALM)
+    assert ended.message == "it has ended: canceled (expired)"
+
+
 @given(st.sets(st.sampled_from(IN_ORDER[:-1])))
 def test_of_several_reasons_the_one_is_told_that_must_go_first(reasons: set[str]):
     """api.md explain: what stands before all else; the rest shows once that is gone."""
@@ -186,6 +202,7 @@ def test_of_several_reasons_the_one_is_told_that_must_go_first(reasons: set[str]
         st.none() | st.integers(0, 2 * NOW),
         st.integers(0, 3),
         *[st.none()] * 6,
+        st.none() | st.integers(0, 2 * NOW),
     ),
     st.builds(
         Surroundings,

@@ -45,6 +45,7 @@ good: dict[str, st.SearchStrategy[Any]] = {
     "encrypted": st.just(False),
     "on_success": st.sampled_from([None, len]),
     "on_failure": st.sampled_from([None, print]),
+    "expires": st.one_of(st.none(), st.floats(2e6, 3e6)),
     "connection": st.sampled_from([None, Connection()]),
 }
 whens: dict[str, st.SearchStrategy[Any]] = {
@@ -156,6 +157,10 @@ class TestMake:
             ("run_at", datetime(2030, 1, 1), "run_at must have a time zone"),  # noqa: DTZ001 - the point
             ("run_at", 1_700_000_000, "run_at must be an aware datetime.*use delay"),
             ("run_at", datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))), "between the years 1 and 9999"),
+            ("expires", 0, "expires must be more than 0 seconds, got 0; expires=None means never"),
+            ("expires", -1, "expires must not be negative"),
+            ("expires", "soon", "expires must be a number"),
+            ("expires", datetime(2030, 1, 1), "expires must have a time zone"),  # noqa: DTZ001 - the point
             ("queue", "my queue", "queue must be"),
             ("queue", None, "queue must be"),
             ("tags", "billing", "write tags="),
@@ -254,6 +259,7 @@ class TestResolved:
             "timeout": UNSET,
             "delay": 0.0,
             "run_at": None,
+            "expires": None,
             "queue": "default",
             "tags": (),
             "params": {},
@@ -269,6 +275,25 @@ class TestResolved:
             "on_success": None,
             "on_failure": None,
         }
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"delay": 60, "expires": 60},
+            {"delay": timedelta(minutes=2), "expires": timedelta(minutes=1)},
+            {"run_at": MOMENT, "expires": MOMENT},
+        ],
+    )
+    def test_what_would_expire_before_it_is_due_is_refused(self, given):
+        """J1.9: given together, or on the job and on the call."""
+        with pytest.raises(InvalidOptionError, match=r"expires must come after (delay|run_at), or the"):
+            JobOptions.make(**given).resolved()
+
+    def test_an_expiry_may_go_by_another_clock_than_the_due_time(self):
+        """J1.9: whether seconds from the enqueue are before a moment is not known here."""
+        assert JobOptions.make(run_at=MOMENT, expires=60).resolved().expires == 60
+        assert JobOptions.make(delay=60, expires=MOMENT).resolved().expires == MOMENT
+        assert JobOptions.make(expires=60).merged(JobOptions.make(expires=None)).resolved().expires is None
 
     def test_a_resource_key_needs_its_resource(self):
         """J6.2: given apart, on the job and on the call, they belong together."""

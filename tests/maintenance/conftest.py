@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.engine.fixtures import _nothing_seen, gate
 from tests.maintenance.moving import Moving
+
+__all__ = ["_nothing_seen", "gate"]
 
 
 @pytest.fixture

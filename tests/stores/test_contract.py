@@ -85,3 +85,7 @@ class TestTriaging(contract.TriagingContract):
 
 class TestTrusting(contract.TrustingContract):
     pass
+
+
+class TestExpiry(contract.ExpiryContract):
+    pass

@@ -41,6 +41,7 @@ OVERRIDES = {
         "lock_archivable",
         "lock_archived",
         "lock_ended",
+        "lock_expired",
         "lock_gates",
         "lock_key_gates",
         "lock_live",

@@ -186,7 +186,7 @@ class StoredHandle(Generic[R]):
             told = (outcome.reason or "", outcome.error or "", outcome.error_class or "")
             raise JobFailedError(UUID(outcome.job_id), *told)
         if outcome.status is JobStatus.CANCELED:
-            raise JobCanceledError(UUID(outcome.job_id))
+            raise JobCanceledError(UUID(outcome.job_id), outcome.reason or "canceled")
         value: R = self._following.decode(outcome, self._returns)
         return value
 

@@ -41,6 +41,7 @@ class WaitingJob(NamedTuple):
     reason: str | None
     finished_at: int | None
     paused_from: str | None
+    expires: int | None = None
 
 
 class Surroundings(NamedTuple):
@@ -56,8 +57,19 @@ class Surroundings(NamedTuple):
 def explain(job: WaitingJob, around: Surroundings) -> Explanation:
     """The first reason why the job does not run, or that nothing keeps it."""
     if job.status is not JobStatus.PENDING:
-        return _not_waiting(job)
-    return next(_reasons(job, around), _ready(job))
+        found = _not_waiting(job)
+    else:
+        found = next(_reasons(job, around), None) or _ready(job)
+    if job.expires is None or job.status is JobStatus.RUNNING:
+        return found
+    return _with_expiry(found, job.expires, around)
+
+
+def _with_expiry(found: Explanation, expires: int, around: Surroundings) -> Explanation:
+    if expires <= around.now:
+        return Explanation("expired", f"it has expired{_when('at', expires)}, and is about to be canceled")
+    message = f"{found.message}; it is canceled unless it has started{_when('by', expires)}"
+    return Explanation(found.code, message, found.until)
 
 
 def _not_waiting(job: WaitingJob) -> Explanation:
@@ -75,7 +87,8 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             )
         case _:
             word = job.status.value.lower()
-            return Explanation(word, f"it has ended: {word}{_when('at', job.finished_at)}")
+            why = "" if job.reason is None or job.reason == word else f" ({job.reason})"
+            return Explanation(word, f"it has ended: {word}{_when('at', job.finished_at)}{why}")
 
 
 def _reasons(job: WaitingJob, around: Surroundings) -> Iterator[Explanation]:

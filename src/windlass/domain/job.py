@@ -33,6 +33,9 @@ class NewJob(NamedTuple):
     """The job that it follows from."""
     lane: str | None = None
     """What it waits behind, besides its queue."""
+    expires_at: int | None = None
+    """When it expires unless it has started; else, if that is given, `expires_us` is added to the store's own clock."""
+    expires_us: int | None = None
 
 
 class Claim(NamedTuple):
@@ -51,6 +54,8 @@ class Claim(NamedTuple):
     """What it waited behind, besides its queue."""
     holds: str | None = None
     """The gates it has a place of, as a JSON list; None for nearly all."""
+    expires: int | None = None
+    """When it expires; None for nearly all, and for what has started before."""
 
 
 class Payload(NamedTuple):
@@ -161,7 +166,7 @@ class Job:
 class Attempt:
     """One row of a job's history.
 
-    Outcomes: succeeded, retried, failed, lost, released, snoozed, deferred, passed_over.
+    Outcomes: succeeded, retried, failed, lost, released, snoozed, deferred, passed_over, canceled, expired.
     """
 
     number: int

@@ -99,12 +99,25 @@ def _check_run_at(value: object) -> datetime:
         raise InvalidOptionError(
             f"run_at must be an aware datetime, got {value!r} ({type(value).__name__}); for a wait from now use delay"
         )
+    return _aware(value, "run_at")
+
+
+def _aware(value: datetime, name: str) -> datetime:
     if value.utcoffset() is None:
-        raise InvalidOptionError(f"run_at must have a time zone, got the naive {value!r}; add e.g. tzinfo=datetime.UTC")
+        raise InvalidOptionError(f"{name} must have a time zone, got the naive {value!r}; add e.g. tzinfo=datetime.UTC")
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidOptionError(f"run_at must lie between the years 1 and 9999 in UTC, got {value!r}") from None
+        raise InvalidOptionError(f"{name} must lie between the years 1 and 9999 in UTC, got {value!r}") from None
+
+
+def _check_expires(value: object) -> float | datetime:
+    if isinstance(value, datetime):
+        return _aware(value, "expires")
+    limit = seconds(value, "expires")
+    if limit == 0:
+        raise InvalidOptionError(f"expires must be more than 0 seconds, got {value!r}; expires=None means never")
+    return limit
 
 
 def _check_on_conflict(value: object) -> OnConflict:
@@ -163,6 +176,7 @@ CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "timeout": _or_none(_check_timeout),
     "delay": _or_none(_check_delay),
     "run_at": _or_none(_check_run_at),
+    "expires": _or_none(_check_expires),
     "queue": check_queue,
     "tags": check_tags,
     "params": check_params,

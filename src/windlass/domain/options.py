@@ -41,6 +41,7 @@ class JobOptionsDict(TypedDict, total=False):
     timeout: float | timedelta | None
     delay: float | timedelta | None
     run_at: datetime | None
+    expires: float | timedelta | datetime | None
     queue: str
     tags: Iterable[str]
     params: Mapping[str, Any]
@@ -71,6 +72,8 @@ class ResolvedOptions:
     timeout: float | Unset | None = UNSET
     delay: float = 0.0
     run_at: datetime | None = None
+    expires: float | datetime | None = None
+    """Seconds from the enqueue, or a time."""
     queue: str = DEFAULT_QUEUE
     tags: tuple[str, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -104,6 +107,7 @@ class JobOptions:
     timeout: float | Unset | None = UNSET
     delay: float | Unset | None = UNSET
     run_at: datetime | Unset | None = UNSET
+    expires: float | datetime | Unset | None = UNSET
     queue: str | Unset = UNSET
     tags: tuple[str, ...] | Unset = UNSET
     params: Mapping[str, Any] | Unset = UNSET
@@ -156,7 +160,9 @@ class JobOptions:
                 f"resource_key needs a resource, got resource_key={given['resource_key']!r} alone; "
                 "add the resource whose permits it shares, e.g. resource='stripe'"
             )
-        return ResolvedOptions(**given)
+        resolved = ResolvedOptions(**given)
+        _check_expires_after_due(resolved)
+        return resolved
 
 
 _NAMES: Final = tuple(option.name for option in fields(JobOptions))
@@ -164,6 +170,25 @@ _NAMES: Final = tuple(option.name for option in fields(JobOptions))
 
 def _is_given(value: object) -> bool:
     return value is not UNSET and value is not None
+
+
+def _check_expires_after_due(options: ResolvedOptions) -> None:
+    """As far as both go by one clock: seconds from the enqueue, or times."""
+    expires, run_at = options.expires, options.run_at
+    if expires is None:
+        return
+    due: float | datetime
+    if isinstance(expires, datetime):
+        if run_at is None or expires > run_at:
+            return
+        name, due = "run_at", run_at
+    else:
+        if run_at is not None or expires > options.delay:
+            return
+        name, due = "delay", options.delay
+    raise InvalidOptionError(
+        f"expires must come after {name}, or the job could never start: got expires={expires!r} and {name}={due!r}"
+    )
 
 
 def _unknown(name: str) -> str:

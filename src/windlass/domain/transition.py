@@ -30,6 +30,9 @@ class Failure(NamedTuple):
     """For the log: why it is given up, where that is not plain. Not stored."""
 
 
+EXPIRED = "expired"
+"""Reason and outcome of a job that had not started by the time it was given."""
+
 NO_FAILURE = Failure("", "")
 
 
@@ -110,6 +113,21 @@ def dead_letter(
         times=times,
         failure=failure,
         reason=reason,
+        releases_business_key=holds_key,
+    )
+
+
+def expired(claim: Claim, times: Times, *, holds_key: bool) -> Transition:
+    """Claimed after it had expired: canceled, its body was not entered."""
+    return Transition(
+        claim.job_id,
+        claim.fence,
+        JobStatus.CANCELED,
+        EXPIRED,
+        claim.attempts + 1,
+        claim.attempts,
+        times,
+        reason=EXPIRED,
         releases_business_key=holds_key,
     )
 

@@ -14,10 +14,19 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import NO_FAILURE
 from windlass.engine.attempt import Attempt
 from windlass.events.bus import EventBus
-from windlass.events.types import AlertRaised, Event, JobCompleted, JobDeadLettered, JobFailed, JobRetrying, JobTimedOut
+from windlass.events.types import (
+    AlertRaised,
+    Event,
+    JobCanceled,
+    JobCompleted,
+    JobDeadLettered,
+    JobFailed,
+    JobRetrying,
+    JobTimedOut,
+)
 from windlass.stores.merging import Head
 
-LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut)
+LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut, JobCanceled)
 
 
 def events_of(batch: Sequence[Attempt], bus: EventBus) -> list[Event]:
@@ -88,6 +97,8 @@ def _events(attempt: Attempt) -> list[Event]:
     if transition.status is JobStatus.SUCCEEDED:
         run_ms = 0 if times.started_at is None else (times.ended_at - times.started_at) // 1000
         return [JobCompleted(**base, attempt=transition.number, wait_ms=(times.wait_us or 0) // 1000, run_ms=run_ms)]
+    if transition.status is JobStatus.CANCELED:
+        return [JobCanceled(**base, reason=transition.reason or "")]
     if transition.failure is None or (transition.crashes and not transition.terminal):
         return []
     return _failure_events(attempt, base)

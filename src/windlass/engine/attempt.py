@@ -66,6 +66,10 @@ class Deferred(NamedTuple):
     delay: float
 
 
+class Expired(NamedTuple):
+    """It was claimed too late: its body was not entered."""
+
+
 class Handed(NamedTuple):
     """Given back without a verdict: never started, or cut off by a drain."""
 
@@ -79,7 +83,7 @@ class Died(NamedTuple):
 RETURNED_NOTHING = Returned(None)
 HANDED = Handed()
 
-Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Handed | Died
+Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Expired | Handed | Died
 
 
 @dataclass(slots=True, eq=False)
@@ -150,6 +154,11 @@ class Attempt:
     def correlation_id(self) -> str | None:
         """What ties its job to others."""
         return None if self.payload is None else self.payload.correlation_id
+
+    @property
+    def expired(self) -> bool:
+        """Whether it is too late for it to start."""
+        return self.claim.expires is not None and self.store_time(monotonic()) >= self.claim.expires
 
     def read_options(self, text: str) -> None:
         """Take the options that differ from the defaults, once."""

@@ -19,7 +19,7 @@ from windlass.domain.control_characters import one_line, visible
 from windlass.domain.job import Payload
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import Failure, Transition
-from windlass.engine.attempt import HANDED, Attempt, Deferred, Ending, NotKnownHere, Refused, Stop
+from windlass.engine.attempt import HANDED, Attempt, Deferred, Ending, Expired, NotKnownHere, Refused, Stop
 from windlass.engine.circuits import call_of, circuit_name, on_trial
 from windlass.engine.completer import Completer
 from windlass.engine.invoke import Invoker
@@ -83,7 +83,8 @@ class Runner:
 
         Whoever listens for starts hears of them when they happen, and gates are looked at when the slot is there.
         """
-        if attempt.claim.lane is not None or self._bus.wanted(JobStarted) or are_armed():
+        claim = attempt.claim
+        if claim.lane is not None or claim.expires is not None or self._bus.wanted(JobStarted) or are_armed():
             return None
         if payload.options is not None:
             attempt.read_options(payload.options)
@@ -118,6 +119,9 @@ class Runner:
         self._completer.finish(attempt)
         if transition.failure is not None:
             _log_failure(attempt, transition.failure, transition)
+        elif isinstance(ending, Expired):
+            claim = attempt.claim
+            logger.info("job %s (%s) expired before it could start; it is canceled", claim.job_id, claim.target)
         elif isinstance(ending, NotKnownHere):
             self._log_unknown(attempt.claim.target, self._policies.redact(ending.why))
 
@@ -131,6 +135,8 @@ class Runner:
         """The body is entered only if nobody wants it stopped, no gate is shut, and its target is allowed and known."""
         if attempt.stop is not None and attempt.stop is not Stop.TIMEOUT:
             return HANDED
+        if attempt.expired:
+            return Expired()
         if attempt.claim.lane is not None:
             held = self._held_at_a_gate(attempt, attempt.claim.lane)
             if held is not None:

@@ -12,6 +12,7 @@ from windlass.domain.transition import (
     Transition,
     dead_letter,
     deferred,
+    expired,
     given_up,
     lost,
     passed_over,
@@ -24,6 +25,7 @@ from windlass.engine.attempt import (
     Deferred,
     Died,
     Ending,
+    Expired,
     Handed,
     NotKnownHere,
     Raised,
@@ -67,6 +69,8 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
             return released(claim, times, outcome="snoozed", delay_us=int(delay * MICROSECONDS))
         case Deferred(delay):
             return deferred(claim, times, int(delay * MICROSECONDS))
+        case Expired():
+            return expired(claim, times, holds_key=attempt.holds_key)
         case Handed():
             return released(claim, times)
         case Died(error):

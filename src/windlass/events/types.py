@@ -117,6 +117,9 @@ class AlertRaised(JobEvent):
 class JobCanceled(JobEvent):
     """The job was CANCELED."""
 
+    reason: str = "canceled"
+    """`canceled` by somebody, or `expired` before it could start."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPaused(JobEvent):

@@ -82,6 +82,8 @@ class Callbacks:
             correlation_id=callback.correlation_id or job.correlation_id or job.job_id,
             parent_id=job.job_id,
             lane=callback.lane,
+            expires_at=callback.expires_at,
+            expires_us=callback.expires_us,
         )
 
     # ------------------------------------------------------------------ arguments

@@ -10,6 +10,7 @@ from windlass.domain.cron import Cron
 from windlass.domain.heartbeat import lease_for
 from windlass.domain.rhythm import AtTimes, Every, Rhythm
 from windlass.maintenance.archive import Archiving
+from windlass.maintenance.expiry import Expiry
 from windlass.maintenance.purge import PurgePlan, Purging
 from windlass.maintenance.recovery import Recovery
 from windlass.maintenance.statistics import Statistics
@@ -43,6 +44,7 @@ class Duties:
         settings: Settings,
         node: Callable[[], str],
         recovery: Recovery,
+        expiry: Expiry,
         errors: ErrorHandling,
         *,
         purges: Sequence[Purge] = (),
@@ -57,7 +59,7 @@ class Duties:
         sweeper = turns(SWEEPER, Every(settings.node.sweep_interval))
         statistics = turns(STATISTICS, Every(settings.node.statistics_interval))
         self.all: list[Duty] = [  # the sweeper first: it frees what keeps others waiting
-            Sweeper(database, sweeper, recovery, errors),
+            Sweeper(database, sweeper, recovery, expiry, errors),
             Archiving(database, archive, settings.jobs.retention, errors, ids_tell_time=ids_tell_time),
             Statistics(statistics, errors),
         ]

@@ -1,13 +1,14 @@
 """The sweeper: looks again at what should have been done by itself, in case it was not.
 
 What it looks at today: leases and permits of nodes that are no more, jobs that run on nodes that are no more (recovery
-brings them back), jobs whose target no node has known for too long, and keys of resources that nobody
-has used for an hour. When it last passed is part of `app.health()`.
+brings them back), jobs that have expired, jobs whose target no node has known for too long, and keys of resources that
+nobody has used for an hour. When it last passed is part of `app.health()`.
 """
 
 from __future__ import annotations
 
 from windlass import saying
+from windlass.maintenance.expiry import Expiry
 from windlass.maintenance.recovery import Recovery
 from windlass.runtime.duty import Duty
 from windlass.runtime.guard import ErrorHandling
@@ -24,14 +25,17 @@ IDLE_KEY_US = 3_600_000_000
 class Sweeper(Duty):
     """Every few seconds, on one node."""
 
-    def __init__(self, database: Database, lease: LeaseHolder, recovery: Recovery, errors: ErrorHandling) -> None:
+    def __init__(
+        self, database: Database, lease: LeaseHolder, recovery: Recovery, expiry: Expiry, errors: ErrorHandling
+    ) -> None:
         super().__init__("sweeper", lease, errors)
         self._database = database
         self._lease = lease
         self._recovery = recovery
+        self._expiry = expiry
 
     async def batch(self) -> bool:
-        """One look at everything; again as long as jobs had to be given up."""
+        """One look at everything; again as long as jobs had to be given up, or expired."""
         freed = await self._lease.run(leases.free_abandoned)
         if freed:
             logger.info("%d leases of nodes that are no more were freed", freed)
@@ -39,4 +43,5 @@ class Sweeper(Duty):
         await self._lease.run(guards.forget_idle_keys, IDLE_KEY_US)
         if await self._database.aread(cluster.anything_lost):
             self._recovery.wake()
-        return await self._recovery.fail_unknown(self._lease) > 0
+        expired = await self._expiry.cancel_expired(self._lease)
+        return await self._recovery.fail_unknown(self._lease) + expired > 0

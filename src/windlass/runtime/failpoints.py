@@ -57,6 +57,7 @@ POINTS: Final[Mapping[str, str]] = {
     "purge.before_commit": "a batch of dead letters is deleted with all that is kept of them, nothing is committed",
     "purge.after_commit": "a batch of dead letters is gone; its node still holds the duty",
     "places.taken_off": "places that bodies of lost nodes kept are taken from them, not yet given back or committed",
+    "expiry.after_commit": "jobs that expired are canceled; nobody was told",
     "sweep.given_up": "a job whose target no node knows has its outcome, its live row is still there",
     "sweep.after_commit": "jobs whose target no node knows have failed for good; nobody was told",
     "node.registered": "a node has entered the cluster, and does nothing yet",

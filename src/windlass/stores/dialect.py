@@ -58,7 +58,7 @@ class Dialect:
         `alone`: nothing else happens in this transaction.
         """
         del alone, tell
-        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13], job.parent_id, job.lane) for job in jobs])
+        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13], *job[14:]) for job in jobs])
         yield Step("insert_jobs", {"rows": rows})
         yield Step("insert_hot", {"rows": rows})
 
@@ -185,7 +185,10 @@ class Dialect:
         yield Step("free_places", {"rows": text})
         if any(transition.outcome == "retried" for transition in transitions):
             yield Step("count_retried", {"ids": json_text([job for job, _ in held])})
-        yield Step(statement, rows=[{**t._asdict(), "id": t.job_id} for t in transitions])
+        yield Step(
+            statement,
+            rows=[{**t._asdict(), "id": t.job_id, "started_at": t.times.started_at} for t in transitions],
+        )
         return _won(rows, held)
 
     def notify(self, channel: str, words: str) -> Plan[None]:

@@ -17,12 +17,12 @@ def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Surroun
     if found is None:
         return None
     row, last = found.row, found.last_attempt
-    lane = yield Step("lane_of", {"id": job_id})
+    lane, expires = (yield Step("lane_of", {"id": job_id})) or (None, None)
     job = WaitingJob(
         status=JobStatus(row[3]),
         queue=row[2],
         target=row[1],
-        lane=lane[0] if lane else None,
+        lane=lane,
         due_at=row[19],
         attempts=row[16],
         error=last[0] if last else None,
@@ -31,6 +31,7 @@ def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Surroun
         reason=row[25],
         finished_at=row[28],
         paused_from=row[21],
+        expires=expires,
     )
     return job, (yield from _surroundings(dialect, job))
 

@@ -15,6 +15,7 @@ from windlass.domain.admission import NOT_STARTED, Admission, admit
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.lanes import read_lane, resource_gate
 from windlass.domain.states import JobStatus, Move, leaves
+from windlass.domain.transition import EXPIRED
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
 from windlass.runtime.failpoints import reached
 from windlass.stores import archive, dead_letters, finding, guards, jobs, reading
@@ -46,12 +47,9 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
     """End jobs that have not ended. A running one loses its row, so its body's outcome finds nothing to write to."""
     live = yield from _live(dialect, ids, Move.CANCEL)
     if live:
-        chosen = _ids(dialect, live)
-        yield Step("cancel_attempts", chosen)
+        yield Step("cancel_attempts", _ids(dialect, live))
         yield from guards.keep_all(dialect, [job.job_id for job in live])
-        yield Step("cancel_live", {**chosen, "reason": reason})
-        yield Step("finish_hot", chosen)
-        yield Step("delete_live_keys", chosen)
+        yield from _end_live(dialect, live, reason)
     ended = yield from _ended(dialect, ids, Move.CANCEL)
     if ended:
         yield Step("cancel_ended", {**_ids(dialect, ended), "reason": reason})
@@ -63,6 +61,23 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
         yield from dialect.notify(DONE, "")
     reached("cancel.before_commit")
     return live + ended
+
+
+def cancel_expired(dialect: Dialect, most: int) -> Plan[list[Steered]]:
+    """End jobs that have not started by the time they were given, the first to expire first."""
+    rows = yield Step("lock_expired", {"most": most})
+    expired = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
+    if expired:
+        yield from _end_live(dialect, expired, EXPIRED)
+        yield from dialect.notify(DONE, "")
+    return expired
+
+
+def _end_live(dialect: Dialect, live: Sequence[Steered], reason: str) -> Plan[None]:
+    chosen = _ids(dialect, live)
+    yield Step("cancel_live", {**chosen, "reason": reason})
+    yield Step("finish_hot", chosen)
+    yield Step("delete_live_keys", chosen)
 
 
 def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:

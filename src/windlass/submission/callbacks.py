@@ -90,7 +90,7 @@ def _stored(name: str, callback: Callback, registry: Registry, most_bytes: int) 
 
 
 def _row(target: str, arguments: _Arguments, queue: str | None, template: RowTemplate) -> StoredCallback:
-    due_at, delay_us, options, tags, params, correlation_id, *_ = template.rest
+    due_at, delay_us, options, tags, params, correlation_id, *_, lane, expires_at, expires_us = template.rest
     return StoredCallback(
         target=target,
         args=(arguments.positional, arguments.named),
@@ -103,7 +103,9 @@ def _row(target: str, arguments: _Arguments, queue: str | None, template: RowTem
         tags=tags,
         params=params,
         correlation_id=correlation_id,
-        lane=template.rest[-1],
+        lane=lane,
+        expires_at=expires_at,
+        expires_us=expires_us,
     )
 
 

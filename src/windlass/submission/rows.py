@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -49,12 +50,20 @@ class RowTemplate(NamedTuple):
             options.on_conflict,
             None,
             lane.text,
+            *_expiry(options),
         )
         return cls(options.queue, options.priority, rest)
 
     def row(self, job_id: str, target: str, args: str) -> NewJob:
         """The row of one call."""
         return NewJob(job_id, self.queue, target, self.priority, args, *self.rest)
+
+
+def _expiry(options: ResolvedOptions) -> tuple[int | None, int | None]:
+    expires = options.expires
+    if expires is None:
+        return None, None
+    return (micros(expires), None) if isinstance(expires, datetime) else (None, int(expires * MICROSECONDS))
 
 
 def _params_text(options: ResolvedOptions, most_bytes: int) -> str | None:

@@ -38,6 +38,8 @@ class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
     correlation_id: str | None = None
     """None: that of the job it follows."""
     lane: str | None = None
+    expires_at: int | None = None
+    expires_us: int | None = None
 
 
 Callbacks = Mapping[str, StoredCallback]

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from windlass.app import Windlass
 from windlass.domain.keys import check_queue
+from windlass.domain.states import JobStatus
 from windlass.engine.attempt import Attempt
 from windlass.errors import ConfigurationError, InvalidOptionError, JobFailedError, WindlassError, WouldBlockLoopError
 from windlass.parts import Parts
@@ -39,7 +40,7 @@ class Drained:
     """Failed, with another attempt to come."""
     snoozed: int = 0
     canceled: int = 0
-    """Canceled while they ran, so that their outcome did not count."""
+    """Canceled while they ran, so that their outcome did not count, or expired before they could start."""
     deferred: int = 0
     """Claimed just before their circuit opened; they wait until it may be tried again."""
     passed_over: int = 0
@@ -164,6 +165,8 @@ class _ByHand:
 def _ended(attempt: Attempt) -> _Ended:
     transition = attempt.verdict
     failure = transition.failure
+    if transition.status is JobStatus.CANCELED:
+        return _Ended("canceled", None)
     if failure is None:
         return _Ended(transition.outcome, None)
     told = (transition.reason or transition.outcome, failure.error, failure.error_class)

@@ -190,8 +190,8 @@ _by_due = itemgetter(7, 0)
 
 
 def _claimed(rows: Sequence[Sequence[Any]]) -> Claimed:
-    claims = [Claim._make(row[:11]) for row in rows]
-    return Claimed(claims, {row[0]: Payload._make(row[11:]) for row in rows if row[11] is not None})
+    claims = [Claim._make(row[:12]) for row in rows]
+    return Claimed(claims, {row[0]: Payload._make(row[12:]) for row in rows if row[12] is not None})
 
 
 def _sort(rows: list[Sequence[Any]], levels: Collection[int], boost_us: int) -> None:
@@ -260,6 +260,8 @@ def _job_arrays(jobs: Sequence[NewJob]) -> dict[str, str]:
         "dues": numbers([job.due_at for job in jobs]),
         "delays": numbers([job.delay_us for job in jobs]),
         "lanes": texts([job.lane for job in jobs]),
+        "expiries": numbers([job.expires_at for job in jobs]),
+        "lifetimes": numbers([job.expires_us for job in jobs]),
     }
 
 
@@ -269,7 +271,7 @@ def _in_chunks(jobs: Sequence[NewJob], line: Callable[[NewJob], str]) -> Iterato
 
 
 def _job_line(job: NewJob, now: int) -> str:
-    job_id, queue, target, priority, args, _, _, options, tags, params, *names, _, parent_id, lane = job
+    job_id, queue, target, priority, args, _, _, options, tags, params, *names, _, parent_id, lane, _, _ = job
     texts = copy_texts([args, options, tags_text(tags), params, *names, parent_id, lane])
     return f"{job_id}\t{queue}\t{target}\t{priority}\t{texts}\t{now}\n"
 
@@ -277,4 +279,6 @@ def _job_line(job: NewJob, now: int) -> str:
 def _hot_line(job: NewJob, now: int) -> str:
     due = job.due_at if job.due_at is not None else now + job.delay_us
     lane = "\\N" if job.lane is None else copy_texts([job.lane])
-    return f"{job.id}\t{job.queue}\t{job.target}\t{lane}\tPENDING\t{job.priority}\t{due}\t0\t0\t0\n"
+    expires = job.expires_at if job.expires_us is None else now + job.expires_us
+    end = "\\N" if expires is None else expires
+    return f"{job.id}\t{job.queue}\t{job.target}\t{lane}\tPENDING\t{job.priority}\t{due}\t0\t0\t0\t{end}\n"

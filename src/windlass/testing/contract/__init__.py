@@ -43,6 +43,7 @@ _PARTS = (
     "cluster",
     "completing",
     "counting",
+    "expiry",
     "following",
     "gated",
     "gates",
@@ -69,6 +70,7 @@ from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
 from windlass.testing.contract.completing import CompletingContract  # noqa: E402
 from windlass.testing.contract.counting import CountingContract  # noqa: E402
+from windlass.testing.contract.expiry import ExpiryContract  # noqa: E402
 from windlass.testing.contract.following import FollowingContract  # noqa: E402
 from windlass.testing.contract.gates import GatesContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
@@ -93,6 +95,7 @@ __all__ = [
     "ClusterContract",
     "CompletingContract",
     "CountingContract",
+    "ExpiryContract",
     "FollowingContract",
     "GatesContract",
     "KeysContract",

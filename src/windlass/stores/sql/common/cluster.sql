@@ -70,7 +70,7 @@ WHERE h.id = i.id AND h.node = :node AND h.status = 'RUNNING' AND h.holds IS NOT
 
 -- name: recover_hots :count
 UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, crash_count = crash_count + 1, node = NULL, picked_at = NULL,
-    holds = NULL
+    holds = NULL, expires = NULL
 WHERE id IN (SELECT id FROM {ids} i) AND node = :node AND status = 'RUNNING'
 
 -- name: give_up_done :count

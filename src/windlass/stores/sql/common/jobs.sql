@@ -8,8 +8,9 @@ SELECT id, queue, target, priority, args, options, tags, params, correlation_id,
 FROM {new_jobs} n
 
 -- name: insert_hot :count
-INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
-SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM {new_jobs} n
+INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires)
+SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0, coalesce(expires_at, {now} + expires_us)
+FROM {new_jobs} n
 
 -- name: insert_tags :count
 INSERT INTO windlass_job_tag (tag, job_id) SELECT word, id FROM {keys} k
@@ -60,11 +61,11 @@ UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fen
 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: claimed_rows :rows
-SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at, h.lane, h.holds
+SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at, h.lane, h.holds, h.expires
 FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
 -- name: claims_of_node :rows
-SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds FROM windlass_hot
+SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds, expires FROM windlass_hot
 WHERE node = :node AND status = 'RUNNING'
 
 -- name: running_fences :rows
@@ -100,12 +101,12 @@ DELETE FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: requeue_hot :count
 UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = fence + 1, attempts = :attempts, node = NULL,
-    picked_at = NULL, holds = NULL
+    picked_at = NULL, holds = NULL, expires = CASE WHEN CAST(:started_at AS bigint) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
 -- name: hand_back_hot :count
 UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, picked_at = NULL, holds = NULL,
-    lane = coalesce(:lane, lane)
+    lane = coalesce(:lane, lane), expires = CASE WHEN CAST(:started_at AS bigint) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
 -- name: charge_crash :count

@@ -30,9 +30,9 @@ FROM windlass_attempt WHERE job_id = :id ORDER BY fence
 -- name: job_exists :row
 SELECT id FROM windlass_job WHERE id = :id
 
--- Where a job waits now, which may be another lane than it was given: nodes pass on what they do not know.
+-- Where a job waits now, which may be another lane than it was given: nodes pass on what they do not know. And how long at most.
 -- name: lane_of :row
-SELECT coalesce(h.lane, j.lane) FROM windlass_job j LEFT JOIN windlass_hot h ON h.id = j.id WHERE j.id = :id
+SELECT coalesce(h.lane, j.lane), h.expires FROM windlass_job j LEFT JOIN windlass_hot h ON h.id = j.id WHERE j.id = :id
 
 -- name: outcomes :rows
 SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason

@@ -10,6 +10,11 @@ SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, j.busine
 FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id
 WHERE d.id = i.id AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
 
+-- name: lock_expired :rows
+SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
+FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
+WHERE h.expires IS NOT NULL AND h.status <> 'RUNNING' AND h.expires <= {now} ORDER BY h.expires, h.id LIMIT :most
+
 -- name: cancel_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome)
 SELECT h.id, h.fence, h.attempts + 1, h.node, h.picked_at, {now}, 'canceled'

@@ -135,11 +135,11 @@ EXISTS (SELECT 1 FROM windlass_node n WHERE n.id = :node AND n.state = 'alive')
 EXISTS (SELECT 1 FROM windlass_gate g WHERE g.name = 'queue:' || p.name AND (g.cap IS NOT NULL OR g.rate IS NOT NULL))
 
 -- name: claimed_columns :fragment
-id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds
+id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds, expires
 
 -- name: with_payloads :fragment
 SELECT c.id::text, c.fence, c.queue, c.target, c.attempts, c.crash_count, c.priority, c.due, c.picked_at, c.lane, c.holds,
-    j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
+    c.expires, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
 FROM claimed c LEFT JOIN LATERAL (
     SELECT args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
     WHERE id = c.id AND octet_length(args) + coalesce(octet_length(params), 0) + coalesce(octet_length(options), 0) <= :small OFFSET 0

@@ -17,8 +17,9 @@ WITH stored AS (
     VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key,
         :business_key, :parent_id, :lane, {now})
 ), waiting AS (
-    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
-    VALUES (:id, :queue, :target, :lane, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0)
+    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires)
+    VALUES (:id, :queue, :target, :lane, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0,
+        coalesce(:expires_at::bigint, {now} + :expires_us::bigint))
 )
 {tell}
 
@@ -26,9 +27,9 @@ WITH stored AS (
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :queues::text[], :targets::text[], :priorities::smallint[], :args::text[],
         :options::text[], :tags::text[], :params::text[], :correlations::text[], :keys::text[], :business_keys::text[],
-        :parents::uuid[], :dues::bigint[], :delays::bigint[], :lanes::text[])
+        :parents::uuid[], :dues::bigint[], :delays::bigint[], :lanes::text[], :expiries::bigint[], :lifetimes::bigint[])
         AS i(id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id,
-            due, delay, lane)
+            due, delay, lane, expires_at, expires_us)
 ), stored AS (
     INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
         business_key, parent_id, lane, created_at)
@@ -36,8 +37,10 @@ WITH input AS MATERIALIZED (
         {now}
     FROM input
 ), waiting AS (
-    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
-    SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0 FROM input
+    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires)
+    SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0,
+        coalesce(expires_at, {now} + expires_us)
+    FROM input
 )
 {tell}
 
@@ -46,7 +49,7 @@ COPY windlass_job (id, queue, target, priority, args, options, tags, params, cor
     parent_id, lane, created_at) FROM STDIN
 
 -- name: copy_hot :count
-COPY windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count) FROM STDIN
+COPY windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires) FROM STDIN
 
 -- name: find_keys :rows
 SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key = ANY(:keys::text[])
@@ -128,7 +131,8 @@ WITH input AS MATERIALIZED (
     ORDER BY h.id FOR UPDATE OF h
 ), back AS (
     UPDATE windlass_hot h SET status = 'PENDING', fence = h.fence + 1, attempts = i.attempts, node = NULL, picked_at = NULL,
-        holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane)
+        holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane),
+        expires = CASE WHEN i.started_at IS NULL THEN h.expires END
     FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE h.id = held.id AND h.fence = held.fence
 ), remembered AS (
     INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,

@@ -12,3 +12,10 @@ WHERE h.id = i.id ORDER BY h.id FOR UPDATE OF h
 SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, j.business_key
 FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id
 WHERE d.id = i.id AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id FOR UPDATE OF d
+
+-- name: lock_expired :rows
+WITH expired AS MATERIALIZED (
+    SELECT id, status, queue, priority, target FROM windlass_hot
+    WHERE expires IS NOT NULL AND status <> 'RUNNING' AND expires <= {now} ORDER BY expires, id LIMIT :most FOR UPDATE SKIP LOCKED
+)
+SELECT e.id, e.status, e.queue, e.priority, e.target, j.correlation_id FROM expired e JOIN windlass_job j ON j.id = e.id

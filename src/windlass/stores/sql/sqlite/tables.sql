@@ -13,7 +13,8 @@
     json_extract(value, '$[6]') AS delay, json_extract(value, '$[7]') AS options, json_extract(value, '$[8]') AS tags,
     json_extract(value, '$[9]') AS params, json_extract(value, '$[10]') AS correlation_id,
     json_extract(value, '$[11]') AS idempotency_key, json_extract(value, '$[12]') AS business_key,
-    json_extract(value, '$[13]') AS parent_id, json_extract(value, '$[14]') AS lane
+    json_extract(value, '$[13]') AS parent_id, json_extract(value, '$[14]') AS lane, json_extract(value, '$[15]') AS expires_at,
+    json_extract(value, '$[16]') AS expires_us
     FROM json_each(:rows))
 
 -- name: transitions :fragment

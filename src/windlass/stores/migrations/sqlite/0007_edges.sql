@@ -1,0 +1,3 @@
+-- When a job that has not started yet expires; NULL for nearly all, and once it has started. Found by the sweeper.
+ALTER TABLE windlass_hot ADD COLUMN expires integer;
+CREATE INDEX windlass_hot_expires ON windlass_hot (expires, id) WHERE expires IS NOT NULL AND status <> 'RUNNING';
