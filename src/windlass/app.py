@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from windlass.client.steering import Steering
 from windlass.declaring import Declaring
 from windlass.domain.clock import SystemClock
 from windlass.embedded import Worker
-from windlass.errors import ConfigurationError
+from windlass.errors import ConfigurationError, WouldBlockLoopError
 from windlass.events.types import Event
 from windlass.parts import Parts, Replacements, Store, make_parts
 from windlass.runtime import exits
@@ -183,14 +184,29 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
 
     # ------------------------------------------------------------------ running
 
-    def worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> Worker:
-        """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application."""
-        slots = self.settings.node.concurrency if concurrency is None else concurrency
-        return Worker(self.check_startable, slots, queues, self._entered)
+    def worker(
+        self,
+        *,
+        concurrency: int | None = None,
+        queues: Iterable[str] | None = None,
+        drain_timeout: float | timedelta | None = None,
+    ) -> Worker:
+        """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application.
 
-    def run_worker(self, *, concurrency: int | None = None, queues: Iterable[str] | None = None) -> int:
+        `drain_timeout` is how long running jobs may go on when it is left; default: the setting `node.drain_timeout`.
+        """
+        slots = self.settings.node.concurrency if concurrency is None else concurrency
+        return Worker(self.check_startable, slots, queues, self._entered, drain_timeout)
+
+    def run_worker(
+        self,
+        *,
+        concurrency: int | None = None,
+        queues: Iterable[str] | None = None,
+        drain_timeout: float | timedelta | None = None,
+    ) -> int:
         """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced."""
-        return self.worker(concurrency=concurrency, queues=queues).run()
+        return self.worker(concurrency=concurrency, queues=queues, drain_timeout=drain_timeout).run()
 
     def _entered(self, worker: Worker | None) -> None:
         if worker is not None and self._worker is not None:
@@ -244,16 +260,26 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         return await asyncio.to_thread(self.migrate)
 
     def close(self) -> None:
-        """Drain a worker entered by `with`, send what is owed, close every connection, forget what was resolved.
+        """Drain the worker, send what is owed, close every connection, forget what was resolved.
 
         Idempotent.
         """
         if self._worker is not None:
-            self._worker.drain()
+            self._drain_worker(self._worker)
         self._parts.close()
         self.registry.clear()
         exits.forget(self.close)
 
     async def aclose(self) -> None:
         """Async twin of `close`."""
+        if self._worker is not None:
+            await self._worker.adrain()
         await asyncio.to_thread(self.close)
+
+    def _drain_worker(self, worker: Worker) -> None:
+        try:
+            worker.drain()
+        except WouldBlockLoopError:
+            raise WouldBlockLoopError(
+                "close() would block the event loop that the worker runs on; write `await app.aclose()` instead"
+            ) from None

@@ -9,26 +9,27 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from windlass import saying
+from windlass.domain.durations import seconds
 from windlass.domain.keys import check_queue
 from windlass.errors import ConfigurationError
+from windlass.node_drain import NodeDrain
 from windlass.parts import Parts
-from windlass.runtime import exits, garbage
+from windlass.runtime import exits, garbage, loops
 from windlass.runtime.forks import after_fork
 from windlass.runtime.process_life import refuse_worker
 from windlass.worker import Node
 
 logger = saying.logger("windlass.worker")
 
-T = TypeVar("T")
+Timeout = float | timedelta | None
 
 CLEAN, FORCED = 0, 3
 """Exit codes of a drained worker."""
-LAST_WORDS = 1.0
-"""How long tasks that are left when a loop closes may take to end."""
 
 
 class Worker:
@@ -46,25 +47,27 @@ class Worker:
         concurrency: int,
         queues: Iterable[str] | None,
         entered: Callable[[Worker | None], None],
+        drain_timeout: Timeout = None,
     ) -> None:
         refuse_worker()
         self._parts = parts
         self._concurrency = _checked_concurrency(concurrency)
         self._queues = _checked_queues(queues)
+        self._drain_timeout = None if drain_timeout is None else seconds(drain_timeout, "drain_timeout")
         self._entered = entered
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self.node: Node | None = None
         """The running node; None before and after."""
         self._runs_alone = False
-        self._leaving: asyncio.Task[None] | None = None
+        self._drain: NodeDrain | None = None
         after_fork(self._forget)
 
     def _forget(self) -> None:
         """In a forked child: node, thread and loop stayed with the parent, and only there can they be left."""
         if self.node is not None:
             self._entered(None)
-        self.node = self._loop = self._thread = None
+        self.node = self._loop = self._thread = self._drain = None
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
         """Tell the node of new work in this process. From any thread."""
@@ -106,20 +109,6 @@ class Worker:
     ) -> None:
         self.drain()
 
-    def drain(self, timeout: float | None = None) -> bool:
-        """Stop claiming, let running jobs finish, leave; True when all of them did. For workers entered by `with`."""
-        loop, thread, node = self._loop, self._thread, self.node
-        if loop is None or thread is None:
-            return True
-        self._loop = self._thread = None
-        try:
-            if node is None:  # it left by itself, because it was asked to; its loop is still there
-                return True
-            return asyncio.run_coroutine_threadsafe(self._leave(node, timeout), loop).result()
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-
     def _thread_main(self, started: threading.Event, failure: list[BaseException]) -> None:
         loop = self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
@@ -132,9 +121,9 @@ class Worker:
         finally:
             started.set()
         try:
-            _outlive_exits(loop.run_forever)
+            loops.outlive_exits(loop.run_forever)
         finally:
-            _close(loop)
+            loops.close(loop)
 
     # ------------------------------------------------------------------ async with: the caller's loop
 
@@ -150,35 +139,45 @@ class Worker:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.node is not None:
-            await self._leave(self.node, None)
+        await self.adrain()
 
     async def _start(self) -> None:
         parts = await asyncio.to_thread(self._parts)
         node = Node(parts, self._concurrency, self._queues)
         await node.start()
-        self.node = node
-        self._leaving = asyncio.get_running_loop().create_task(self._leave_when_asked(node))
+        self.node, self._drain = node, NodeDrain(node, self._drain_timeout, self._left, embedded=not self._runs_alone)
 
-    async def _leave_when_asked(self, node: Node) -> None:
-        """`windlass node drain`: an embedded node leaves by itself, `run` ends with it."""
-        await node.asked_to_drain.wait()
-        if self.node is node and not self._runs_alone:
-            logger.info("node %s was asked to drain", node.id)
-            await self._leave(node, None)
+    def _left(self) -> None:
+        self.node = self._drain = None
+        self._entered(None)
 
-    def _heed_no_more(self) -> None:
-        leaving, self._leaving = self._leaving, None
-        if leaving is not None and leaving is not asyncio.current_task():
-            leaving.cancel()
+    # ------------------------------------------------------------------ draining
 
-    async def _leave(self, node: Node, timeout: float | None) -> bool:
-        self._heed_no_more()
-        try:
-            return await node.drain(timeout)
-        finally:
-            self.node = None
-            self._entered(None)
+    def drain(self, timeout: Timeout = None) -> bool:
+        """Stop claiming, let running jobs finish, leave; True when all of them did.
+
+        Jobs may go on for `timeout` seconds, else for the worker's `drain_timeout`. A second call waits for the drain
+        that is under way, and with a shorter `timeout` shortens it.
+        """
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        drain, loop, thread = self._drain, self._loop, self._thread
+        clean = drain is None or drain.wait(limit)
+        if loop is not None and thread is not None:
+            self._end_thread(loop, thread)
+        return clean
+
+    async def adrain(self, timeout: Timeout = None) -> bool:
+        """Async twin of `drain`. Cancelling it stops and releases what still runs, and then ends."""
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        drain = self._drain
+        return drain is None or await drain.run(limit)
+
+    def _end_thread(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        if self._thread is thread:
+            self._loop = self._thread = None
 
     # ------------------------------------------------------------------ run: the main thread, with signals
 
@@ -190,14 +189,14 @@ class Worker:
             )
         self._entered(self)
         self._runs_alone = True
-        loop = _new_loop()
+        loop = loops.new_loop()
         try:
             asyncio.set_event_loop(loop)
             life = loop.create_task(self._run(when_ready))
             with garbage.seldom():
-                return _outlive_exits(lambda: loop.run_until_complete(life), life.done)
+                return loops.outlive_exits(lambda: loop.run_until_complete(life), life.done)
         finally:
-            _close(loop)
+            loops.close(loop)
             asyncio.set_event_loop(None)
             self._entered(None)
 
@@ -220,31 +219,22 @@ class Worker:
         node = self.node
         assert node is not None
         when_ready(node)
-        await _first(asked, node.asked_to_drain)
+        await loops.first(asked, node.asked_to_drain)
         asked.set()
         return await self._drain_or_force(node, forced)
 
     async def _drain_or_force(self, node: Node, forced: asyncio.Event) -> int:
-        self._heed_no_more()
-        draining = asyncio.ensure_future(node.drain())
+        assert self._drain is not None
+        draining = self._drain.begin(None)
         force = asyncio.ensure_future(forced.wait())
         await asyncio.wait({draining, force}, return_when=asyncio.FIRST_COMPLETED)
         if not draining.done():
             node.coordinator.force()
         force.cancel()
-        clean = await draining
-        self.node = None
-        if clean:
+        if await draining:
             return CLEAN
         exits.end_with(FORCED)
         return FORCED
-
-
-async def _first(*events: asyncio.Event) -> None:
-    waiting = {asyncio.ensure_future(event.wait()) for event in events}
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for waiter in waiting:
-        waiter.cancel()
 
 
 def _checked_concurrency(concurrency: object) -> int:
@@ -262,38 +252,3 @@ def _checked_queues(queues: Iterable[str] | None) -> list[str] | None:
     if not names:
         raise ConfigurationError("queues must name at least one queue, got none; leave it out to serve all of them")
     return names
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
-
-
-def _outlive_exits(run: Callable[[], T], over: Callable[[], bool] = lambda: False) -> T:
-    """Run a loop, and go on when asyncio lets a SystemExit or KeyboardInterrupt of some task through it.
-
-    Such a task was started by a job's body, which meets the same error where it awaits the task: that job fails by it.
-    """
-    while True:
-        try:
-            return run()
-        except (SystemExit, KeyboardInterrupt) as error:
-            if over():
-                raise
-            logger.error("a task that a job had started raised %s; the worker goes on", type(error).__name__)
-
-
-def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Close a loop as `asyncio.run` does, but wait for nobody for ever: a body may ignore being cancelled."""
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        _, stubborn = loop.run_until_complete(asyncio.wait(tasks, timeout=LAST_WORDS))
-        if stubborn:
-            logger.error("%d tasks ignore being cancelled and are left behind", len(stubborn))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()

@@ -106,7 +106,7 @@ def test_children_drain_when_the_supervisor_is_killed(sqlite_commands):
     children = pids(workers, 2)
     workers.kill()
     until(lambda: all(is_gone(pid) for pid in children), "the children to end")
-    assert workers.said.count("draining") == 2
+    assert workers.said.count("SIGTERM: draining") == 2
 
 
 def test_a_second_signal_forces_all_of_them(sqlite_commands, shop_on):
@@ -116,7 +116,7 @@ def test_a_second_signal_forces_all_of_them(sqlite_commands, shop_on):
     shop_on(sqlite_commands.url).enqueue("gated", 1)
     until(lambda: list(sqlite_commands.folder.glob("started-*")), "a body to begin")
     workers.terminate()
-    until(lambda: workers.said.count("draining") == 2, "both to have heard the first signal")
+    until(lambda: workers.said.count("SIGTERM: draining") == 2, "both to have heard the first signal")
     until(lambda: sum(is_gone(pid) for pid in children) == 1, "the idle child to end")
     workers.terminate()
     assert workers.exit_code() == 3

@@ -47,6 +47,20 @@ def test_a_second_signal_forces(sqlite_commands, shop_on):
     assert (job.status.value, job.attempts) == ("PENDING", 0)
 
 
+def test_drain_timeout_of_the_command_line_bounds_the_drain(sqlite_commands, shop_on):
+    """J10.4: `--drain-timeout`; what a drain waits for and how it ended is in the log."""
+    worker = sqlite_commands.start("worker", "shop:app", "--drain-timeout", "0.2")
+    worker.says("^ready")
+    shop = shop_on(sqlite_commands.url)
+    handle = shop.enqueue("endless", "begun")
+    until((sqlite_commands.folder / "begun").exists, "the body to begin")
+    worker.terminate()
+    assert worker.exit_code() == 3
+    worker.says(r"draining: 1 job runs, waiting until \S+ \(0\.2 s; node\.drain_timeout\)")
+    worker.says(r"drain forced: 0 of 1 running jobs finished, 1 stopped and released to run again")
+    assert shop.app.get(handle.id).status.value == "PENDING"
+
+
 def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop_on):
     """J1.7."""
     worker = sqlite_commands.start("worker", "shop:app", "-q", "billing")

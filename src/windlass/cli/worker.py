@@ -26,6 +26,7 @@ class Shape(NamedTuple):
     processes: int
     concurrency: int | None
     queues: tuple[str, ...] | None
+    drain_timeout: float | None
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -69,6 +70,13 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     help="Serve these queues only; default: all.",
 )
 @click.option(
+    "--drain-timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    show_envvar=True,
+    help="How long running jobs may go on when it drains; default: the setting node.drain_timeout.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(logs.LEVELS, case_sensitive=False),
     default="info",
@@ -90,6 +98,7 @@ def command(
     processes: int,
     concurrency: int | None,
     queues: tuple[str, ...] | None,
+    drain_timeout: float | None,
     log_level: str,
     log_format: str,
     lifeline: int | None,
@@ -97,7 +106,7 @@ def command(
     """Run the jobs of APP until told to stop."""
     app = load_app(place)
     logs.set_up(log_level, log_format)
-    shape = Shape(processes, concurrency, queues)
+    shape = Shape(processes, concurrency, queues, drain_timeout)
     if lifeline is not None:
         supervisor = Lifeline(lifeline)
         code = _run(app, shape)
@@ -111,6 +120,7 @@ def command(
     options = ["--log-level", log_level, "--log-format", log_format]
     options += [] if concurrency is None else ["--concurrency", str(concurrency)]
     options += [] if queues is None else ["--queues", ",".join(queues)]
+    options += [] if drain_timeout is None else ["--drain-timeout", str(drain_timeout)]
     raise SystemExit(Supervisor(["worker", place, "--processes", "1", *options], processes).run())
 
 
@@ -119,7 +129,8 @@ def _run(app: Windlass, shape: Shape) -> int:
         say(f"ready: node {node.id}")
 
     try:
-        return app.worker(concurrency=shape.concurrency, queues=shape.queues).run(ready)
+        worker = app.worker(concurrency=shape.concurrency, queues=shape.queues, drain_timeout=shape.drain_timeout)
+        return worker.run(ready)
     finally:
         app.close()
 

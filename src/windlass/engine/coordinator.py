@@ -19,7 +19,8 @@ from windlass.domain.transition import released
 from windlass.engine import payloads
 from windlass.engine.attempt import HANDED, Attempt, Raised, Stop
 from windlass.engine.completer import Completer
-from windlass.engine.deadlines import Timeouts, ended, stop
+from windlass.engine.deadlines import Timeouts, stop
+from windlass.engine.drain import Drain
 from windlass.engine.invoke import Invoker
 from windlass.engine.line import Line
 from windlass.engine.pace import Pace
@@ -42,8 +43,6 @@ LOAD_AHEAD = 0.01
 """Seconds of work whose large payloads it may hold besides those that run."""
 HAND_BACK_AFTER = 1.0
 """A claim that has waited this long for a slot goes back to its queue."""
-LAST_WORDS = 2.0
-"""How long bodies may take to end once a forced drain has cancelled them."""
 
 
 class Coordinator(Service):
@@ -76,7 +75,7 @@ class Coordinator(Service):
         """Jobs that were canceled before their claims came in."""
         self._pace = Pace(monotonic())
         self._draining = False
-        self._forced = asyncio.Event()
+        self._drain = Drain(self._running, self._give_up)
         self.when_left: Callable[[Attempt], None] = lambda attempt: None
         """Called when a body has ended, or will not begin, whose outcome nobody writes."""
         self.when_free: Callable[[], None] = lambda: None
@@ -273,16 +272,14 @@ class Coordinator(Service):
         self._draining = True
         reached("drain.before_hand_back")
         self._hand_back_unstarted()
-        await ended(self._running, timeout, self._forced)
-        clean = not self._running
-        for attempt in list(self._running):
-            stop(attempt, Stop.DRAIN)
-        await ended(self._running, LAST_WORDS)
-        for attempt in list(self._running):
-            self._runner.settle(attempt, HANDED, goes_on=attempt.task is not None)
-            self._free(attempt)
+        clean = await self._drain.run(timeout)
         self._timeouts.close()
         return clean
+
+    def _give_up(self, attempt: Attempt) -> None:
+        """It was stopped and does not end: its job is released without it."""
+        self._runner.settle(attempt, HANDED, goes_on=attempt.task is not None)
+        self._free(attempt)
 
     def _hand_back_unstarted(self) -> None:
         for attempt in self._line.withdrawn():
@@ -293,5 +290,5 @@ class Coordinator(Service):
             self._hand_back(self._waiting.popleft())
 
     def force(self) -> None:
-        """End the patience of a drain that is under way."""
-        self._forced.set()
+        """Have a drain, under way or to come, wait no longer."""
+        self._drain.force()

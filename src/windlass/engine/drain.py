@@ -1,0 +1,70 @@
+"""The drain of a node's slots: running attempts may finish for a while, then they are stopped and released."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+
+from windlass import saying
+from windlass.domain.clock import from_micros, wall_nanos
+from windlass.engine.attempt import Attempt, Stop
+from windlass.engine.deadlines import ended, stop
+
+logger = saying.logger("windlass.worker")
+
+LAST_WORDS = 2.0
+"""How long bodies may take to end once a forced drain has cancelled them."""
+
+
+class Drain:
+    """Waits for running attempts and says in the log for how many, until when, and how it ended."""
+
+    def __init__(self, running: Collection[Attempt], give_up: Callable[[Attempt], None]) -> None:
+        self._running = running
+        self._give_up = give_up
+        self._forced = asyncio.Event()
+
+    def force(self) -> None:
+        """Wait no longer for what runs."""
+        self._forced.set()
+
+    async def run(self, timeout: float) -> bool:
+        """True: everything that ran has finished."""
+        awaited = len(self._running)
+        if awaited and timeout and not self._forced.is_set():
+            logger.warning(
+                "draining: %s, waiting until %s (%g s; node.drain_timeout)", _jobs(awaited), _local(timeout), timeout
+            )
+        await ended(self._running, timeout, self._forced)
+        stopped = list(self._running)
+        for attempt in stopped:
+            stop(attempt, Stop.DRAIN)
+        await ended(self._running, LAST_WORDS)
+        stubborn = list(self._running)
+        for attempt in stubborn:
+            self._give_up(attempt)
+        _log_end(awaited, len(stopped), len(stubborn))
+        return not stopped
+
+
+def _jobs(count: int) -> str:
+    return "1 job runs" if count == 1 else f"{count} jobs run"
+
+
+def _local(seconds: float) -> str:
+    """The time of day by which the wait is over."""
+    moment = from_micros(wall_nanos() // 1000 + int(seconds * 1_000_000))
+    return moment.astimezone().strftime("%H:%M:%S")
+
+
+def _log_end(awaited: int, stopped: int, stubborn: int) -> None:
+    if stopped:
+        logger.warning(
+            "drain forced: %d of %d running jobs finished, %d stopped and released to run again%s",
+            awaited - stopped,
+            awaited,
+            stopped,
+            f"; {stubborn} of them did not end and may go on for a while" if stubborn else "",
+        )
+    elif awaited:
+        logger.info("drained: what ran has finished")

@@ -1,0 +1,133 @@
+"""The drain of a running node, asked for once or often, on its own loop or from another thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import nullcontext
+
+from windlass import saying
+from windlass.context import current_context
+from windlass.errors import ConfigurationError, WouldBlockLoopError
+from windlass.runtime.interrupts import hurried_by_signals
+from windlass.worker import Node
+
+logger = saying.logger("windlass.worker")
+
+LOOP_CHECK = 0.5
+"""Seconds after which a thread that waits for a drain sees whether the loop still runs that does it."""
+STILL_CHECKS = 2
+"""A loop that was not running so often in a row has ended: for a moment it may stand between two runs."""
+
+
+class NodeDrain:
+    """Has a node leave, once: whoever asks again gets the same answer. Made on the node's loop."""
+
+    def __init__(self, node: Node, timeout: float | None, when_left: Callable[[], None], *, embedded: bool) -> None:
+        self._node = node
+        self._timeout = timeout
+        self._when_left = when_left
+        self._embedded = embedded
+        self.loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
+        self._task: asyncio.Task[bool] | None = None
+        self._watch = self.loop.create_task(self._begin_when_asked()) if embedded else None
+
+    async def _begin_when_asked(self) -> None:
+        """`windlass node drain`: an embedded node leaves by itself."""
+        await self._node.asked_to_drain.wait()
+        logger.info("node %s was asked to drain", self._node.id)
+        self._task = self.begin(None)
+
+    def begin(self, limit: float | None) -> asyncio.Task[bool]:
+        """On the node's loop: begin, or shorten what is under way to `limit` seconds from now."""
+        if self._task is None:
+            limit = self._timeout if limit is None else limit
+            self._task = self.loop.create_task(self._leave(limit), context=self._context.copy())
+        elif limit is not None:
+            self.loop.call_later(limit, self._node.coordinator.force)
+        return self._task
+
+    async def run(self, limit: float | None) -> bool:
+        """On any loop: wait for it. On the node's own, being cancelled stops and releases what still runs."""
+        if self.loop is not asyncio.get_running_loop():
+            return await asyncio.to_thread(self.wait, limit)
+        self._refuse_in_its_job("adrain")
+        draining = self.begin(limit)
+        try:
+            return await asyncio.shield(draining)
+        except asyncio.CancelledError:
+            self._node.coordinator.force()
+            await asyncio.wait({draining})
+            raise
+
+    def wait(self, limit: float | None) -> bool:
+        """On a thread that does not run the node's loop: wait for it."""
+        self._refuse_on_its_loop()
+        self._refuse_in_its_job("drain")
+        ended: Future[bool] = Future()
+
+        def begin() -> None:
+            self.begin(limit).add_done_callback(lambda drain: ended.set_result(_is_clean(drain)))
+
+        def force() -> None:
+            self.loop.call_soon_threadsafe(self._node.coordinator.force)
+
+        with hurried_by_signals(force):
+            try:
+                self.loop.call_soon_threadsafe(begin)
+            except RuntimeError:  # it is closed
+                return self._abandon()
+            still = 0
+            while still < STILL_CHECKS:
+                try:
+                    return ended.result(LOOP_CHECK)
+                except TimeoutError:
+                    still = 0 if self.loop.is_running() else still + 1
+            return self._abandon()
+
+    async def _leave(self, limit: float | None) -> bool:
+        if self._watch is not None:
+            self._watch.cancel()
+        node = self._node
+        node.asked_to_drain.set()
+        with hurried_by_signals(node.coordinator.force) if self._embedded else nullcontext():
+            try:
+                return await node.drain(limit)
+            finally:
+                self._when_left()
+
+    def _abandon(self) -> bool:
+        """Nothing can be awaited any more on the loop that the node lived on."""
+        logger.error(
+            "the event loop of node %s ended before the worker was left: its jobs run again elsewhere when its lease "
+            "is over; leave `async with app.worker():` before the loop ends",
+            self._node.id,
+        )
+        self._node.heartbeat.stop()
+        self._when_left()
+        return False
+
+    def _refuse_on_its_loop(self) -> None:
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if running is self.loop:
+            raise WouldBlockLoopError(
+                "drain() would block the event loop that the worker runs on; write `await worker.adrain()` instead"
+            )
+
+    def _refuse_in_its_job(self, verb: str) -> None:
+        context = current_context.get()
+        if context is not None and context.node == self._node.id:
+            raise ConfigurationError(
+                f"{verb}() inside a job of this worker would wait for that very job; have it drained from outside, "
+                f"e.g. by `windlass node drain {self._node.id}`"
+            )
+
+
+def _is_clean(drain: asyncio.Task[bool]) -> bool:
+    return not drain.cancelled() and drain.exception() is None and drain.result()
