@@ -33,6 +33,7 @@ class NodeDrain:
         self.loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
         self._task: asyncio.Task[bool] | None = None
+        self._abandoned = False
         self._watch = self.loop.create_task(self._begin_when_asked()) if embedded else None
 
     async def _begin_when_asked(self) -> None:
@@ -70,6 +71,8 @@ class NodeDrain:
         ended: Future[bool] = Future()
 
         def begin() -> None:
+            if self._abandoned:
+                return
             self.begin(limit).add_done_callback(lambda drain: ended.set_result(_is_clean(drain)))
 
         def force() -> None:
@@ -106,7 +109,8 @@ class NodeDrain:
             "is over; leave `async with app.worker():` before the loop ends",
             self._node.id,
         )
-        self._node.heartbeat.stop()
+        self._abandoned = True
+        self._node.abandon()
         self._when_left()
         return False
 

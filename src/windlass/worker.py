@@ -198,6 +198,12 @@ class Node:
             logcontext.uninstall()
         return clean and left
 
+    def abandon(self) -> None:
+        """Its loop has ended: stop beating, so that its lease runs out and others take over what it ran."""
+        self.heartbeat.stop()
+        self._close_pulse()
+        logcontext.uninstall()
+
     async def _sign_off(self) -> bool:
         """Leave the cluster; a store that does not answer is not waited for, the lease runs out by itself."""
         try:
@@ -223,8 +229,11 @@ class Node:
         except Exception as error:  # noqa: BLE001 - the lease will run out by itself
             logger.warning("node %s could not sign off: %s", self.id, self._parts.sanitizer.sanitize(error))
         finally:
-            if self._pulse is not self._parts.database:
-                self._pulse.close()
+            self._close_pulse()
+
+    def _close_pulse(self) -> None:
+        if self._pulse is not self._parts.database:
+            self._pulse.close()
 
     # ------------------------------------------------------------------ what the services ask
 

@@ -23,6 +23,7 @@ from windlass import (
     WouldBlockLoopError,
 )
 from windlass.embedded import Worker
+from windlass.runtime import loops
 
 PATIENT = Settings(node=NodeSettings(drain_timeout=600))
 """Only what a test does ends a drain of these."""
@@ -312,7 +313,4 @@ def test_a_worker_whose_loop_has_ended_cannot_drain_and_says_so(app: Windlass, c
     assert worker.drain() is False
     assert "ended before the worker was left" in caplog.text
     assert not app.has_worker
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
-    loop.run_until_complete(asyncio.sleep(0))
-    loop.close()
+    loops.close(loop)
