@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
@@ -44,6 +43,7 @@ from windlass.spi import (
 )
 from windlass.stores import migrate
 from windlass.stores.database import Database
+from windlass.stores.open import choose_url
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
@@ -52,8 +52,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
-
-DEFAULT_URL = "sqlite:///windlass.db"
 
 
 class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acting):
@@ -70,8 +68,8 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         print(charge.enqueue(42).result(timeout=10))
     ```
 
-    `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`. Nothing is opened before it is needed. Each
-    keyword after `settings` replaces one extension point of `windlass.spi`.
+    `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`, with a warning at first use. Nothing is opened
+    before it is needed. Each keyword after `settings` replaces one extension point of `windlass.spi`.
     """
 
     def __init__(
@@ -94,7 +92,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         clock: Clock | None = None,
     ) -> None:
         self.settings = settings if settings is not None else Settings.load()
-        self.url = url or os.environ.get("WINDLASS_URL") or DEFAULT_URL
+        self.url, is_default = choose_url(url)
         self.allow = tuple(allow)
         self.registry = Registry(
             self.allow, policy=target_policy, resolver=invocation_resolver, instances=instance_resolver
@@ -104,7 +102,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         self._worker: Worker | None = None
         self._assemble(
             make_parts(
-                Store.open(self.url, clock or SystemClock()),
+                Store.open(self.url, clock or SystemClock(), is_default=is_default),
                 self.registry,
                 self.settings,
                 Replacements(

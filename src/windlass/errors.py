@@ -19,7 +19,7 @@ WindlassError
 ├── JobTimeoutError                    an attempt ran longer than its timeout
 ├── WorkerLostError                    the process that ran the job died
 ├── StaleClaimError                    another claim has taken the job over
-├── StoreUnavailableError              the database does not answer
+├── StoreUnavailableError              the database does not answer           .lasting
 ├── MigrationRequiredError             the schema is not the one this version needs
 ├── ApplicationClosedError             the application was closed, and cannot be used again
 ├── ResultDroppedError                 the job succeeded, its result was not kept   .job_id .why
@@ -201,7 +201,15 @@ class StaleClaimError(WindlassError):
 
 
 class StoreUnavailableError(WindlassError):
-    """The database cannot be reached or does not answer in time; the operation may be tried again."""
+    """The database cannot be reached or does not answer in time; the operation may be tried again.
+
+    `lasting` is True when trying again will not help before somebody has acted: the file of a SQLite database is
+    missing, was deleted or replaced, may not be written, is damaged or is no database.
+    """
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
 
 
 class MigrationRequiredError(WindlassError):

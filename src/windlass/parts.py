@@ -39,9 +39,9 @@ class Store(NamedTuple):
     clock: Clock
 
     @classmethod
-    def open(cls, url: str, clock: Clock) -> Store:
+    def open(cls, url: str, clock: Clock, *, is_default: bool = False) -> Store:
         """From a URL; nothing is connected yet."""
-        return cls(open_database(url, clock), clock)
+        return cls(open_database(url, clock, is_default=is_default), clock)
 
 
 class Replacements(NamedTuple):

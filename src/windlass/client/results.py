@@ -17,7 +17,7 @@ from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.runtime.thread_service import ThreadService
 from windlass.stores import reading
-from windlass.stores.database import DONE, Database, Wakeups
+from windlass.stores.database import DONE, LOST, Database, Wakeups
 
 FIRST_PAUSE = 0.01
 LAST_PAUSE = 0.25
@@ -96,19 +96,24 @@ class Results(ThreadService):
                 self._wakeups = self._database.listen(self._heard)
 
     def _heard(self, channel: str, payload: str) -> None:
-        del payload
-        if channel in (DONE, "") and self._awaited:
+        if channel == LOST:
+            self._fail(StoreUnavailableError(payload, lasting=True))
+        elif channel in (DONE, "") and self._awaited:
             self.wake()
+
+    def _fail(self, error: StoreUnavailableError) -> None:
+        """Tell everybody who waits that no outcome will be read any more."""
+        with self._guard:
+            awaited, self._awaited = self._awaited, {}
+        for future in [future for waiting in awaited.values() for future in waiting]:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(error)
 
     def close(self) -> None:
         """End the thread and the subscription; whoever still waits is told so."""
         self._closed = True
         self.stop()
-        with self._guard:
-            awaited, self._awaited = self._awaited, {}
-        for future in [future for waiting in awaited.values() for future in waiting]:
-            if future.set_running_or_notify_cancel():
-                future.set_exception(StoreUnavailableError(CLOSED))
+        self._fail(StoreUnavailableError(CLOSED))
         if self._wakeups is not None:
             self._wakeups.close()
             self._wakeups = None

@@ -21,6 +21,9 @@ DONE: Final = "windlass_done"
 """Channel on which handles are told that jobs ended."""
 CANCELED: Final = "windlass_canceled"
 """Channel on which nodes are told that jobs they run were canceled."""
+LOST: Final = "windlass_lost"
+"""What `listen` calls back with, once and with the reason, when the store itself is gone: a SQLite file that was
+deleted or replaced. No server notifies on it."""
 CHANNELS: Final[Iterable[str]] = (WORK, DONE, CANCELED)
 
 MOST_RESTARTS: Final = 20
@@ -94,6 +97,12 @@ class Database(Protocol):
     def apart(self) -> Database:
         """The same store by connections of its own, where users of a store wait for each other's; else this one."""
         ...
+
+    def require(self) -> None:
+        """Raise `StoreUnavailableError` if there is nothing where the store should be, without making or asking it.
+
+        Only a SQLite file can be missing in this sense.
+        """
 
     def close(self) -> None:
         """Close every connection; idempotent."""

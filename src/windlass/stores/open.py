@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from windlass.domain.clock import SystemClock, micros
@@ -10,38 +14,75 @@ from windlass.errors import ConfigurationError
 from windlass.spi import Clock
 from windlass.stores.database import Database
 from windlass.stores.dialects.sqlite import SqliteDatabase
+from windlass.stores.dialects.sqlite_place import IN_MEMORY
 
-EXAMPLES = "sqlite:///shop.db, sqlite:// (in memory) or postgresql://user@host/database"
+_FILE: Final = re.compile(r"[^:?#]*\.(db|sqlite3?)")
+
+DEFAULT_URL: Final = "sqlite:///windlass.db"
+EXAMPLES: Final = "sqlite:///shop.db, sqlite:// (in memory) or postgresql://user@host/database"
+SQLITE_FORMS: Final = (
+    "write sqlite:///shop.db for a path relative to the current folder, sqlite:////var/lib/shop.db for an absolute "
+    "one, sqlite:// for a store in memory"
+)
 
 
-def open_database(url: str, clock: Clock) -> Database:
+class StoreUrl(NamedTuple):
+    """The URL of a store, and whether it was chosen or is the default."""
+
+    text: str
+    is_default: bool = False
+
+
+def choose_url(given: str | None, environ: Mapping[str, str] = os.environ) -> StoreUrl:
+    """The URL given in code, else that of `WINDLASS_URL`, else the default. An empty one is a mistake, not absent."""
+    if given is not None:
+        return StoreUrl(given)
+    named = environ.get("WINDLASS_URL")
+    if named is None:
+        return StoreUrl(DEFAULT_URL, is_default=True)
+    if not named.strip():
+        raise ConfigurationError(
+            f"the variable WINDLASS_URL is empty; expected a store URL such as {EXAMPLES}. "
+            f"Set it, or unset it to use {DEFAULT_URL}"
+        )
+    return StoreUrl(named)
+
+
+def open_database(url: str, clock: Clock, *, is_default: bool = False) -> Database:
     """Make the database a URL names; nothing is connected yet."""
-    scheme = urlsplit(url).scheme.partition("+")[0]
+    given: object = url
+    if not isinstance(given, str):
+        hint = f"; write {f'sqlite:///{given}'!r}" if isinstance(given, PurePath) else ""
+        raise ConfigurationError(f"expected a store URL as text, such as {EXAMPLES}, got {given!r}{hint}")
+    named, _, rest = url.partition(":")
+    scheme = named.partition("+")[0].lower()
     if scheme == "sqlite":
-        return _sqlite(url, clock)
-    if scheme in ("postgresql", "postgres"):
+        return _sqlite(url, rest, clock, is_default=is_default)
+    if scheme in ("postgresql", "postgres") and rest.startswith("//"):
         return _postgres(url, clock)
-    raise ConfigurationError(f"expected a store URL such as {EXAMPLES}, got {_hide(url)!r}")
+    hint = f"; did you mean sqlite:///{url}?" if _FILE.fullmatch(url) else ""
+    raise ConfigurationError(f"expected a store URL such as {EXAMPLES}, got {_hide(url)!r}{hint}")
 
 
 def _now(clock: Clock) -> Callable[[], int]:
     return lambda: micros(clock.now())
 
 
-def _sqlite(url: str, clock: Clock) -> Database:
-    parts = urlsplit(url)
-    options = parse_qs(parts.query)
-    if parts.netloc:
-        raise ConfigurationError(
-            f"{url!r} has a host, but SQLite is a file: write three slashes for a relative path "
-            "(sqlite:///shop.db), four for an absolute one"
-        )
+def _sqlite(url: str, rest: str, clock: Clock, *, is_default: bool) -> Database:
+    place, _, query = rest.partition("?")
+    if not place.startswith("//") or "\0" in place:
+        raise ConfigurationError(f"{url!r} is not the URL of a SQLite store: {SQLITE_FORMS}")
+    host, slash, path = place[2:].partition("/")
+    if host:
+        raise ConfigurationError(f"{url!r} has a host, but SQLite is a file: {SQLITE_FORMS}")
+    if slash and not path:
+        raise ConfigurationError(f"{url!r} names no file: {SQLITE_FORMS}")
+    options = parse_qs(query, keep_blank_values=True)
     synchronous = options.pop("synchronous", ["FULL"])[-1].upper()
     if options or synchronous not in ("FULL", "NORMAL"):
         raise ConfigurationError(f"{url!r}: the only option of a SQLite URL is synchronous=full (durable) or normal")
-    path = parts.path.removeprefix("/") or ":memory:"
     now = SystemClock().micros if isinstance(clock, SystemClock) else _now(clock)
-    return SqliteDatabase(path, now, synchronous)
+    return SqliteDatabase(path or IN_MEMORY, now, synchronous, is_default=is_default)
 
 
 def _postgres(url: str, clock: Clock) -> Database:
@@ -63,5 +104,8 @@ def _postgres(url: str, clock: Clock) -> Database:
 
 def _hide(url: str) -> str:
     """A URL without its password, for messages."""
-    parts = urlsplit(url)
-    return url.replace(f":{parts.password}@", ":[REDACTED]@") if parts.password else url
+    try:
+        password = urlsplit(url).password
+    except ValueError:  # an address that is none: no telling where a password would begin
+        return f"{url.partition('://')[0]}://…"
+    return url.replace(f":{password}@", ":[REDACTED]@") if password else url

@@ -29,7 +29,7 @@ class _Store:
         self._connection = connection
         self._lock = WriteLock(path)
         self._session = Session(connection)
-        self._checkpoints = Checkpoints(connection)
+        self._checkpoints = Checkpoints(connection, path)
 
     def run(self, plan: Plan[T]) -> T:
         """Run a plan in a transaction."""

@@ -29,6 +29,7 @@ class SqliteTerms:
         self.dialect: Dialect = SqliteDialect()
         self.home: tuple[Any, ...] | None = (database.path,)
         self._path = database.path
+        self._place = database.place
         self._now = database.now
         self._queries = load("sqlite")
 
@@ -70,6 +71,7 @@ class SqliteTerms:
                 "connection cannot be used: this application's database is in memory, where no other connection "
                 "reaches it; give both the same file, e.g. Windlass('sqlite:///shop.db')"
             )
+        self._place.check()
         _, _, file = yield from migrate.installation(self.dialect)
         if not (file and _same_file(file, self._path)):
             raise another(f"the SQLite file {self._path}", file or "a database in memory")

@@ -202,6 +202,9 @@ class PostgresDatabase:
 
     # ------------------------------------------------------------------ end
 
+    def require(self) -> None:
+        """Nothing to find out without asking: whether a server is there is seen at first use."""
+
     def close(self) -> None:
         """Close listeners and idle connections."""
         for listener in self._listeners:

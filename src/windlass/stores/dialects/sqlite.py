@@ -16,10 +16,11 @@ from typing import ClassVar, TypeVar
 
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
-from windlass.stores.database import CANCELED, DONE, WORK, P, PlanFunction, Wakeups
+from windlass.stores.database import CANCELED, DONE, LOST, WORK, P, PlanFunction, Wakeups
 from windlass.stores.dialect import Dialect
-from windlass.stores.dialects.sqlite_files import WriteLock, connect
+from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_forks import FORK_GATE, leave_to_the_parent
+from windlass.stores.dialects.sqlite_place import Place
 from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.dialects.sqlite_writer import Writer, translate
 from windlass.stores.plan import Plan, drive
@@ -42,13 +43,15 @@ class SqliteDatabase:
     notifies: ClassVar[bool] = False
     migrates_itself: ClassVar[bool] = True
 
-    def __init__(self, path: str, now: Callable[[], int], synchronous: str = "FULL") -> None:
+    def __init__(
+        self, path: str, now: Callable[[], int], synchronous: str = "FULL", *, is_default: bool = False
+    ) -> None:
         self.dialect: Dialect = SqliteDialect()
         self.path = path
-        self.description = (
-            "SQLite in memory" if path == ":memory:" else f"SQLite {path} (WAL, synchronous={synchronous})"
-        )
-        self.wakeup_mode = "in process" if path == ":memory:" else "in process, and by watching the file"
+        self.place = Place(path, is_default=is_default)
+        in_memory = self.place.in_memory
+        self.description = "SQLite in memory" if in_memory else f"SQLite {path} (WAL, synchronous={synchronous})"
+        self.wakeup_mode = "in process" if in_memory else "in process, and by watching the file"
         self.known_queues: set[str] = set()
         self.now = now
         self._synchronous = synchronous
@@ -62,7 +65,7 @@ class SqliteDatabase:
 
     def _start(self) -> None:
         """Fresh threads and no connections: also right after a fork, where the parent's must never be touched."""
-        self._writer = Writer(self.path, self._synchronous, self.now)
+        self._writer = Writer(self.place, self._synchronous, self.now)
         self._idle_readers: list[Session] = []
         self._readers = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -76,28 +79,28 @@ class SqliteDatabase:
 
     def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on the writer thread and wait for its commit."""
-        result: T = self._writer.submit(lambda session: _play(plan(self.dialect, *args, **kwargs), session)).result()
+        result: T = self._writer.run(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
         return result
 
     async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on the writer thread and await its commit."""
-        future = self._writer.submit(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
-        result: T = await asyncio.wrap_future(future)
+        result: T = await self._writer.arun(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
         return result
 
     def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on a reading connection, in a snapshot of its own."""
-        if self.path == ":memory:":
+        if self.place.in_memory:
             return self.run(plan, *args, **kwargs)
+        self.place.check()
         try:
             with self._reader() as session, FORK_GATE:
                 return _read(plan(self.dialect, *args, **kwargs), session)
         except sqlite3.Error as error:
-            raise translate(self.path, error) from error
+            raise translate(self.place.path, error) from error
 
     async def aread(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """`read` on a thread, so that the loop goes on."""
-        if self.path == ":memory:":
+        if self.place.in_memory:
             return await self.arun(plan, *args, **kwargs)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(2, thread_name_prefix="windlass-sqlite-reader")
@@ -117,13 +120,15 @@ class SqliteDatabase:
                 idle.append(session)
 
     def _new_reader(self) -> Session:
-        """Under the lock: who opens a new file turns it to WAL, for which SQLite itself does not wait its turn."""
-        lock = WriteLock(self.path)
-        try:
-            with lock.held(), FORK_GATE:
-                return Session(connect(self.path, self._synchronous, self.now))
-        finally:
-            lock.close()
+        """Open without the lock: only the writer switches a new file to WAL, and readers notice that by themselves."""
+        with FORK_GATE:
+            connection = connect(self.place.path, self._synchronous, self.now, writes=False)
+            self.place.opened()
+        return Session(connection)
+
+    def require(self) -> None:
+        """Raise if there is no file."""
+        self.place.require()
 
     # ------------------------------------------------------------------ wakeups
 
@@ -143,7 +148,7 @@ class SqliteDatabase:
     # ------------------------------------------------------------------ end
 
     def close(self) -> None:
-        """Close readers first and the writer last, all under the lock: the last connection to close checkpoints."""
+        """Close every connection, under the lock: the last one to close checkpoints."""
         for watch in self._watches:
             watch.close()
         if self._pool is not None:
@@ -151,27 +156,25 @@ class SqliteDatabase:
             self._pool = None
         with self._readers:
             idle, self._idle_readers = self._idle_readers, []
-        if idle:
-            lock = WriteLock(self.path)
-            with lock.held(), FORK_GATE:
-                for session in idle:
-                    session.connection.close()
-            lock.close()
-        self._writer.close()
+        self._writer.close(idle)
+        self.place.forget()
 
     async def aclose_loop(self) -> None:
         """Nothing here belongs to a loop."""
 
 
 class Watch:
-    """Asks `PRAGMA data_version` on a connection of its own and calls back when another connection has committed."""
+    """Asks `PRAGMA data_version` on a connection of its own and calls back when another connection has committed.
+
+    It looks at the file itself, too, and its last word is that the file was deleted or replaced.
+    """
 
     def __init__(self, database: SqliteDatabase, callback: Callable[[str, str], None]) -> None:
         self._database = database
         self._callback = callback
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        if database.path != ":memory:":
+        if not database.place.in_memory:
             self._thread = threading.Thread(target=self._loop, name="windlass-sqlite-watch", daemon=True)
             self._thread.start()
 
@@ -182,12 +185,18 @@ class Watch:
 
     def _loop(self) -> None:
         while not self._stop.wait(WATCH_INTERVAL):
+            try:
+                self._database.place.check()
+            except StoreUnavailableError as loss:
+                self._callback(LOST, str(loss))
+                return
             with suppress(sqlite3.Error, StoreUnavailableError), self._database._reader() as session:
                 self._watch(session)
 
     def _watch(self, session: Session) -> None:
         seen = None
         while not self._stop.wait(WATCH_INTERVAL):
+            self._database.place.check()
             with FORK_GATE:
                 version = session.connection.execute("PRAGMA data_version").fetchone()
             if version != seen:

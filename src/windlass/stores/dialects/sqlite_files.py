@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from windlass.errors import StoreUnavailableError
+from windlass.stores.dialects.sqlite_place import IN_MEMORY
 
 try:
     import fcntl
@@ -21,12 +22,16 @@ except ImportError:  # no POSIX locks: several writers then rely on SQLite's own
 else:
     _flock, EXCLUSIVE, UNLOCK = fcntl.flock, fcntl.LOCK_EX, fcntl.LOCK_UN
 
-BUSY_TIMEOUT_MS = 10_000
+LOCK_DEADLINE = 10.0
+"""Seconds that an operation waits for whatever keeps it from the database: its place in line behind other writers of
+this process, the lock file, and SQLite's own lock, all together."""
+BUSY_TIMEOUT_MS = 500
+"""How long SQLite itself waits at a time; the writer tries again until the deadline of whoever waits for it."""
 CHECKPOINT_CHANGES = 30_000
 """Rows a process changes between two checkpoints: some 10 MB of write-ahead log."""
 
 _UNAVAILABLE = {
-    sqlite3.SQLITE_BUSY: "it is locked by another process",
+    sqlite3.SQLITE_BUSY: "it is locked",
     sqlite3.SQLITE_LOCKED: "it is locked",
     sqlite3.SQLITE_READONLY: "it is read-only; check the permissions of the file and its folder",
     sqlite3.SQLITE_FULL: "the disk is full; free some space, work goes on by itself",
@@ -37,34 +42,52 @@ _UNAVAILABLE = {
 }
 
 
-def connect(path: str, synchronous: str, now: Callable[[], int]) -> sqlite3.Connection:
-    """Open a connection with the durable settings, in autocommit mode."""
+_LASTING = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
+"""What does not pass by itself."""
+
+
+def connect(path: str, synchronous: str, now: Callable[[], int], *, writes: bool = True) -> sqlite3.Connection:
+    """Open a connection with the durable settings, in autocommit mode; one that writes turns the file to WAL."""
     if os.path.exists(path) and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         # SQLite would open it for reading, and then refuse to write for good, also once the file may be written.
-        raise StoreUnavailableError(f"SQLite database {path}: {_UNAVAILABLE[sqlite3.SQLITE_READONLY]}")
+        advice = _UNAVAILABLE[sqlite3.SQLITE_READONLY]
+        raise StoreUnavailableError(f"SQLite database {path}: {advice}", lasting=True)
+    connection = None
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
         connection.create_function("windlass_now", 0, now)
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-        if path != ":memory:":
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS if writes else int(LOCK_DEADLINE * 1000)}")
+        if writes and path != IN_MEMORY:
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA cache_size = -16000")
-    except sqlite3.Error as error:
-        raise unavailable(path, error) from error
+    except sqlite3.Error:
+        if connection is not None:
+            connection.close()
+        raise
     return connection
 
 
 def unavailable(path: str, error: sqlite3.Error) -> StoreUnavailableError:
     """The error users see when SQLite cannot do its work, with what to do about it."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return StoreUnavailableError(f"SQLite database {path}: {_UNAVAILABLE.get(code, 'it does not answer')} ({error})")
+    code = _code(error)
+    advice = _UNAVAILABLE.get(code, "it does not answer")
+    return StoreUnavailableError(f"SQLite database {path}: {advice} ({error})", lasting=code in _LASTING)
+
+
+def is_locked(error: Exception) -> bool:
+    """Whether somebody else holds a lock of SQLite's that is needed."""
+    return isinstance(error, sqlite3.Error) and _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def is_unavailable(error: sqlite3.Error) -> bool:
     """Whether an error speaks of the file and not of the statement."""
-    return (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _UNAVAILABLE
+    return _code(error) in _UNAVAILABLE
 
 
 class WriteLock:
@@ -79,12 +102,13 @@ class WriteLock:
         self._files: tuple[int, int] | None = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the lock."""
-        if _flock is None:
+    def held(self, *, create: bool = True) -> Iterator[None]:
+        """Hold the lock; without `create`, files that nobody has made yet stay away, and there is nothing to hold."""
+        files = self._open() if create or self._files or os.path.exists(f"{self._path}-lock") else None
+        if _flock is None or files is None:
             yield
             return
-        turnstile, lock = self._open()
+        turnstile, lock = files
         _flock(turnstile, EXCLUSIVE)
         try:
             _flock(lock, EXCLUSIVE)
@@ -95,8 +119,8 @@ class WriteLock:
         finally:
             _flock(lock, UNLOCK)
 
-    def _open(self) -> tuple[int, int]:
-        if self._files is None:
+    def _open(self) -> tuple[int, int] | None:
+        if self._files is None and _flock is not None:
             try:
                 turnstile, lock = (
                     os.open(f"{self._path}-{name}", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -105,7 +129,8 @@ class WriteLock:
             except OSError as error:
                 raise StoreUnavailableError(
                     f"cannot create the lock files beside {self._path} ({error.strerror}); "
-                    "the folder of a SQLite database must exist and be writable"
+                    "the folder of a SQLite database must exist and be writable",
+                    lasting=True,
                 ) from error
             self._files = (turnstile, lock)
         return self._files
@@ -120,16 +145,28 @@ class WriteLock:
 class Checkpoints:
     """Copies the write-ahead log back after so many changes; the caller holds the write lock.
 
-    Passive: it never waits for readers, and what they still need is left for the next time.
+    Passive: it never waits for readers, and what they still need is left for the next time. A second connection holds
+    SQLite's own lock meanwhile, so that connections that know nothing of the lock file do not write during it either.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self._connection = connection
+        self._path = path
         self._seen = 0
 
     def after_commit(self) -> None:
-        """Checkpoint if it is time."""
+        """Checkpoint if it is time; if somebody else writes, that is left for the next commit."""
         changes = self._connection.total_changes
-        if changes - self._seen > CHECKPOINT_CHANGES:
+        if changes - self._seen > CHECKPOINT_CHANGES and self._checkpoint():
             self._seen = changes
+
+    def _checkpoint(self) -> bool:
+        with closing(sqlite3.connect(self._path, timeout=0, isolation_level=None)) as guard:
+            guard.execute("PRAGMA wal_autocheckpoint = 0")
+            try:
+                guard.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            guard.execute("ROLLBACK")
+        return True

@@ -1,0 +1,98 @@
+"""A SQLite file that is deleted or replaced under a program that uses it: nothing is accepted that nobody would see."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.crash.programs import bodies
+from tests.crash.programs.application import make_app
+from tests.support.waiting import until
+from windlass import StoreUnavailableError, Windlass
+
+
+@pytest.fixture
+def app(sqlite_url: str) -> Iterator[Windlass]:
+    made = make_app(sqlite_url)
+    made.bind(bodies.note, 0).enqueue()
+    assert made.find().items
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "windlass.db"
+
+
+def delete_all(file: Path) -> None:
+    for path in file.parent.glob(f"{file.name}*"):
+        path.unlink()
+
+
+def replace(file: Path) -> None:
+    backup = file.with_name("backup.db")
+    shutil.copy(file, backup)
+    backup.rename(file)
+
+
+LOSSES = pytest.mark.parametrize(
+    ("lose", "what"),
+    [(delete_all, "was deleted"), (Path.unlink, "was deleted"), (replace, "was replaced by another file")],
+    ids=["all files deleted", "only the database deleted", "replaced by a backup"],
+)
+
+
+@LOSSES
+def test_every_operation_after_the_file_is_lost_is_an_error(
+    app: Windlass, file: Path, lose: Callable[[Path], None], what: str
+):
+    """J7.8: the error names the path and what happened; nothing is written to a file that nobody else sees."""
+    lose(file)
+    message = rf"{file}: the file {what}"
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError, match=message) as caught:
+            app.bind(bodies.note, 1).enqueue()
+        assert caught.value.lasting
+        with pytest.raises(StoreUnavailableError, match=message):
+            app.find()
+    with pytest.raises(StoreUnavailableError, match=message), app.worker():
+        pass
+
+
+def test_a_job_is_not_enqueued_on_a_connection_of_the_users_to_a_lost_file(app: Windlass, file: Path):
+    """J7.8: the transaction stays usable, and holds no job."""
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE orders (id)")
+    delete_all(file)
+    with pytest.raises(StoreUnavailableError, match="was deleted"):
+        app.bind(bodies.note, 1).using(connection=connection).enqueue()
+    connection.close()
+
+
+def test_whoever_waits_for_a_result_is_told_that_the_file_is_lost(app: Windlass, file: Path):
+    """J7.8: nobody waits for ever for what cannot be read any more."""
+    handle = app.bind(bodies.note, 1).enqueue()
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(handle.result, 60)
+        until(lambda: app.parts.results.awaits, "the handle to be waited for")
+        delete_all(file)
+        with pytest.raises(StoreUnavailableError, match="was deleted"):
+            result.result()
+
+
+def test_an_application_that_is_closed_and_opened_again_uses_the_file_that_is_there(
+    sqlite_url: str, app: Windlass, file: Path
+):
+    """J7.8: what was lost is told once; a new application begins with the file at the path."""
+    delete_all(file)
+    with pytest.raises(StoreUnavailableError, match="was deleted"):
+        app.find()
+    again = make_app(sqlite_url)
+    assert again.find().items == []
+    with pytest.raises(StoreUnavailableError, match="was replaced"):
+        app.find()
+    again.close()
