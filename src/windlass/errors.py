@@ -12,6 +12,8 @@ WindlassError
 ├── DuplicateBusinessKeyError          a live job or schedule holds the key   .key .holder
 ├── JobNotFoundError                   no job has this id                     .job_id
 ├── UnknownResourceError               the resource was never configured      .resource
+├── UnknownQueueError                  no job was ever in the queue           .queue .suggestion
+├── UnknownCircuitError                nothing has used the circuit           .service .suggestion
 ├── CircuitOpenError                   the service's circuit lets nothing through   .service
 ├── JobFailedError                     the job awaited ended FAILED           .job_id .reason .error .error_class
 ├── JobCanceledError                   the job awaited ended CANCELED         .job_id
@@ -51,6 +53,8 @@ __all__ = [
     "StoreUnavailableError",
     "TargetNotAllowedError",
     "TargetNotFoundError",
+    "UnknownCircuitError",
+    "UnknownQueueError",
     "UnknownResourceError",
     "WindlassError",
     "WorkerLostError",
@@ -139,6 +143,36 @@ class UnknownResourceError(WindlassError):
             f"app.configure_resource({resource!r}, max_concurrent=5)"
         )
         self.resource = resource
+
+
+class UnknownQueueError(WindlassError):
+    """A queue that is to be steered was never used, and no job of the application is declared with it."""
+
+    def __init__(self, queue: str, suggestion: str | None = None) -> None:
+        super().__init__(queue, suggestion)
+        self.queue = queue
+        self.suggestion = suggestion
+
+    def __str__(self) -> str:
+        return (
+            f"no queue {self.queue!r} is known{_did_you_mean(self.suggestion)}: no job was ever in it, and no job of "
+            "this application is declared with it; pass create=True if it is meant all the same"
+        )
+
+
+class UnknownCircuitError(WindlassError):
+    """A circuit that is to be switched was never used, and no job of the application is declared with it."""
+
+    def __init__(self, service: str, suggestion: str | None = None) -> None:
+        super().__init__(service, suggestion)
+        self.service = service
+        self.suggestion = suggestion
+
+    def __str__(self) -> str:
+        return (
+            f"no circuit {self.service!r} is known{_did_you_mean(self.suggestion)}: it was never configured, switched "
+            "or learned from, and no job of this application is declared with it; open(create=True) makes it"
+        )
 
 
 class CircuitOpenError(WindlassError):
@@ -234,3 +268,7 @@ class ResultDroppedError(WindlassError):
 
     def __str__(self) -> str:
         return f"job {self.job_id} succeeded, but its result was not kept: {self.why}"
+
+
+def _did_you_mean(suggestion: str | None) -> str:
+    return "" if suggestion is None else f" (did you mean {suggestion!r}?)"

@@ -36,20 +36,15 @@ def test_a_queue_is_limited_and_the_limit_lifted(desk):
     assert told == "queue mail lets through 20 at a time, 1,000 per minute\n"
 
 
-def test_a_queue_that_nobody_used_is_limited_and_remarked_upon(sqlite_desk):
-    sqlite_desk.charge.using(queue="mail").enqueue(1)
-    result = sqlite_desk.run("queue", "limit", "mial", "--rate", "5")
-    assert (result.exit_code, result.stdout) == (0, "queue mial lets through 5 per second\n")
-    assert result.stderr == "no job was ever in queue mial; did you mean mail?\n"
-
-
 # ------------------------------------------------------------------ resource
 
 
 def test_resources_are_set_and_listed_with_what_is_in_use(desk):
     """J6.2: keys that were used lately stand below their resource."""
     assert desk.run("resource", "list").stderr == "no resource is configured\n"
-    told = desk.told("resource", "set", "stripe", "--max-concurrent", "5", "--rate", "100", "--retry-delay", "2.5")
+    told = desk.told(
+        *("resource", "set", "stripe", "--create"), "--max-concurrent", "5", "--rate", "100", "--retry-delay", "2.5"
+    )
     assert told == "resource stripe lets through 5 at a time, 100 per second\n"
     desk.work_off(desk.charge.using(resource="stripe", resource_key="acme & co").enqueue(1))
     assert lines(desk.told("resource", "list")) == [
@@ -86,7 +81,9 @@ def test_people_get_a_table_of_resources(sqlite_desk):
 def test_circuits_are_listed_opened_closed_and_reset(desk):
     """J6.1: by hand, through the command."""
     assert desk.run("circuit", "list").stderr == "no circuit was ever used\n"
-    assert desk.told("circuit", "open", "gateway") == "circuit gateway is open until somebody closes it\n"
+    opened = desk.run("circuit", "open", "gateway", "--create")
+    assert opened.stdout == "circuit gateway is open until somebody closes it\n"
+    assert opened.stderr == "to undo it: windlass circuit close gateway\n"
     waits = desk.charge.using(circuit="gateway").enqueue(1)
     assert desk.app.circuit("gateway").state() is CircuitState.OPEN
     assert lines(desk.told("circuit", "list")) == [["gateway", "open", "0 of 0", "50 % of 100", "when closed by hand"]]
@@ -118,6 +115,29 @@ def test_a_circuit_that_failures_opened_says_when_it_is_tried_again(desk):
     drawn = undrawn(desk.drawn("circuit", "list", columns=100)).splitlines()
     assert drawn[0].split() == ["service", "state", "failed", "opens", "at", "tried", "again"]
     assert "in 5" in drawn[2] or "in 1 h" in drawn[2]
+
+
+@pytest.mark.parametrize("verb", ["open", "close", "reset"])
+def test_an_unknown_circuit_is_refused_with_a_suggestion(desk, verb):
+    """J10.7: the service that was meant would go on being called."""
+    desk.app.configure_circuit("gateway")
+    result = desk.run("circuit", verb, "gatway")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "no circuit gatway is known, so nothing was changed; did you mean gateway?" in result.stderr
+    assert ("--create" in result.stderr) is (verb == "open")
+    assert [one.service for one in desk.app.circuits()] == ["gateway"]
+
+
+def test_an_unknown_resource_is_refused_with_a_suggestion(desk):
+    """J10.7: what was to be closed would stay open; and a closed one says how it is opened."""
+    desk.app.configure_resource("stripe", 5)
+    result = desk.run("resource", "set", "strip", "--max-concurrent", "0")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "no resource strip is known, so nothing was changed; did you mean stripe?" in result.stderr
+    assert [one.name for one in desk.app.resources()] == ["stripe"]
+    closed = desk.run("resource", "set", "stripe", "--max-concurrent", "0")
+    assert closed.stdout == "resource stripe lets through 0 at a time\n"
+    assert "windlass resource set stripe --max-concurrent 1" in closed.stderr
 
 
 # ------------------------------------------------------------------ job explain
@@ -152,12 +172,16 @@ def test_a_job_is_explained_in_a_line(desk):
     [
         (["queue", "limit"], 2, "Missing argument 'NAME'"),
         (["queue", "limit", "my mail", "--rate", "5"], 2, "queue must be 1 to 64 characters"),
-        (["queue", "limit", "mail", "--rate", "0"], 2, "rate must be a whole number of at least 1"),
+        (["queue", "limit", "default", "--rate", "0"], 2, "rate must be a whole number of at least 1"),
         (["queue", "limit", "mail", "--rate", "many"], 2, "'many' is not a valid integer"),
         (["queue", "limit", "mail", "--rate", "5", "--per", "week"], 2, "'week' is not one of"),
-        (["resource", "set", "stripe"], 2, "resource 'stripe' needs a limit"),
+        (["resource", "set", "stripe", "--create"], 2, "resource 'stripe' needs a limit"),
         (["resource", "set", "my stripe", "--max-concurrent", "5"], 2, "resource must be 1 to 64 characters"),
-        (["resource", "set", "stripe", "--max-concurrent", "-1"], 2, "max_concurrent must be a whole number"),
+        (
+            ["resource", "set", "stripe", "--create", "--max-concurrent", "-1"],
+            2,
+            "max_concurrent must be a whole number",
+        ),
         (["circuit", "open", "my gateway"], 2, "circuit must be 1 to 64 characters"),
         (["circuit", "close"], 2, "Missing argument 'SERVICE'"),
         (["job", "explain", "seven"], 2, "seven"),

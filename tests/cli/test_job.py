@@ -3,6 +3,7 @@
 import re
 import shlex
 from datetime import datetime
+from itertools import takewhile
 from uuid import uuid4
 
 import pytest
@@ -161,9 +162,31 @@ def test_an_unknown_id_is_an_error_and_half_an_id_wrong_usage(sqlite_desk):
     unknown = sqlite_desk.run("job", "show", NOBODY)
     assert (unknown.exit_code, unknown.stdout) == (1, "")
     assert unknown.stderr.startswith(f"Error: no job has the id {NOBODY}")
-    half = sqlite_desk.run("job", "show", NOBODY[:8])
-    assert half.exit_code == 2
-    assert "a job id is a UUID" in half.stderr
+    for wrong in (NOBODY[:5], "seventh"):
+        half = sqlite_desk.run("job", "show", wrong)
+        assert half.exit_code == 2
+        assert "a job id is a UUID" in half.stderr
+        assert "or at least its first 6 digits" in half.stderr
+
+
+def test_the_first_digits_of_an_id_will_do_if_only_one_job_has_them(desk):
+    """Operations: as everywhere else that ids are long; several candidates are named, and nothing is moved."""
+    first, second = (desk.charge.using(delay=60).enqueue(number) for number in range(2))
+    pairs = zip(str(first.id), str(second.id), strict=True)
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    several = desk.run("job", "cancel", "--yes", str(first.id)[: max(shared, 6)])
+    assert (several.exit_code, several.stdout) == (1, "")
+    for handle in (first, second):
+        assert f"{handle.id}  PENDING  tests.cli.desk:charge" in several.stderr
+        assert handle.status() is JobStatus.PENDING
+    short = str(first.id)[: shared + 1]
+    assert desk.told("job", "show", short) == desk.told("job", "show", first.id)
+    assert desk.told("job", "explain", short.upper()) == desk.told("job", "explain", first.id)
+    assert desk.told("job", "pause", short.replace("-", "")) == f"{first.id}\tpaused\n"
+    unknown = desk.run("job", "show", "ffffff")
+    assert (unknown.exit_code, "no job has an id that begins with ffffff" in unknown.stderr) == (1, True)
+    (failed,) = desk.failed()
+    assert desk.told("dlq", "show", failed[:-1]) == desk.told("dlq", "show", failed)
 
 
 # ------------------------------------------------------------------ cancel, pause, resume, retry
@@ -173,7 +196,10 @@ def test_cancel_tells_what_happened_to_each_and_why_not(desk):
     """J2.2: True from PENDING, False from terminal or unknown."""
     (failed,) = desk.failed()
     waiting = str(desk.charge.using(delay=60).enqueue(1).id)
-    assert desk.told("job", "cancel", waiting) == f"{waiting}\tcanceled\n"
+    dry = lines(desk.told("job", "cancel", "--dry-run", waiting, failed, code=1))
+    assert dry == [[waiting, "would be canceled"], [failed, "would not be canceled: it has ended (FAILED)"]]
+    assert desk.app.get(waiting).status is JobStatus.PENDING
+    assert desk.told("job", "cancel", "--yes", waiting) == f"{waiting}\tcanceled\n"
     assert desk.app.get(waiting).status is JobStatus.CANCELED
     said = lines(desk.told("job", "cancel", "--yes", waiting, failed, NOBODY, code=1))
     assert said == [
@@ -183,10 +209,13 @@ def test_cancel_tells_what_happened_to_each_and_why_not(desk):
     ]
 
 
-def test_canceling_many_is_refused_when_nobody_can_be_asked(desk):
-    """operations.md: destructive verbs ask, unless `--yes`."""
+def test_canceling_is_refused_when_nobody_can_be_asked(desk):
+    """J10.7, operations.md: destructive verbs ask, unless `--yes`, of one job too; a dry run counts and names some."""
     waiting = [str(desk.charge.using(tags=["import"]).enqueue(number).id) for number in range(3)]
-    for arguments in (waiting, ["--tag", "import"]):
+    dry = desk.run("job", "cancel", "--tag", "import", "--dry-run")
+    assert sorted(row[0] for row in lines(dry.stdout)) == waiting
+    assert dry.stderr == "3 jobs would be canceled\n"
+    for arguments in (waiting, waiting[:1], ["--tag", "import"]):
         refused = desk.run("job", "cancel", *arguments)
         assert refused.exit_code == 2
         assert "pass --yes" in refused.stderr
@@ -223,7 +252,7 @@ def test_a_running_job_can_be_canceled_and_not_paused(commands, shop_on):
     until((commands.folder / "begun").exists, "the body to begin")
     code, said = commands.run("job", "pause", str(handle.id), "-a", "shop:app")
     assert (code, said) == (1, f"{handle.id}\tnot paused: it is running; cancel it, or let it end\n")
-    assert commands.run("job", "cancel", str(handle.id), "-a", "shop:app") == (0, f"{handle.id}\tcanceled\n")
+    assert commands.run("job", "cancel", str(handle.id), "-y", "-a", "shop:app") == (0, f"{handle.id}\tcanceled\n")
     assert handle.status() is JobStatus.CANCELED
     worker.terminate()
     assert worker.exit_code() == 0, "an endless body that went on would have been forced"
@@ -249,11 +278,24 @@ def test_retry_by_ids_and_by_filters(desk):
     refusal = f"{first}\tnot retried: only a FAILED job can be, and it is PENDING\n"
     assert desk.told("job", "retry", first, code=1) == refusal
     assert desk.told("job", "retry", "--all-failed", "--queue", "other") == "retried 0 jobs\n"
-    limited = desk.run("job", "retry", "--all-failed", "-q", "billing", "--limit", "1")
+    limited = desk.run("job", "retry", "--all-failed", "-q", "billing", "--limit", "1", "--yes")
     assert (limited.stdout, limited.stderr) == ("retried 1 job\n", "there may be more: run it again\n")
     assert desk.app.get(third).status is JobStatus.PENDING
-    assert desk.told("job", "retry", "--all-failed") == "retried 1 job\n"
+    assert desk.told("job", "retry", "--all-failed", "-y") == "retried 1 job\n"
     assert desk.app.get(second).status is JobStatus.PENDING
+
+
+def test_retrying_all_asks_and_can_be_tried_dry(desk):
+    """J10.7: a bulk verb asks, and has `--yes` and `--dry-run`."""
+    failed = desk.failed(7)
+    refused = desk.run("job", "retry", "--all-failed")
+    assert (refused.exit_code, "Retry 7 jobs in" in refused.stderr, "pass --yes" in refused.stderr) == (2, True, True)
+    dry = desk.run("job", "retry", "--all-failed", "--dry-run")
+    assert (dry.exit_code, dry.stderr) == (0, "7 jobs would be retried\n")
+    *sample, more = dry.stdout.splitlines()
+    assert ([line.split("\t")[0] for line in sample], more) == (failed[:1:-1], "…")
+    assert {desk.app.get(job).status for job in failed} == {JobStatus.FAILED}
+    assert desk.told("job", "retry", "--all-failed", "--yes") == "retried 7 jobs\n"
 
 
 def test_a_key_that_is_taken_keeps_one_from_being_retried_and_not_the_others(desk):
@@ -267,7 +309,7 @@ def test_a_key_that_is_taken_keeps_one_from_being_retried_and_not_the_others(des
     ]
     desk.failed(business_key="order-8")
     desk.charge.using(business_key="order-8").enqueue(2)
-    refused = desk.run("job", "retry", "--all-failed", "--key", "order-8")
+    refused = desk.run("job", "retry", "--all-failed", "--key", "order-8", "--yes")
     assert refused.exit_code == 1
     assert "business key 'order-8' is held by" in refused.stderr
 
@@ -280,7 +322,7 @@ def test_a_key_that_is_taken_keeps_one_from_being_retried_and_not_the_others(des
         (("cancel", "--tag", "x" * 65, "--yes"), "64 characters"),
         (("pause",), "Missing argument"),
         (("retry",), "say --all-failed"),
-        (("retry", NOBODY, "--queue", "x"), "filters belong to --all-failed"),
+        (("retry", NOBODY, "--queue", "x"), "filters and --dry-run belong to --all-failed"),
         (("retry", NOBODY, "7"), "a job id is a UUID"),
         (("cancle", NOBODY), "did you mean cancel?"),
     ],

@@ -99,13 +99,27 @@ async def test_every_verb_has_an_async_twin_on_the_handle_and_the_app(app: Windl
 
 
 def test_a_tag_cancels_all_its_live_jobs_and_no_other(app: Windlass):
-    """J2.4: `cancel_by_tag` counts what it canceled; it trims and lowers like any tag."""
+    """J2.4: `cancel_by_tag` counts what it canceled, or would; it trims and lowers like any tag."""
     tagged = [app.job(jobs.note).using(tags=["Import"]).enqueue(str(n)) for n in range(7)]
     other = app.job(jobs.note).using(tags=["export"]).enqueue("kept")
     tagged[0].cancel()
-    assert app.cancel_by_tag(" IMPORT ") == 6
+    assert (app.cancel_by_tag("import", dry_run=True), app.cancel_by_tag(" IMPORT ")) == (6, 6)
     assert {handle.status() for handle in tagged} == {JobStatus.CANCELED}
     assert other.status() is JobStatus.PENDING
+
+
+async def test_a_tag_cancels_a_dead_letter_that_is_paused(app: Windlass):
+    """J2.4, J2.2: it has not ended for good, wherever it is kept; a dry run counts the same and moves nothing."""
+    dead, paused = [await app.job(jobs.fail).using(tags=["import"]).aenqueue(str(n)) for n in range(2)]
+    async with app.worker():
+        for handle in (dead, paused):
+            await handle.ajoin(timeout=LONG)
+    await paused.apause()
+    waiting = await app.job(jobs.note).using(tags=["import"]).aenqueue("x")
+    assert await app.acancel_by_tag("import", dry_run=True) == 2
+    assert (await paused.astatus(), await waiting.astatus()) == (JobStatus.PAUSED, JobStatus.PENDING)
+    assert await app.acancel_by_tag("import") == 2
+    assert [await handle.astatus() for handle in (dead, paused, waiting)] == ["FAILED", "CANCELED", "CANCELED"]
 
 
 # ---------------------------------------------------------------------- pause and resume
@@ -268,7 +282,7 @@ async def test_the_async_twin_of_replace(app: Windlass):
 
 def test_a_paused_queue_is_left_alone_until_it_is_resumed(app: Windlass):
     """J1.7: for every node, while running; other queues go on."""
-    assert (app.pause_queue("mail"), app.pause_queue("mail")) == (True, False)
+    assert (app.pause_queue("mail", create=True), app.pause_queue("mail")) == (True, False)
     held = app.job(jobs.note).using(queue="mail").enqueue("held")
     with app.worker():
         assert app.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3

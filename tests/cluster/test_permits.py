@@ -45,7 +45,7 @@ def test_eight_claimers_in_four_processes_exceed_no_permit_no_key_and_no_limit(s
     app.migrate()
     app.configure_resource("stripe", 3)
     app.configure_resource("tenant", 2)
-    app.limit_queue("mail", concurrency=4)
+    app.limit_queue("mail", concurrency=4, create=True)
     use, thread = app.bind(permits.use, "stripe", 0.004), app.bind(permits.use_in_thread, "stripe", 0.004)
     calls = [call.using(resource="stripe") for call in [use, thread] * 60]
     for key in ("acme", "b/c d"):

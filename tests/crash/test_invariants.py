@@ -43,7 +43,7 @@ def is_found(url: str) -> bool:
 def test_gates_that_count_other_places_than_are_held_are_found(app: Windlass, store_url: str, programs: Programs):
     """J6.2: too many, too few, given back twice, held by nobody; and a sound store passes before and after."""
     app.configure_resource("stripe", 2)
-    app.limit_queue("mail", concurrency=2)
+    app.limit_queue("mail", concurrency=2, create=True)
     with app.worker():
         handle = app.bind(bodies.hold, 1).using(queue="mail", resource="stripe").enqueue()
         until(lambda: programs.ran("began") == ["1"], "the job to hold its places")

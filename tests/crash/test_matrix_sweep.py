@@ -30,7 +30,7 @@ def enqueue(stage: Stage, number: int) -> None:
 def sweep(stage: Stage, passes: Sequence[int]) -> None:
     """For each number two workers: one dies before that commit of its own, one after it."""
     stage.app.configure_resource("stripe", PLACES)
-    stage.app.limit_queue("mail", concurrency=PLACES)
+    stage.app.limit_queue("mail", concurrency=PLACES, create=True)
     for number, nth in enumerate(passes):
         enqueue(stage, number)
         doomed = [stage.start(f"{point}=kill@{nth}", environ=PATIENT) for point in ANY_COMMIT]

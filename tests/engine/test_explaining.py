@@ -99,8 +99,8 @@ def test_gates_say_which_of_them_is_shut(quiet: Windlass, gate: Gate):
     app = quiet
     app.configure_resource("stripe", 1, retry_delay=600)
     app.configure_resource("paypal", None, rate=1, per="hour")
-    app.limit_queue("mail", rate=1, per="hour")
-    app.limit_queue("fax", concurrency=0)
+    app.limit_queue("mail", rate=1, per="hour", create=True)
+    app.limit_queue("fax", concurrency=0, create=True)
     add = app.job(jobs.add)
     with app.worker():
         app.job(resource="stripe", resource_key="acme")(jobs.ahold).enqueue(gate.name)
@@ -120,7 +120,7 @@ def test_gates_say_which_of_them_is_shut(quiet: Windlass, gate: Gate):
         assert code(app, add.using(queue="mail").enqueue(1, 2)) == "queue_rate_limited"
         assert code(app, add.using(queue="fax").enqueue(1, 2)) == "queue_full"
 
-        app.circuit("gateway").open()
+        app.circuit("gateway").open(create=True)
         assert code(app, add.using(circuit="gateway").enqueue(1, 2)) == "circuit_open"
         gate.open()
 

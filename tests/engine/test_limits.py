@@ -15,7 +15,7 @@ ALLOWED = ["tests.engine.jobs"]
 
 def limited(apps: Apps, **limit: Any) -> Windlass:
     app = apps(settings=ONLY_WAKEUPS, allow=ALLOWED)
-    app.limit_queue("mail", **limit)
+    app.limit_queue("mail", **limit, create=True)
     return app
 
 
@@ -62,14 +62,14 @@ def test_a_limit_is_changed_and_lifted_while_jobs_run(apps: Apps, gate: Gate):
     with app.worker():
         handles = held(app, gate, 3)
         until(lambda: running(app, handles) == 3)
-        app.limit_queue("mail", concurrency=4)
+        app.limit_queue("mail", concurrency=4, create=True)
         handles += held(app, gate, 5)
         until(lambda: running(app, handles) == 4)
-        app.limit_queue("mail", concurrency=5)
+        app.limit_queue("mail", concurrency=5, create=True)
         until(lambda: running(app, handles) == 5)
         app.limit_queue("mail")
         until(lambda: running(app, handles) == 8)
-        app.limit_queue("mail", concurrency=1)
+        app.limit_queue("mail", concurrency=1, create=True)
         late = held(app, gate, 1)
         assert app.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
         assert running(app, late) == 0
@@ -142,7 +142,7 @@ def test_a_bad_resource_is_refused(app: Windlass, arguments: dict[str, Any], com
 async def test_the_async_twin_limits_too(apps: Apps):
     """api.md: every verb that touches the store has an async twin."""
     app = apps(settings=ONLY_WAKEUPS, allow=ALLOWED)
-    await app.alimit_queue("mail", concurrency=0)
+    await app.alimit_queue("mail", concurrency=0, create=True)
     async with app.worker():
         handle = await app.job(queue="mail")(jobs.anote).aenqueue("x")
         until_full = await app.aexplain(handle.id)

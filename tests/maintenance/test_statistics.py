@@ -25,7 +25,7 @@ def test_queues_tell_what_ended_in_the_last_hour(moving: Moving):
     note, fail = app.job(jobs.note), app.job(max_retries=1, backoff=Backoff.none())(jobs.fail)
     good = app.enqueue_many([note.bind(f"{n}").using(queue="mail") for n in range(20)])
     bad = fail.using(queue="billing").enqueue("no")
-    app.pause_queue("quiet")
+    app.pause_queue("quiet", create=True)
     with app.worker():
         assert {handle.join(LONG) for handle in good} == {JobStatus.SUCCEEDED}
         assert bad.join(LONG) is JobStatus.FAILED

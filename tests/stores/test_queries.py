@@ -51,6 +51,7 @@ OVERRIDES = {
         "orphaned_jobs",
         "outcomes",
         "take_lease",
+        "walk_indexes",
     },
 }
 """What the other databases could not share. Each name here is one more thing to keep right twice."""

@@ -26,7 +26,7 @@ def test_a_rate_and_an_open_circuit_wait_for_the_clock(shop: Windlass):
     advance(64)
     assert drain(shop).succeeded == 1
 
-    shop.circuit("gateway").open()
+    shop.circuit("gateway").open(create=True)
     held = charge.using(circuit="gateway").enqueue(7)
     advance(3600)
     assert drain(shop).succeeded == 0

@@ -12,5 +12,5 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} There is nobody here to answer: pass --yes")
+        raise click.UsageError(f"{question} Nobody can be asked here: pass --yes")
     click.confirm(question, abort=True, err=True)

@@ -10,19 +10,21 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
+from windlass.cli.known_names import known_name
 from windlass.cli.output import note, say, say_items
-from windlass.cli.parameters import json_option, on_application
-from windlass.cli.tables import Cell, Column, table
+from windlass.cli.parameters import create_option, json_option, on_application
+from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.circuit import CircuitState
 from windlass.domain.protected import CircuitStatus
 
 COLUMNS: Final = (
     Column("service", lead=True),
     Column("state", lead=True),
-    Column("failed", right=True, lead=True),
+    Column("failed", right=True),
     Column("opens at", right=True),
     Column("tried again", right=True),
 )
+CODES: Final = "Exit codes: 0 done, 1 no such circuit is known, 2 wrong usage."
 STYLES: Final = {CircuitState.CLOSED: "green", CircuitState.OPEN: "bold red", CircuitState.HALF_OPEN: "yellow"}
 
 
@@ -31,7 +33,7 @@ def command() -> None:
     """List circuits, open, close and reset them."""
 
 
-@command.command(name="list")
+@command.command(name="list", epilog=pipe_epilog("circuit", COLUMNS))
 @on_application
 @json_option("circuit list")
 def list_circuits(app: Windlass, as_json: bool) -> None:
@@ -50,20 +52,26 @@ def list_circuits(app: Windlass, as_json: bool) -> None:
         note("no circuit was ever used")
 
 
-@command.command(name="open")
+@command.command(name="open", epilog=CODES)
 @on_application
 @click.argument("service")
-def open_circuit(app: Windlass, service: str) -> None:
+@create_option("circuit")
+def open_circuit(app: Windlass, service: str, create: bool) -> None:
     """Keep jobs from a service, until the circuit is closed or reset.
+
+    A circuit is known once a job with it has run, or if it was configured, or if a job of the application is declared
+    with it.
 
     \b
         windlass circuit open payment-gateway
     """
-    app.circuit(service).open()
+    with known_name():
+        app.circuit(service).open(create=create)
     say(f"circuit {service} is open until somebody closes it")
+    note(f"to undo it: windlass circuit close {service}")
 
 
-@command.command(name="close")
+@command.command(name="close", epilog=CODES)
 @on_application
 @click.argument("service")
 def close_circuit(app: Windlass, service: str) -> None:
@@ -72,11 +80,12 @@ def close_circuit(app: Windlass, service: str) -> None:
     \b
         windlass circuit close payment-gateway
     """
-    app.circuit(service).close()
+    with known_name(may_create=False):
+        app.circuit(service).close()
     say(f"circuit {service} is closed")
 
 
-@command.command(name="reset")
+@command.command(name="reset", epilog=CODES)
 @on_application
 @click.argument("service")
 def reset_circuit(app: Windlass, service: str) -> None:
@@ -85,7 +94,8 @@ def reset_circuit(app: Windlass, service: str) -> None:
     \b
         windlass circuit reset payment-gateway
     """
-    app.circuit(service).reset()
+    with known_name(may_create=False):
+        app.circuit(service).reset()
     say(f"circuit {service} is closed and counts from the start")
 
 

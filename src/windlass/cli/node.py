@@ -16,7 +16,7 @@ from windlass.cli.asking import confirm
 from windlass.cli.groups import NounGroup
 from windlass.cli.output import console, drawn, note, say, say_items
 from windlass.cli.parameters import json_option, on_application, yes_option
-from windlass.cli.tables import Cell, Column, table
+from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.cluster import Node
 
 COLUMNS: Final = (
@@ -36,13 +36,14 @@ def command() -> None:
     """List the worker processes of the cluster, or have one leave."""
 
 
-@command.command(name="list")
+@command.command(name="list", epilog=pipe_epilog("node", COLUMNS))
 @on_application
 @json_option("node list")
 def list_nodes(app: Windlass, as_json: bool) -> None:
     """List every node that has not signed off, oldest first.
 
-    One whose lease has run out is shown as lost, until what it ran is given to others.
+    Running is how many jobs it ran at its last heartbeat, a few seconds ago. One whose lease has run out is shown as
+    lost, until what it ran is given to others.
 
     \b
         windlass node list

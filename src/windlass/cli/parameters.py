@@ -15,9 +15,7 @@ import click
 from windlass.cli.loading import load_app, place_of
 from windlass.client.filters import MOST_IN_A_PAGE, JobFilters
 from windlass.domain.clock import SystemClock
-from windlass.domain.identity import parse_job_id
 from windlass.domain.protected import PER_US
-from windlass.errors import InvalidOptionError
 
 Command = Callable[..., Any]
 
@@ -75,6 +73,17 @@ def yes_option(command: Command) -> Command:
     return click.option("--yes", "-y", is_flag=True, show_envvar=True, help="Do not ask.")(command)
 
 
+def dry_run_option(text: str) -> Callable[[Command], Command]:
+    """`--dry-run`."""
+    return click.option("--dry-run", is_flag=True, show_envvar=True, help=text)
+
+
+def create_option(noun: str) -> Callable[[Command], Command]:
+    """`--create`, for a name that is not known yet."""
+    text = f"Do it even if no such {noun} is known yet."
+    return click.option("--create", is_flag=True, show_envvar=True, help=text)
+
+
 def rate_options(command: Command) -> Command:
     """`--rate` and `--per`, as `rate` and `per`."""
     unit = click.option(
@@ -114,7 +123,7 @@ def filter_options(command: Command) -> Command:
         callback=moment,
         metavar="AGE|TIME",
         show_envvar=True,
-        help="Enqueued since then: 30s, 15m, 2h, 3d, or 2030-01-31T12:00.",
+        help="Enqueued since then: 30s, 15m, 2h, 3d, 1w, or 2030-01-31T12:00.",
     )
     @wraps(command)
     def with_filters(
@@ -132,20 +141,6 @@ def filter_options(command: Command) -> Command:
     return with_filters
 
 
-def job_id(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Callback of an argument: an id, in full."""
-    del context
-    try:
-        return parse_job_id(value)
-    except InvalidOptionError as error:
-        raise click.BadParameter(str(error), param=parameter) from None
-
-
-def job_ids(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[str]:
-    """Callback of an argument: ids, each once, in the order given."""
-    return list(dict.fromkeys(job_id(context, parameter, value) for value in values))
-
-
 def moment(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
     """So long ago, or a date and time; without a zone the local one is meant."""
     del context
@@ -158,7 +153,7 @@ def moment(context: click.Context, parameter: click.Parameter, value: str | None
         return datetime.fromisoformat(value.strip()).astimezone()
     except (ValueError, OverflowError):
         raise click.BadParameter(
-            f"expected an age like 30s, 15m, 2h, 3d or a time like 2030-01-31T12:00, got {value!r}", param=parameter
+            f"expected an age like 30s, 15m, 2h, 3d, 1w or a time like 2030-01-31T12:00, got {value!r}", param=parameter
         ) from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from datetime import datetime
 from typing import Final
 
@@ -11,19 +10,21 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
+from windlass.cli.known_names import known_name
 from windlass.cli.output import note, say, say_items
-from windlass.cli.parameters import json_option, on_application, rate_options
+from windlass.cli.parameters import create_option, json_option, on_application, rate_options
 from windlass.cli.resource import limit_words
-from windlass.cli.tables import Cell, Column, table
+from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.cluster import Queue, QueueHour
-from windlass.domain.keys import check_queue
 from windlass.domain.protected import Per
 
 COLUMNS: Final = (
     Column("queue", lead=True),
     Column("state", lead=True),
-    Column("waiting", right=True, lead=True),
-    Column("running", right=True, lead=True),
+    Column("waiting", right=True),
+    Column("running", right=True),
+    Column("at a time", right=True),
+    Column("rate", right=True),
     Column("oldest due", right=True),
     Column("done/h", right=True),
     Column("failed/h", right=True),
@@ -31,6 +32,7 @@ COLUMNS: Final = (
     Column("wait", right=True),
     Column("run", right=True),
 )
+CODES: Final = "Exit codes: 0 done, 1 no such queue is known, 2 wrong usage."
 
 
 @click.group(name="queue", cls=NounGroup)
@@ -38,14 +40,15 @@ def command() -> None:
     """List queues, pause, resume and limit them."""
 
 
-@command.command(name="list")
+@command.command(name="list", epilog=pipe_epilog("queue", COLUMNS))
 @on_application
 @json_option("queue list")
 def list_queues(app: Windlass, as_json: bool) -> None:
     """List every queue that was ever used, with what waits in it, what runs and what ended in the last hour.
 
-    What waits is counted up to 10,000. /h: jobs that succeeded, jobs that failed for good and attempts that are
-    retried, in the last hour; wait and run: how long those that ran had waited, and how long they ran, on average.
+    What waits is counted up to 10,000. At a time and rate: its limit, if it has one (`windlass queue limit`). /h: jobs
+    that succeeded, jobs that failed for good and attempts that are retried, in the last hour; wait and run: how long
+    those that ran had waited, and how long they ran, on average.
 
     \b
         windlass queue list
@@ -60,21 +63,25 @@ def list_queues(app: Windlass, as_json: bool) -> None:
         note("no queue was ever used")
 
 
-@command.command(name="pause")
+@command.command(name="pause", epilog=CODES)
 @on_application
 @click.argument("name")
-def pause(app: Windlass, name: str) -> None:
+@create_option("queue")
+def pause(app: Windlass, name: str, create: bool) -> None:
     """Have no node claim from a queue, until it is resumed. What runs goes on.
+
+    A queue is known once a job was in it, or if a job of the application is declared with it.
 
     \b
         windlass queue pause billing
     """
-    _remark_on(app, name)
-    changed = app.pause_queue(name)
+    with known_name():
+        changed = app.pause_queue(name, create=create)
     say(f"queue {name} is paused" if changed else f"queue {name} was paused already")
+    note(f"to undo it: windlass queue resume {name}")
 
 
-@command.command(name="resume")
+@command.command(name="resume", epilog=CODES)
 @on_application
 @click.argument("name")
 def resume(app: Windlass, name: str) -> None:
@@ -83,25 +90,29 @@ def resume(app: Windlass, name: str) -> None:
     \b
         windlass queue resume billing
     """
-    _remark_on(app, name)
-    changed = app.resume_queue(name)
+    with known_name(may_create=False):
+        changed = app.resume_queue(name)
     say(f"queue {name} is resumed" if changed else f"queue {name} was not paused")
 
 
-@command.command(name="limit")
+@command.command(name="limit", epilog=CODES)
 @on_application
 @click.argument("name")
-@click.option("--concurrency", type=int, show_envvar=True, help="How many of its jobs may run at a time.")
+@click.option("--concurrency", type=int, show_envvar=True, help="How many of its jobs may run at a time; 0 closes it.")
 @rate_options
-def limit(app: Windlass, name: str, concurrency: int | None, rate: int | None, per: Per) -> None:
+@create_option("queue")
+def limit(app: Windlass, name: str, concurrency: int | None, rate: int | None, per: Per, create: bool) -> None:
     """Limit a queue for the whole cluster, at once. Without options its limit is lifted.
 
     \b
         windlass queue limit mail --concurrency 20 --rate 100 --per minute
+        windlass queue limit mail
     """
-    _remark_on(app, name)
-    app.limit_queue(name, concurrency, rate, per)
+    with known_name():
+        app.limit_queue(name, concurrency, rate, per, create=create)
     say(f"queue {name} lets through {limit_words(concurrency, rate, per)}")
+    if concurrency is not None or rate is not None:
+        note(f"to lift it: windlass queue limit {name}")
 
 
 def _row(queue: Queue, now: datetime) -> list[Cell]:
@@ -111,6 +122,8 @@ def _row(queue: Queue, now: datetime) -> list[Cell]:
         Cell("paused", "yellow") if queue.paused else Cell("open", "green"),
         Cell(phrases.counted(queue.waiting)),
         Cell(f"{queue.running:,}", "bold blue" if queue.running else ""),
+        Cell("" if queue.concurrency is None else f"{queue.concurrency:,}", "" if queue.concurrency else "yellow"),
+        Cell("" if queue.rate is None else f"{queue.rate:,} per {queue.per}"),
         Cell("") if due is None else Cell(phrases.distance(due, now), plain=phrases.utc(due)),
         *_hour(queue.last_hour),
     ]
@@ -124,12 +137,3 @@ def _hour(hour: QueueHour) -> list[Cell]:
         *(Cell(f"{count:,}" if count else "", style, plain=str(count)) for count, style in counts),
         *(Cell("") if mean is None else Cell(phrases.span(mean), plain=str(mean)) for mean in means),
     ]
-
-
-def _remark_on(app: Windlass, name: str) -> None:
-    """A queue may be paused before its first job, so a name that nobody used is no error; but it may be mistyped."""
-    check_queue(name)
-    known = [queue.name for queue in app.queues()]
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        note(f"no job was ever in queue {name}{f'; did you mean {close[0]}?' if close else ''}")

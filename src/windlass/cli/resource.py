@@ -8,16 +8,19 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli.groups import NounGroup
+from windlass.cli.known_names import check_known
 from windlass.cli.output import note, say, say_items
-from windlass.cli.parameters import json_option, on_application, rate_options
-from windlass.cli.tables import Cell, Column, table
+from windlass.cli.parameters import create_option, json_option, on_application, rate_options
+from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.domain.keys import check_name
 from windlass.domain.protected import Per, Resource
+from windlass.submission.declared import declared_resources
 
 COLUMNS: Final = (
     Column("resource", lead=True),
     Column("key", lead=True),
-    Column("in use", right=True, lead=True),
-    Column("at a time", right=True, lead=True),
+    Column("in use", right=True),
+    Column("at a time", right=True),
     Column("rate", right=True),
     Column("looked at again", right=True),
 )
@@ -28,7 +31,7 @@ def command() -> None:
     """List resources, and say how many jobs may use one at a time."""
 
 
-@command.command(name="list")
+@command.command(name="list", epilog=pipe_epilog("resource", COLUMNS))
 @on_application
 @json_option("resource list")
 def list_resources(app: Windlass, as_json: bool) -> None:
@@ -46,10 +49,10 @@ def list_resources(app: Windlass, as_json: bool) -> None:
         note("no resource is configured")
 
 
-@command.command(name="set")
+@command.command(name="set", epilog="Exit codes: 0 done, 1 no such resource is known, 2 wrong usage.")
 @on_application
 @click.argument("name")
-@click.option("--max-concurrent", type=int, show_envvar=True, help="How many jobs may use it at a time.")
+@click.option("--max-concurrent", type=int, show_envvar=True, help="How many jobs may use it at a time; 0 closes it.")
 @rate_options
 @click.option(
     "--retry-delay",
@@ -59,16 +62,24 @@ def list_resources(app: Windlass, as_json: bool) -> None:
     show_envvar=True,
     help="Seconds until a full one is looked at.",
 )
+@create_option("resource")
 def set_resource(
-    app: Windlass, name: str, max_concurrent: int | None, rate: int | None, per: Per, retry_delay: float
+    app: Windlass, name: str, max_concurrent: int | None, rate: int | None, per: Per, retry_delay: float, create: bool
 ) -> None:
-    """Configure a resource, for every node and at once. Each of its keys has as many permits.
+    """Change the limits of a resource, for every node and at once. Each of its keys has as many permits.
+
+    A resource is known once it was configured, or if a job of the application is declared with it.
 
     \b
         windlass resource set stripe --max-concurrent 5 --rate 100
+        windlass resource set mailgun --rate 10 --create
     """
+    if not create and check_name(name, "resource") not in (declared := declared_resources(app.registry)):
+        check_known("resource", name, {*declared, *(known.name for known in app.resources())})
     app.configure_resource(name, max_concurrent, rate, per, retry_delay)
     say(f"resource {name} lets through {limit_words(max_concurrent, rate, per)}")
+    if max_concurrent == 0:
+        note(f"its jobs wait until it is opened again: windlass resource set {name} --max-concurrent 1")
 
 
 def limit_words(cap: int | None, rate: int | None, per: Per | None) -> str:

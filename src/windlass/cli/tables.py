@@ -46,6 +46,14 @@ class Cell(NamedTuple):
     """What a pipe gets instead."""
 
 
+def pipe_epilog(thing: str, columns: Sequence[Column]) -> str:
+    """Say in a command's help what its table is away from a terminal."""
+    return (
+        f"Away from a terminal: a line per {thing} without a heading, its columns separated by tabs, times in UTC: "
+        f"{', '.join(column.heading for column in columns)}."
+    )
+
+
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
     """Write a table. Columns without any text are left out, except for pipes, where each has its place."""
     if not drawn():

@@ -17,6 +17,8 @@ from windlass.domain.lanes import CIRCUIT, RESOURCE, read_lane
 from windlass.domain.protected import CircuitStatus, Per, Resource, check_cap, check_per, check_rate, per_of
 from windlass.errors import InvalidOptionError
 from windlass.stores import limits
+from windlass.submission.declared import declared_circuits, declared_queues
+from windlass.submission.registry import Registry
 
 MICROSECONDS: Final = 1_000_000
 
@@ -28,6 +30,7 @@ class CircuitSwitch(NamedTuple):
     access: Access
     told: Callable[[list[limits.CircuitChange]], None]
     authorization: Authorization
+    registry: Registry
 
     def state(self) -> CircuitState:
         """Whether it lets jobs through."""
@@ -39,35 +42,40 @@ class CircuitSwitch(NamedTuple):
         await self.authorization.acheck("circuits")
         return await self.access.aread(limits.circuit_state, self.service)
 
-    def open(self) -> None:
-        """Let nothing through, until somebody closes or resets it."""
-        self.authorization.check("open_circuit")
-        self.told(self.access.run(limits.steer_circuit, self.service, _open))
+    def open(self, *, create: bool = False) -> None:
+        """Let nothing through, until somebody closes or resets it.
 
-    async def aopen(self) -> None:
+        `UnknownCircuitError` if it was never used and no job is declared with it, unless `create` says it is meant.
+        """
+        self.authorization.check("open_circuit")
+        declared = None if create else declared_circuits(self.registry)
+        self.told(self.access.run(limits.steer_circuit, self.service, _open, declared))
+
+    async def aopen(self, *, create: bool = False) -> None:
         """Async twin of `open`."""
         await self.authorization.acheck("open_circuit")
-        self.told(await self.access.arun(limits.steer_circuit, self.service, _open))
+        declared = None if create else declared_circuits(self.registry)
+        self.told(await self.access.arun(limits.steer_circuit, self.service, _open, declared))
 
     def close(self) -> None:
         """Let everything through, if it does not already; its failures so far are forgotten."""
         self.authorization.check("close_circuit")
-        self.told(self.access.run(limits.steer_circuit, self.service, _close))
+        self.told(self.access.run(limits.steer_circuit, self.service, _close, declared_circuits(self.registry)))
 
     async def aclose(self) -> None:
         """Async twin of `close`."""
         await self.authorization.acheck("close_circuit")
-        self.told(await self.access.arun(limits.steer_circuit, self.service, _close))
+        self.told(await self.access.arun(limits.steer_circuit, self.service, _close, declared_circuits(self.registry)))
 
     def reset(self) -> None:
         """Close it and forget every call it has counted, whatever state it is in."""
         self.authorization.check("reset_circuit")
-        self.told(self.access.run(limits.steer_circuit, self.service, _reset))
+        self.told(self.access.run(limits.steer_circuit, self.service, _reset, declared_circuits(self.registry)))
 
     async def areset(self) -> None:
         """Async twin of `reset`."""
         await self.authorization.acheck("reset_circuit")
-        self.told(await self.access.arun(limits.steer_circuit, self.service, _reset))
+        self.told(await self.access.arun(limits.steer_circuit, self.service, _reset, declared_circuits(self.registry)))
 
 
 class Protection:
@@ -76,24 +84,42 @@ class Protection:
     _access: Access
     _aftermath: Aftermath
     _authorization: Authorization
+    registry: Registry
 
     def limit_queue(
-        self, name: str, concurrency: int | None = None, rate: int | None = None, per: Per = "second"
+        self,
+        name: str,
+        concurrency: int | None = None,
+        rate: int | None = None,
+        per: Per = "second",
+        *,
+        create: bool = False,
     ) -> None:
         """Let so many jobs of a queue run at a time, and so many start in a second, minute, hour or day.
 
-        Both None lift the limit. What runs already counts, and goes on. Example: `app.limit_queue("mail", rate=100)`
+        Both None lift the limit. What runs already counts, and goes on. `UnknownQueueError` if no job was ever in the
+        queue and none is declared with it, unless `create` says it is meant: `app.limit_queue("mail", rate=100)`
         """
         self._authorization.check("limit_queue")
-        self._access.run(limits.limit_queue, check_queue(name), _limit(concurrency, "concurrency", rate, per))
+        limit = _limit(concurrency, "concurrency", rate, per)
+        declared = None if create else declared_queues(self.registry)
+        self._access.run(limits.limit_queue, check_queue(name), limit, declared)
         self._aftermath.look_again()
 
     async def alimit_queue(
-        self, name: str, concurrency: int | None = None, rate: int | None = None, per: Per = "second"
+        self,
+        name: str,
+        concurrency: int | None = None,
+        rate: int | None = None,
+        per: Per = "second",
+        *,
+        create: bool = False,
     ) -> None:
         """Async twin of `limit_queue`."""
         await self._authorization.acheck("limit_queue")
-        await self._access.arun(limits.limit_queue, check_queue(name), _limit(concurrency, "concurrency", rate, per))
+        limit = _limit(concurrency, "concurrency", rate, per)
+        declared = None if create else declared_queues(self.registry)
+        await self._access.arun(limits.limit_queue, check_queue(name), limit, declared)
         self._aftermath.look_again()
 
     def configure_resource(
@@ -145,7 +171,11 @@ class Protection:
     def circuit(self, name: str) -> CircuitSwitch:
         """A circuit, to look at and to switch by hand: `app.circuit("payment-gateway").open()`."""
         return CircuitSwitch(
-            check_name(name, "circuit"), self._access, self._aftermath.circuits_changed, self._authorization
+            check_name(name, "circuit"),
+            self._access,
+            self._aftermath.circuits_changed,
+            self._authorization,
+            self.registry,
         )
 
     def resources(self) -> list[Resource]:

@@ -17,6 +17,8 @@ from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.stores import cluster, steering
 from windlass.submission.call import Call, JobHandle
+from windlass.submission.declared import declared_queues
+from windlass.submission.registry import Registry
 
 R = TypeVar("R")
 
@@ -30,6 +32,7 @@ class Steering:
     _aftermath: Aftermath
     _authorization: Authorization
     _jobs: Jobs
+    registry: Registry
 
     def cancel(self, job_id: UUID | str) -> bool:
         """End a job that has not ended; False if it has, or is unknown. A running one is told, wherever it runs."""
@@ -82,38 +85,42 @@ class Steering:
         await self._authorization.acheck("retry", key)
         return self._aftermath.retried(await self._access.arun(steering.retry, [key])) > 0
 
-    def retry_many(self, limit: int = 100, **filters: Unpack[JobFilters]) -> int:
+    def retry_many(self, limit: int = 100, *, dry_run: bool = False, **filters: Unpack[JobFilters]) -> int:
         """Start dead letters over, newest first, up to `limit` (1 to 1,000) of those that fit the filters of `find`.
 
-        All of them or, if a business key is held by another job, none.
+        All of them or, if a business key is held by another job, none. A `dry_run` only counts them.
         """
         asked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
         self._authorization.check("retry_many")
+        if dry_run:
+            return len(self._access.read(steering.failed_ids, asked, checked_limit(limit)))
         return self._aftermath.retried(self._access.run(steering.retry_found, asked, checked_limit(limit)))
 
-    async def aretry_many(self, limit: int = 100, **filters: Unpack[JobFilters]) -> int:
+    async def aretry_many(self, limit: int = 100, *, dry_run: bool = False, **filters: Unpack[JobFilters]) -> int:
         """Async twin of `retry_many`."""
         asked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
         await self._authorization.acheck("retry_many")
+        if dry_run:
+            return len(await self._access.aread(steering.failed_ids, asked, checked_limit(limit)))
         return self._aftermath.retried(await self._access.arun(steering.retry_found, asked, checked_limit(limit)))
 
-    def cancel_by_tag(self, tag: str) -> int:
-        """Cancel every job of a tag that has not ended, in batches; answers how many."""
+    def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
+        """Cancel every job of a tag that has not ended, in batches; answers how many. A `dry_run` only counts them."""
         (name,) = check_tags([tag])
         self._authorization.check("cancel_by_tag")
         count, after = 0, FIRST_ID
         while ids := self._access.read(steering.tagged, name, after):
-            count += self._aftermath.canceled(self._access.run(steering.cancel, ids))
+            count += len(ids) if dry_run else self._aftermath.canceled(self._access.run(steering.cancel, ids))
             after = ids[-1]
         return count
 
-    async def acancel_by_tag(self, tag: str) -> int:
+    async def acancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
         """Async twin of `cancel_by_tag`."""
         (name,) = check_tags([tag])
         await self._authorization.acheck("cancel_by_tag")
         count, after = 0, FIRST_ID
         while ids := await self._access.aread(steering.tagged, name, after):
-            count += self._aftermath.canceled(await self._access.arun(steering.cancel, ids))
+            count += len(ids) if dry_run else self._aftermath.canceled(await self._access.arun(steering.cancel, ids))
             after = ids[-1]
         return count
 
@@ -136,23 +143,26 @@ class Steering:
         replaced = await self._access.arun(steering.replace, parse_job_id(job_id), row)
         return self._successor(call, row, replaced)
 
-    def pause_queue(self, name: str) -> bool:
-        """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already."""
+    def pause_queue(self, name: str, *, create: bool = False) -> bool:
+        """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already.
+
+        `UnknownQueueError` if no job was ever in it and none is declared with it, unless `create` says it is meant.
+        """
         queue = check_queue(name)
         self._authorization.check("pause_queue")
-        return self._access.run(steering.pause_queue, queue)
+        return self._access.run(steering.pause_queue, queue, None if create else declared_queues(self.registry))
 
-    async def apause_queue(self, name: str) -> bool:
+    async def apause_queue(self, name: str, *, create: bool = False) -> bool:
         """Async twin of `pause_queue`."""
         queue = check_queue(name)
         await self._authorization.acheck("pause_queue")
-        return await self._access.arun(steering.pause_queue, queue)
+        return await self._access.arun(steering.pause_queue, queue, None if create else declared_queues(self.registry))
 
     def resume_queue(self, name: str) -> bool:
-        """Let nodes claim from a queue again, at once; False if it was not paused."""
+        """Let nodes claim from a queue again, at once; False if it was not paused, `UnknownQueueError` if not known."""
         queue = check_queue(name)
         self._authorization.check("resume_queue")
-        resumed = self._access.run(steering.resume_queue, queue)
+        resumed = self._access.run(steering.resume_queue, queue, declared_queues(self.registry))
         self._aftermath.wake(_all_levels(name))
         return resumed
 
@@ -160,7 +170,7 @@ class Steering:
         """Async twin of `resume_queue`."""
         queue = check_queue(name)
         await self._authorization.acheck("resume_queue")
-        resumed = await self._access.arun(steering.resume_queue, queue)
+        resumed = await self._access.arun(steering.resume_queue, queue, declared_queues(self.registry))
         self._aftermath.wake(_all_levels(name))
         return resumed
 

@@ -14,6 +14,7 @@ from windlass.domain.clock import from_micros
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.job import Attempt, Job
 from windlass.domain.lanes import read_lane
+from windlass.domain.protected import per_of
 from windlass.domain.report import LogLine, Progress, percent_of
 from windlass.domain.states import LIVE, JobStatus
 from windlass.domain.tags import tags_of
@@ -125,6 +126,9 @@ def queue_of(depth: Depth) -> Queue:
         waiting=depth.waiting,
         running=depth.running,
         oldest_due=_moment(depth.first_due),
+        concurrency=depth.cap,
+        rate=depth.rate,
+        per=per_of(depth.per_us),
         last_hour=_hour_of(depth.last_hour),
     )
 

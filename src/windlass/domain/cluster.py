@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from windlass.domain.protected import Per
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
@@ -51,4 +53,9 @@ class Queue:
     running: int
     oldest_due: datetime | None
     """When the first of those that wait was, or will be, due."""
+    concurrency: int | None
+    """How many of its jobs may run at a time; None: any number."""
+    rate: int | None
+    """How many of them may start in a second, minute, hour or day (`per`); None: any number."""
+    per: Per | None
     last_hour: QueueHour

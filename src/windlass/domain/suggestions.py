@@ -9,5 +9,10 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
     Example: `did_you_mean("stats", ["status", "queue"]) == "; did you mean 'status'?"`
     """
-    close = difflib.get_close_matches(str(given), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = closest(given, known)
+    return f"; did you mean {close!r}?" if close else ""
+
+
+def closest(given: object, known: Iterable[str]) -> str | None:
+    """Give the known name that is spelled most like the one given, if any comes close."""
+    return next(iter(difflib.get_close_matches(str(given), sorted(known), n=1)), None)

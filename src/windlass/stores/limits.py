@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +11,9 @@ import msgspec
 from windlass.domain.circuit import Call, Circuit, CircuitSettings, CircuitState
 from windlass.domain.gates import Gate
 from windlass.domain.lanes import CIRCUIT, QUEUE, resource_gate
+from windlass.domain.suggestions import closest
+from windlass.errors import UnknownCircuitError
+from windlass.stores import queues
 from windlass.stores.database import WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
@@ -28,9 +31,10 @@ class Limit(NamedTuple):
     retry_us: int = LOOK_AGAIN_US
 
 
-def limit_queue(dialect: Dialect, queue: str, limit: Limit) -> Plan[None]:
+def limit_queue(dialect: Dialect, queue: str, limit: Limit, declared: Collection[str] | None = None) -> Plan[None]:
     """Limit a queue for the whole cluster, from now on. What runs already is counted in."""
     name = QUEUE + queue
+    yield from queues.check_known(dialect, queue, declared)
     yield Step("insert_queue", rows=[{"name": queue}])
     yield Step("set_gate", {"name": name, **limit._asdict()})
     if limit.cap is not None or limit.rate is not None:
@@ -107,10 +111,22 @@ def configure_circuit(dialect: Dialect, service: str, settings: CircuitSettings)
     yield from _change(dialect, [service], lambda _, circuit, __: replace(circuit, settings=settings, trials=""))
 
 
-def steer_circuit(dialect: Dialect, service: str, move: Callable[[Circuit, int], Circuit]) -> Plan[list[CircuitChange]]:
+def steer_circuit(
+    dialect: Dialect, service: str, move: Callable[[Circuit, int], Circuit], declared: Collection[str] | None = None
+) -> Plan[list[CircuitChange]]:
     """Open, close or reset a circuit by hand; answers it if it opened or closed by it."""
+    yield from _check_known(dialect, service, declared)
     changed = yield from _change(dialect, [service], lambda _, circuit, now: move(circuit, now))
     return [one for one in changed if one.opened or one.closed]
+
+
+def _check_known(dialect: Dialect, service: str, declared: Collection[str] | None) -> Plan[None]:
+    """Refuse a circuit that is neither in the store nor among those declared; None checks nothing."""
+    if declared is None or service in declared:
+        return
+    if not (yield Step("known_gates", {"names": dialect.names([CIRCUIT + service])})):
+        stored = [row.gate.name.removeprefix(CIRCUIT) for row in (yield from gates(dialect, CIRCUIT))]
+        raise UnknownCircuitError(service, closest(service, {*declared, *stored}))
 
 
 def circuit_state(dialect: Dialect, service: str) -> Plan[CircuitState]:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from windlass.domain.gates import Gate, worth_a_look
 from windlass.domain.lanes import CIRCUIT, QUEUE, general_gate, read_lane
+from windlass.domain.suggestions import closest
+from windlass.errors import UnknownQueueError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, GivenUp, nothing_else
 from windlass.stores.merging import Head
@@ -115,19 +117,34 @@ class Depth(NamedTuple):
     waiting: int
     running: int
     first_due: int | None
+    cap: int | None
+    rate: int | None
+    per_us: int | None
     last_hour: Sums
 
 
 def depths(dialect: Dialect) -> Plan[list[Depth]]:
-    """Every queue, by name. What waits is counted up to a bound: no look may cost as much as a queue is deep."""
+    """Every queue, by name, in as many statements whether there is one or a thousand of them.
+
+    What waits is counted up to a bound: no look may cost as much as a queue is deep.
+    """
     running = dict((yield Step("running_by_queue")))
     counted = yield from last_hour(dialect)
-    found = []
-    for name, paused in (yield Step("list_queues")):
-        (waiting,) = yield Step("queue_depth", {"queue": name})
-        (first_due,) = yield Step("queue_head", {"queue": name})
-        found.append(Depth(name, bool(paused), waiting, running.get(name, 0), first_due, counted.get(name, NOTHING)))
-    return found
+    yield Step("walk_indexes")
+    return [
+        Depth(name, bool(paused), waiting, running.get(name, 0), due, cap, rate, per_us, counted.get(name, NOTHING))
+        for name, paused, waiting, due, cap, rate, per_us in (yield Step("queue_depths"))
+    ]
+
+
+def check_known(dialect: Dialect, name: str, declared: Collection[str] | None) -> Plan[None]:
+    """Refuse a queue that is neither in the store nor among those declared; None checks nothing."""
+    del dialect
+    if declared is None or name in declared:
+        return
+    stored = [queue for queue, _ in (yield Step("list_queues"))]
+    if name not in stored:
+        raise UnknownQueueError(name, closest(name, {*declared, *stored}))
 
 
 def fail_unknown(

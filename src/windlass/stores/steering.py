@@ -6,7 +6,7 @@ does not answer was left as it was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
@@ -18,7 +18,7 @@ from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
 from windlass.runtime.failpoints import reached
-from windlass.stores import archive, dead_letters, finding, guards, jobs, reading
+from windlass.stores import archive, dead_letters, finding, guards, jobs, queues, reading
 from windlass.stores.database import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
@@ -175,6 +175,12 @@ def _revive(dialect: Dialect, failed: Sequence[Steered]) -> Plan[None]:
 
 def retry_found(dialect: Dialect, filters: finding.Filters, limit: int) -> Plan[list[Steered]]:
     """`retry` of those that are found, newest first."""
+    ids = yield from failed_ids(dialect, filters, limit)
+    return (yield from retry(dialect, ids)) if ids else []
+
+
+def failed_ids(dialect: Dialect, filters: finding.Filters, limit: int) -> Plan[list[str]]:
+    """Up to `limit` dead letters that are not archived, newest first."""
     ids: list[str] = []
     before: str | None = None
     while len(ids) < limit:
@@ -183,7 +189,7 @@ def retry_found(dialect: Dialect, filters: finding.Filters, limit: int) -> Plan[
         before = found.next_before
         if before is None:
             break
-    return (yield from retry(dialect, ids)) if ids else []
+    return ids
 
 
 def _tell_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
@@ -260,15 +266,17 @@ def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
     return [job for (job,) in rows]
 
 
-def pause_queue(dialect: Dialect, name: str) -> Plan[bool]:
+def pause_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
     """Keep a queue's jobs from being claimed, on every node; False when it is paused already."""
-    del dialect
-    count: int = yield Step("pause_queue", {"name": name}, alone=True)
+    yield from queues.check_known(dialect, name, declared)
+    alone = declared is None or name in declared  # nothing had to be looked up
+    count: int = yield Step("pause_queue", {"name": name}, alone=alone)
     return count == 1
 
 
-def resume_queue(dialect: Dialect, name: str) -> Plan[bool]:
+def resume_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
     """Let a queue's jobs be claimed again; False when it is not paused."""
+    yield from queues.check_known(dialect, name, declared)
     count: int = yield Step("resume_queue", {"name": name})
     if count:
         yield from dialect.notify(WORK, " *")

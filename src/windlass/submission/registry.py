@@ -64,6 +64,11 @@ class Registry:
         """The names of all registered functions."""
         return tuple(self._functions)
 
+    @property
+    def functions(self) -> tuple[TargetFunction, ...]:
+        """All registered functions."""
+        return tuple(self._functions.values())
+
     def register(self, function: TargetFunction) -> None:
         """Admit a function under its target; a second, different one under the same name is a `ConfigurationError`."""
         target = function.target

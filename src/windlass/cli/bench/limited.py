@@ -30,7 +30,7 @@ def unlimited(bench: BenchApp) -> dict[str, Any]:
 
 def limited_queue(bench: BenchApp) -> dict[str, Any]:
     """The queue has a limit of concurrency and a rate."""
-    bench.app.limit_queue(QUEUE, concurrency=WIDE, rate=WIDE)
+    bench.app.limit_queue(QUEUE, concurrency=WIDE, rate=WIDE, create=True)
     return {}
 
 

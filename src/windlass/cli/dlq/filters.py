@@ -45,7 +45,11 @@ def _options() -> list[Callable[[Command], Command]]:
         (("--tag", "-t"), {"help": "With this tag."}),
         (
             ("--since",),
-            {"callback": moment, "metavar": "AGE|TIME", "help": "Died since then: 2h, 3d or a time."},
+            {
+                "callback": moment,
+                "metavar": "AGE|TIME",
+                "help": "Died since then: 30s, 15m, 2h, 3d, 1w, or 2030-01-31T12:00.",
+            },
         ),
         (("--until",), {"callback": moment, "metavar": "AGE|TIME", "help": "Died before then."}),
     ]

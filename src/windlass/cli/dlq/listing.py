@@ -13,7 +13,7 @@ from windlass.cli.dlq.filters import letter_filters
 from windlass.cli.output import note, say_items
 from windlass.cli.paging import show_page
 from windlass.cli.parameters import json_option, limit_option, on_application
-from windlass.cli.tables import Cell, Column, table
+from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.client.letters import DeadLetterFilters
 from windlass.domain.dead_letter import DeadLetter, DeadLetterGroup
 
@@ -28,7 +28,7 @@ LETTERS: Final = (
 )
 GROUPS: Final = (
     Column("fingerprint", lead=True),
-    Column("count", right=True, lead=True),
+    Column("count", right=True),
     Column("target", lead=True),
     Column("first died", right=True),
     Column("last died", right=True),
@@ -36,7 +36,7 @@ GROUPS: Final = (
 )
 
 
-@click.command(name="list", epilog="Away from a terminal: a line per dead letter, separated by tabs, times in UTC.")
+@click.command(name="list", epilog=pipe_epilog("dead letter", LETTERS))
 @on_application
 @letter_filters
 @limit_option(50, "Dead letters in a page.")
@@ -59,7 +59,7 @@ def command(app: Windlass, filters: DeadLetterFilters, limit: int, cursor: str |
     show_page(page, LETTERS, lambda letter: _letter(letter, now), "dead letters", cursor)
 
 
-@click.command(name="groups")
+@click.command(name="groups", epilog=pipe_epilog("group", GROUPS))
 @on_application
 @letter_filters
 @limit_option(50, "Groups at most.")

@@ -12,7 +12,7 @@ from windlass.app import Windlass
 from windlass.cli.asking import confirm
 from windlass.cli.dlq.filters import letter_filters
 from windlass.cli.output import console, drawn, note, say
-from windlass.cli.parameters import limit_option, on_application, yes_option
+from windlass.cli.parameters import dry_run_option, limit_option, on_application, yes_option
 from windlass.client.letters import DeadLetterFilters
 from windlass.client.redriving import MOST
 from windlass.domain.dead_letter import Redrive
@@ -30,7 +30,7 @@ CODES: Final = "Exit codes: 0 all were re-driven, 1 some were not, 2 wrong usage
     show_envvar=True,
     help="Jobs per second; no limit if not given.",
 )
-@click.option("--dry-run", is_flag=True, show_envvar=True, help="Say which it would be, and touch nothing.")
+@dry_run_option("Say which it would be, and touch nothing.")
 @click.option(
     "--note",
     "text",

@@ -11,9 +11,11 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.job.show import HISTORY, attempt_row, heading, traceback_lines
 from windlass.cli.output import drawn, facts, say_json
-from windlass.cli.parameters import job_id, json_option, on_application
+from windlass.cli.parameters import json_option, on_application
+from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import table
 from windlass.domain.dead_letter import DeadLetter, about
+from windlass.errors import JobStateError
 
 
 @click.command(name="show")
@@ -21,12 +23,15 @@ from windlass.domain.dead_letter import DeadLetter, about
 @click.argument("job", metavar="ID", callback=job_id)
 @json_option("dlq show")
 def command(app: Windlass, job: str, as_json: bool) -> None:
-    """Show the envelope of a dead letter, every attempt at its job, and what to do first.
+    """Show why a job failed for good, every attempt at it, and what to do first.
+
+    --json gives every field of the envelope, as other systems know it.
 
     \b
         windlass dlq show 0198c0de-0000-7000-8000-000000000001
     """
-    letter, history = app.dead_letters.get(job), app.history(job)
+    job = full_id(app, job)
+    letter, history = _letter(app, job), app.history(job)
     if as_json:
         fields = {field.name: getattr(letter, field.name) for field in dataclasses.fields(letter)}
         say_json({**fields, "first_action": letter.first_action, "history": history})
@@ -34,8 +39,9 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     now = app.parts.clock.now()
     died = letter.created_at
     when = f"{phrases.local(died)} ({phrases.distance(died, now)})" if drawn() else phrases.utc(died)
-    styles = {"error message": "red", "first action": "bold"}
-    facts(letter.resource_name, [("job id", str(letter.job_id)), ("died", when), *_rows(letter)], styles)
+    styles = {"error": "red", "first action": "bold"}
+    rows = [("id", str(letter.job_id)), ("died", when), *_rows(letter)]
+    facts(letter.resource_name, [(label, value) for label, value in rows if value], styles)
     if history:
         heading("history")
         table(HISTORY, [attempt_row(attempt, now) for attempt in history])
@@ -44,12 +50,27 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
         traceback_lines(letter.traceback)
 
 
+def _letter(app: Windlass, job: str) -> DeadLetter:
+    try:
+        return app.dead_letters.get(job)
+    except JobStateError:
+        status = app.get(job).status
+        raise click.ClickException(
+            f"job {job}: it is no dead letter, but {status}; look at it with: windlass job show {job}"
+        ) from None
+
+
 def _rows(letter: DeadLetter) -> Iterator[tuple[str, str]]:
-    """What is not shown elsewhere, in the words of the envelope; what it does not have is left out."""
-    elsewhere = {"job_id", "created_at_epoch_ms", "traceback", "resource_name"}
-    for field in dataclasses.fields(letter):
-        value = getattr(letter, field.name)
-        if field.name not in elsewhere and value is not None:
-            yield field.name.replace("_", " "), str(value).lower() if isinstance(value, bool) else str(value)
+    """What helps to decide; the fields that are the same for every job, or stand for its id, are for programs."""
+    yield "reason", letter.terminal_reason
     yield "meaning", about(letter.terminal_reason).meaning
+    yield "error", letter.error_message
+    yield "fingerprint", letter.fingerprint
+    yield "retries", str(letter.retries_observed)
+    yield "retryable", "yes" if letter.retryable else "no"
+    yield "host", letter.host or ""
+    yield "correlation id", letter.correlation_id or ""
+    yield "idempotency key", letter.execution_key or ""
     yield "first action", letter.first_action
+    yield "to retry it", f"windlass job retry {letter.job_id}"
+    yield "to re-drive its kind", f"windlass dlq redrive --fingerprint {letter.fingerprint} --dry-run"

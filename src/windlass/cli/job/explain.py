@@ -7,7 +7,8 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.output import say, say_json
-from windlass.cli.parameters import job_id, json_option, on_application
+from windlass.cli.parameters import json_option, on_application
+from windlass.cli.short_ids import full_id, job_id
 
 
 @click.command(name="explain")
@@ -20,7 +21,7 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     \b
         windlass job explain 0198c0de-0000-7000-8000-000000000001
     """
-    found = app.explain(job)
+    found = app.explain(full_id(app, job))
     if as_json:
         say_json(found)
         return

@@ -12,7 +12,7 @@ from windlass.cli import phrases
 from windlass.cli.output import say_items
 from windlass.cli.paging import show_page
 from windlass.cli.parameters import filter_options, json_option, limit_option, on_application
-from windlass.cli.tables import STATUS_STYLES, Cell, Column
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, pipe_epilog
 from windlass.client.filters import JobFilters
 from windlass.domain.job import Job
 from windlass.domain.states import JobStatus
@@ -29,7 +29,7 @@ COLUMNS: Final = (
 )
 
 
-@click.command(name="list", epilog="Away from a terminal: a line per job, its columns separated by tabs, times in UTC.")
+@click.command(name="list", epilog=pipe_epilog("job", COLUMNS))
 @on_application
 @click.option(
     "--status",

@@ -12,7 +12,8 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.output import console, drawn, facts, json_text, say, say_json
-from windlass.cli.parameters import job_id, json_option, on_application
+from windlass.cli.parameters import json_option, on_application
+from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
 from windlass.domain.control_characters import indented
 from windlass.domain.job import Attempt, Job
@@ -42,6 +43,7 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     \b
         windlass job show 0198c0de-0000-7000-8000-000000000001
     """
+    job = full_id(app, job)
     found, history = app.get(job), app.history(job)
     if as_json:
         fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}

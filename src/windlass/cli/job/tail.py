@@ -11,7 +11,8 @@ import click
 from windlass.app import Windlass
 from windlass.cli.job.tail_views import JsonView, View, view
 from windlass.cli.output import say_items
-from windlass.cli.parameters import job_id, json_option, on_application
+from windlass.cli.parameters import json_option, on_application
+from windlass.cli.short_ids import full_id, job_id
 from windlass.domain.job import Job
 from windlass.domain.report import LogLine
 from windlass.domain.states import TERMINAL, JobStatus
@@ -35,6 +36,7 @@ def command(app: Windlass, job: str, follow: bool, as_json: bool) -> None:
     \b
         windlass job tail --follow 0198c0de-0000-7000-8000-000000000001
     """
+    job = full_id(app, job)
     if as_json and not follow:
         found = app.get(job)
         say_items(list(_lines(app, job, None)))

@@ -55,34 +55,43 @@ FROM {levels} l
 -- name: list_queues :rows
 SELECT name, paused FROM windlass_queue ORDER BY name
 
--- name: queue_depth :row
-SELECT count(*) FROM (
-    SELECT 1 FROM (
-        SELECT 1 FROM windlass_hot
-        WHERE queue = :queue AND status = 'PENDING' AND lane IS NULL AND due IS NOT NULL LIMIT 10000
-    ) plain
-    UNION ALL
-    SELECT 1 FROM (
-        SELECT 1 FROM windlass_hot
-        WHERE queue = :queue AND status = 'PENDING' AND lane IS NOT NULL AND due IS NOT NULL LIMIT 10000
-    ) in_lanes
-    LIMIT 10000
-) waiting
+-- Before queue_depths, where a planner might else gather all that waits in a queue before it counts up to the bound.
+-- name: walk_indexes :row
+SELECT 1
 
--- name: queue_head :row
-SELECT min(due) FROM (
-    SELECT (
-        SELECT h.due FROM windlass_hot h
-        WHERE h.queue = :queue AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NULL AND h.due IS NOT NULL
-        ORDER BY h.due, h.id LIMIT 1
-    ) AS due
-    FROM {levels} l
-    UNION ALL
-    SELECT min(due) FROM (
-        SELECT due FROM windlass_hot
-        WHERE queue = :queue AND status = 'PENDING' AND lane IS NOT NULL AND due IS NOT NULL LIMIT 10000
-    ) in_lanes
-) heads
+-- All queues at once, each with its limit. What waits in one is counted up to 10,000, and its head is that of its levels and lanes.
+-- name: queue_depths :rows
+SELECT q.name, q.paused, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM (
+                SELECT 1 FROM windlass_hot h
+                WHERE h.queue = q.name AND h.status = 'PENDING' AND h.lane IS NULL AND h.due IS NOT NULL LIMIT 10000
+            ) plain
+            UNION ALL
+            SELECT 1 FROM (
+                SELECT 1 FROM windlass_hot h
+                WHERE h.queue = q.name AND h.status = 'PENDING' AND h.lane IS NOT NULL AND h.due IS NOT NULL LIMIT 10000
+            ) in_lanes
+            LIMIT 10000
+        ) waiting
+    ), (
+        SELECT min(heads.due) FROM (
+            SELECT (
+                SELECT h.due FROM windlass_hot h
+                WHERE h.queue = q.name AND h.priority = l.level AND h.status = 'PENDING' AND h.lane IS NULL
+                    AND h.due IS NOT NULL
+                ORDER BY h.due, h.id LIMIT 1
+            ) AS due
+            FROM {levels} l
+            UNION ALL
+            SELECT min(in_lanes.due) FROM (
+                SELECT h.due FROM windlass_hot h
+                WHERE h.queue = q.name AND h.status = 'PENDING' AND h.lane IS NOT NULL AND h.due IS NOT NULL LIMIT 10000
+            ) in_lanes
+        ) heads
+    ), g.cap, g.rate, g.per_us
+FROM windlass_queue q LEFT JOIN windlass_gate g ON g.name = 'queue:' || q.name
+ORDER BY q.name
 
 -- name: running_by_queue :rows
 SELECT queue, count(*) FROM windlass_hot WHERE status = 'RUNNING' AND node > '' GROUP BY queue

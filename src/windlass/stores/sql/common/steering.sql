@@ -50,8 +50,9 @@ FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE
 DELETE FROM windlass_done WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: tagged :rows
-SELECT t.job_id FROM windlass_job_tag t JOIN windlass_hot h ON h.id = t.job_id
-WHERE t.tag = :tag AND t.job_id > :after ORDER BY t.job_id LIMIT 500
+SELECT t.job_id FROM windlass_job_tag t LEFT JOIN windlass_hot h ON h.id = t.job_id
+LEFT JOIN windlass_done d ON d.id = t.job_id AND d.status = 'PAUSED'
+WHERE t.tag = :tag AND t.job_id > :after AND (h.id IS NOT NULL OR d.id IS NOT NULL) ORDER BY t.job_id LIMIT 500
 
 -- name: pause_queue :count
 INSERT INTO windlass_queue (name, paused) VALUES (:name, 1)
