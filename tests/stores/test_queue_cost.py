@@ -21,13 +21,15 @@ FROM generate_series(%(first)s::int, %(last)s::int) AS n
 
 def rows_read(connection: psycopg.Connection[Any]) -> int:
     """How many rows the nodes of the plan give on, all together."""
-    statements = Statements()
     with connection.transaction():
-        for name in ("walk_indexes", "queue_depths"):
-            step = Step(name)
-            text: Any = statements.text(statements.query(step), step.literals)
-            found: Any = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}").fetchone()
+        connection.execute(_text("walk_indexes"))
+        found: Any = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {_text('queue_depths')}").fetchone()
     return _rows(found[0][0]["Plan"])
+
+
+def _text(name: str) -> Any:
+    statements = Statements()
+    return statements.text(statements.query(Step(name)), None)
 
 
 def _rows(node: dict[str, Any]) -> int:
