@@ -22,7 +22,7 @@ from windlass.runtime.process_channel import Channel, Reporter
 from windlass.runtime.process_errors import raised
 from windlass.runtime.process_messages import Answer, Ready, Returned, Run, Snoozed, Start
 from windlass.spi import InstanceResolver, Serializer
-from windlass.submission.codec import JsonSerializer
+from windlass.submission.codec import JsonSerializer, stored_result
 from windlass.submission.job_function import Enqueueable
 from windlass.submission.registry import Registry
 from windlass.submission.target import ImportResolver, Known, find_loaded
@@ -87,7 +87,7 @@ class Jobs:
         value = asyncio.run(function(*args, **kwargs)) if spec.is_coroutine else function(*args, **kwargs)
         if value is None:
             return Returned(None, None)
-        return Returned(*found.serializer.encode_result(value, spec.returns, self._result_bytes))
+        return Returned(*stored_result(found.serializer, value, spec.returns, self._result_bytes))
 
 
 class Found(NamedTuple):

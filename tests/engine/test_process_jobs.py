@@ -123,6 +123,21 @@ def test_errors_are_judged_by_class_mark_and_delay(either: Windlass):
     assert "job_process.py" not in trace
 
 
+def test_errors_and_results_that_cannot_be_read_cost_no_process(app: Windlass):
+    """J1.6, J5.1: an error keeps its class whatever its `__str__` raises; the job of such a result succeeds."""
+    with app.worker():
+        errors = [enqueue(app, bodies.fail, how) for how in ("unprintable", "exits when printed")]
+        closed = enqueue(app, bodies.return_closed_row, max_retries=1)
+        failed = [settled(app, handle.id) for handle in errors]
+        assert closed.join(timeout=SLOW) is JobStatus.SUCCEEDED
+    assert [(job.error_class, job.reason, job.crash_count) for job in failed] == [
+        ("UnprintableError", "retry_exhausted", 0),
+        ("ExitingError", "retry_exhausted", 0),
+    ]
+    assert failed[1].error == "ExitingError: <no message: its __str__ raised SystemExit>"
+    assert (app.get(closed.id).attempts, len(app.history(closed.id))) == (1, 1)
+
+
 def vars_of(*handles: Any) -> list[tuple[str, Any]]:
     return list(zip(("plain", "own", "marked", "chained", "leaving"), handles, strict=True))
 

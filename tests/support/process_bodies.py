@@ -219,6 +219,8 @@ def fail(how: str) -> None:  # noqa: PLR0912 - a list
             raise FileNotFoundError("caf\udce9 \0 is not here")
         case "unprintable":
             raise UnprintableError
+        case "exits when printed":
+            raise ExitingError
         case "local":
             raise type("MadeUpError", (ConnectionError,), {})("nobody else knows this class")
 
@@ -228,6 +230,24 @@ class UnprintableError(Exception):
 
     def __str__(self) -> str:
         raise ZeroDivisionError
+
+
+class ExitingError(Exception):
+    """An error that ends whoever prints it."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class ClosedRow:
+    """A result that cannot be read any more: like a row whose session is closed."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise SystemExit(f"{name}: the session is closed")
+
+
+def return_closed_row() -> Any:
+    return ClosedRow()
 
 
 class Counter:
@@ -257,6 +277,7 @@ ALL = (
         add,
         describe_process,
         describe_myself,
+        return_closed_row,
         hold,
         hold_the_interpreter,
         hold_with_company,

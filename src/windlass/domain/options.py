@@ -1,7 +1,7 @@
 """The options of a job: how they are checked, how those on the decorator and those of one call are merged."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypedDict, Unpack
 from windlass.domain.backoff import Backoff
 from windlass.domain.option_checks import CHECKS, Callback, Executor, OnConflict
 from windlass.domain.priority import Priority
-from windlass.errors import InvalidOptionError
+from windlass.errors import InvalidOptionError, WindlassError
 
 DEFAULT_QUEUE: Final = "default"
 
@@ -133,7 +133,7 @@ class JobOptions:
             check = CHECKS.get(name)
             if check is None:
                 raise InvalidOptionError(_unknown(name))
-            given[name] = value if value is UNSET else check(value)
+            given[name] = value if value is UNSET else _checked(name, check, value)
         if _is_given(given.get("delay", UNSET)) and _is_given(given.get("run_at", UNSET)):
             raise InvalidOptionError(
                 f"give delay or run_at, not both: got delay={options['delay']!r} and run_at={options['run_at']!r}"
@@ -166,6 +166,17 @@ class JobOptions:
 
 
 _NAMES: Final = tuple(option.name for option in fields(JobOptions))
+
+
+def _checked(name: str, check: Callable[[object], Any], value: object) -> Any:
+    try:
+        return check(value)
+    except WindlassError:
+        raise
+    except Exception as error:  # code of the value's class ran: a lazy proxy, a repr that follows endless lists
+        raise InvalidOptionError(
+            f"{name} cannot be {type(value).__name__}: reading it raised {type(error).__name__}; pass a plain value"
+        ) from error
 
 
 def _is_given(value: object) -> bool:

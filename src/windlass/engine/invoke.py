@@ -28,6 +28,7 @@ from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
 from windlass.runtime.executors import LoopExecutor, ThreadExecutor
 from windlass.runtime.threads import BodyExit, Turn
 from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
+from windlass.submission.codec import stored_result
 from windlass.submission.target import Known
 
 logger = saying.logger("windlass.job")
@@ -111,10 +112,10 @@ class Invoker:
             return Died(error) if attempt.stop is None else self.raised(attempt, asyncio.CancelledError())
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
-        if not isinstance(value, EncodedResult):
-            return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
-        self._warn(attempt, value.warning)
-        return Returned(value.text)
+        if type(value) is EncodedResult:  # not isinstance: it asks the value, which may raise
+            self._warn(attempt, value.warning)
+            return Returned(value.text)
+        return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
 
     async def close(self) -> None:
         """Close the executors; that of processes only if it was used: not every provider has one."""
@@ -123,7 +124,8 @@ class Invoker:
                 await executor.close()
 
     def _returned(self, attempt: Attempt, known: Known, value: Any) -> Returned:
-        result, warning = self._serializer.encode_result(value, known.spec.returns, self._limits.max_result_bytes)
+        limit = self._limits.max_result_bytes
+        result, warning = stored_result(self._serializer, value, known.spec.returns, limit)
         self._warn(attempt, warning)
         return Returned(result)
 

@@ -8,7 +8,6 @@ the callback follows all the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from sys import maxsize
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -26,16 +25,13 @@ from windlass.stores import jobs, reading
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.submission.callbacks import Mark, filled
-from windlass.submission.codec import plain_arguments
+from windlass.submission.codec import NO_LIMIT, plain_arguments
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec, call_spec
 from windlass.submission.stored_options import StoredCallback, from_text
 from windlass.submission.tagged import plain
 
 logger = saying.logger("windlass.callbacks")
-
-NO_LIMIT: Final = maxsize
-"""The limit on payloads is for users, who can heed it: a callback must follow whatever the job was given."""
 
 
 class Due(NamedTuple):

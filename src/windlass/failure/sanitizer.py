@@ -109,7 +109,7 @@ def last_lines(text: str, limit: int) -> str:
 def _said(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
+    except BaseException as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
         return f"<no message: its __str__ raised {type(broken).__name__}>"
 
 

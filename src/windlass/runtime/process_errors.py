@@ -34,12 +34,15 @@ def raised(error: BaseException) -> Raised:
     """The message for an error of the body."""
     try:
         trace = print_traceback(error)
-    except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything when they are printed
+    except BaseException as broken:  # noqa: BLE001 - users' exceptions may do anything when they are printed
         trace = f"<no traceback: printing it raised {type(broken).__name__}>"
     told = _Told()
-    note = _described(error, told)
-    forbidden = forbidding(error)
-    deep = None if forbidden is None or told.knows(forbidden) else _described(forbidden, _Told(MOST_LINKS))
+    try:
+        note = _described(error, told)
+        forbidden = forbidding(error)
+        deep = None if forbidden is None or told.knows(forbidden) else _described(forbidden, _Told(MOST_LINKS))
+    except BaseException:  # noqa: BLE001 - attributes that raise; its class and message are known all the same
+        note, deep = ErrorNote(_kinds(error), _text(error)), None
     members = [[fit(name) for name in member] for member in classes_of(error).members]
     return Raised(note, fit(trace), deep, members)
 
@@ -63,7 +66,7 @@ class _Told:
 
 def _described(error: BaseException, told: _Told) -> ErrorNote:
     told.news(error)
-    note = ErrorNote([_name(kind) for kind in type(error).__mro__ if issubclass(kind, BaseException)], _text(error))
+    note = ErrorNote(_kinds(error), _text(error))
     if all(map(plain, error.args)):
         note.args = list(error.args)
     note.state = {name: value for name, value in vars(error).items() if plain(name) and plain(value)}
@@ -81,6 +84,10 @@ def _described(error: BaseException, told: _Told) -> ErrorNote:
     return note
 
 
+def _kinds(error: BaseException) -> list[str]:
+    return [_name(kind) for kind in type(error).__mro__ if issubclass(kind, BaseException)]
+
+
 def _name(kind: type) -> str:
     return fit(class_name(kind))
 
@@ -88,7 +95,7 @@ def _name(kind: type) -> str:
 def _text(error: BaseException) -> str:
     try:
         return fit(str(error))
-    except Exception as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
+    except BaseException as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
         return f"<no message: its __str__ raised {type(broken).__name__}>"
 
 

@@ -18,13 +18,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 from math import isfinite
+from sys import maxsize
 from typing import Any, Final, cast
 
 import msgspec
 
 from windlass.domain.job_result import JobResult
 from windlass.errors import PayloadTooLargeError, SerializationError
-from windlass.spi import CallShape
+from windlass.spi import CallShape, Serializer
+from windlass.submission.nesting import MOST_LEVELS, TOO_DEEP, is_too_deep
 from windlass.submission.signature import CallSpec, Parameter
 from windlass.submission.tagged import DROPPED, JOB_RESULT, PLAIN, TAG, TAG_IN_JSON, tag, tagged, untag
 from windlass.submission.values import ENCODER, TypedValue, read_json, value_codec
@@ -32,6 +34,8 @@ from windlass.submission.wording import short
 
 MAX_PAYLOAD_BYTES: Final = 100 * 1024
 MAX_RESULT_BYTES: Final = 64 * 1024
+NO_LIMIT: Final = maxsize
+"""Limits are for users, who can heed them: what the engine writes itself may be of any size and depth."""
 
 _read_envelope: Final = msgspec.json.Decoder(tuple[list[msgspec.Raw], dict[str, msgspec.Raw]]).decode
 _STARTS_WITH_TAG: Final = b"{" + TAG_IN_JSON
@@ -85,8 +89,9 @@ def encode_arguments(
     """
     data = _encode_exact(spec, args, kwargs)
     if data is None:
-        positional = [encode_one(spec, *item) for item in by_position(spec, args)]
-        keyword = {name: encode_one(spec, name, by_name(spec, name), value) for name, value in kwargs.items()}
+        deepest = NO_LIMIT if limit == NO_LIMIT else MOST_LEVELS
+        positional = [encode_one(spec, *item, deepest) for item in by_position(spec, args)]
+        keyword = {name: encode_one(spec, name, by_name(spec, name), value, deepest) for name, value in kwargs.items()}
         data = ENCODER.encode((positional, keyword))
     if len(data) > limit:
         raise PayloadTooLargeError(
@@ -114,14 +119,22 @@ def _encode_exact(spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
         return None
 
 
-def encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any) -> msgspec.Raw:
+def encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any, levels: int = MOST_LEVELS) -> msgspec.Raw:
     """Give one argument's JSON; the error names it."""
     try:
-        return msgspec.Raw(parameter.value.encode(value))
+        data = parameter.value.encode(value)
+        if is_too_deep(data, levels):
+            raise SerializationError(TOO_DEEP)
+        return msgspec.Raw(data)
     except SerializationError as error:
         raise SerializationError(
             f"{spec.name}(): argument {name!r} = {short(value)} cannot be stored: {error}"
         ) from error.__cause__
+    except Exception as error:  # code of the value's class runs here: a lazy proxy, a row of a closed session
+        raise SerializationError(
+            f"{spec.name}(): argument {name!r} of type {type(value).__name__} cannot be stored: reading it raised "
+            f"{type(error).__name__}; pass plain values, or an id by which the job finds it"
+        ) from error
 
 
 def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -210,7 +223,22 @@ def encode_result(value: Any, annotation: Any = Any, limit: int = MAX_RESULT_BYT
             f"the result takes {len(data):,} bytes as JSON, more than the limit of {limit:,} (jobs.max_result_bytes)"
         )
         return _dropped(reason, len(data))
+    if is_too_deep(data):
+        return _dropped(f"the result {short(value)} cannot be stored: {TOO_DEEP}", len(data))
     return data.decode(), warning
+
+
+def stored_result(serializer: Serializer, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
+    """Encode a result; one that cannot even be read is replaced by a marker.
+
+    Serializer and classes may be the user's and raise anything, but the body has run: it would run again if that failed
+    its job.
+    """
+    try:
+        return serializer.encode_result(value, annotation, limit)
+    except BaseException as error:  # noqa: BLE001 - a lazy proxy may do anything when it is looked at, also exit
+        kind, raised = type(value).__name__, type(error).__name__
+        return _dropped(f"the result of type {kind} cannot be stored: reading it raised {raised}", 0)
 
 
 def _plain(value: Any) -> bytes:

@@ -12,7 +12,9 @@ from windlass.domain.job import NewJob
 from windlass.domain.lanes import Lane
 from windlass.domain.options import ResolvedOptions
 from windlass.errors import PayloadTooLargeError, SerializationError
+from windlass.submission.nesting import TOO_DEEP, is_too_deep
 from windlass.submission.stored_options import NO_CALLBACKS, Callbacks, to_text
+from windlass.submission.wording import short
 
 MICROSECONDS = 1_000_000
 
@@ -73,6 +75,11 @@ def _params_text(options: ResolvedOptions, most_bytes: int) -> str | None:
         data = msgspec.json.encode(dict(options.params))
     except TypeError as error:
         raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None
+    except Exception as error:  # lone surrogates, cycles, and whatever a mapping of the user's raises
+        reason = TOO_DEEP if isinstance(error, RecursionError) else error
+        raise SerializationError(f"params {short(options.params)} cannot be stored: {reason}") from error
+    if is_too_deep(data):
+        raise SerializationError(f"params {short(options.params)} cannot be stored: {TOO_DEEP}")
     if len(data) > most_bytes:
         raise PayloadTooLargeError(
             f"params take {len(data):,} bytes as JSON, more than the limit of {most_bytes:,}; "

@@ -22,7 +22,7 @@ def short(value: object) -> str:
     """Give a repr of bounded length that does not fail, whatever the value's own repr does."""
     try:
         return _SHORT.repr(value)
-    except Exception:  # noqa: BLE001 - a user's broken __repr__ must not hide the error being written
+    except BaseException:  # noqa: BLE001 - a user's broken __repr__ must not hide the error being written
         return f"<{type(value).__name__} object>"
 
 
