@@ -1,7 +1,8 @@
 """The poller by itself: what is heard while it looks is not forgotten when the answer comes."""
 
-import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,13 @@ from tests.support.facts import rows
 from windlass import JobStatus, PollerSettings, Settings
 from windlass.engine import poller as polling
 from windlass.stores import claiming, queues
-from windlass.stores.plan import Step
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
 
 
-async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again(empty_postgres: str):
+async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again(
+    empty_postgres: str, monkeypatch: pytest.MonkeyPatch
+):
     """J3.6, J6.2: the answer on its way may be older than the place they gave back, and nobody would tell again."""
     apps = Apps(empty_postgres)
     app = apps(settings=ONLY_WAKEUPS)
@@ -25,18 +29,35 @@ async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again
     async with app.worker() as worker:
         assert worker.node is not None
         poller = worker.node.poller
+        await poller.stop()  # only this test looks from now on
         await app.apause_queue("mail")
-        handle = await add.aenqueue(1, 2)
+        await add.aenqueue(1, 2)
         assert not await poller.anything_due()
-        rows(apps.url, "UPDATE windlass_queue SET paused = 0")  # told to nobody
-        looking = asyncio.create_task(poller.anything_due())
-        await asyncio.sleep(0)  # it has asked, and has no answer yet
-        poller.jobs_ended()
-        assert not looking.done()
-        assert not await looking, "the place was taken when it looked"
-        rows(apps.url, "INSERT INTO windlass_freed (gate, places) VALUES ('resource:stripe', 1)")
-        assert await handle.aresult(timeout=LONG) == 3
+        await app.aresume_queue("mail")
+        woken: list[str] = []
+
+        def end_elsewhere() -> None:
+            rows(apps.url, "INSERT INTO windlass_freed (gate, places) VALUES ('resource:stripe', 1)")
+            monkeypatch.setattr(poller, "wake", lambda: woken.append("to look again"))
+            poller.jobs_ended()
+
+        with monkeypatch.context() as once:
+            once.setattr(queues, "heads", followed_by(end_elsewhere, queues.heads))
+            assert not await poller.anything_due(), "the place was taken when it looked"
+        assert woken == ["to look again"]
+        assert await poller.anything_due()
     apps.close()
+
+
+def followed_by(act: Callable[[], None], plan: Callable[..., Plan[Any]]) -> Callable[..., Plan[Any]]:
+    """The same plan; once it has its answers, and before anybody else has them, something happens."""
+
+    def longer(dialect: Dialect, *args: Any, **kwargs: Any) -> Plan[Any]:
+        answer = yield from plan(dialect, *args, **kwargs)
+        act()
+        return answer
+
+    return longer
 
 
 def test_a_node_whose_claims_come_back_full_does_not_look_again_after_each_of_its_own_writes(
