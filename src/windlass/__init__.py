@@ -4,7 +4,7 @@ from windlass._version import __version__
 from windlass.app import Windlass
 from windlass.client.filters import Page
 from windlass.client.health import Health
-from windlass.context import JobCancelled, JobContext
+from windlass.context import JobContext, StopJob
 from windlass.domain.backoff import Backoff
 from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.cluster import Node, Queue, QueueHour
@@ -31,6 +31,7 @@ from windlass.errors import (
     MigrationRequiredError,
     NotAuthorizedError,
     PayloadTooLargeError,
+    ResultDroppedError,
     SerializationError,
     StaleClaimError,
     StoreUnavailableError,
@@ -115,7 +116,6 @@ __all__ = [
     "Job",
     "JobCanceled",
     "JobCanceledError",
-    "JobCancelled",
     "JobCompleted",
     "JobContext",
     "JobDeadLettered",
@@ -152,12 +152,14 @@ __all__ = [
     "Redrive",
     "ResilienceStrategy",
     "Resource",
+    "ResultDroppedError",
     "RetryAfter",
     "RetryPolicy",
     "SerializationError",
     "Serializer",
     "Settings",
     "StaleClaimError",
+    "StopJob",
     "StoreUnavailableError",
     "TargetNotAllowedError",
     "TargetNotFoundError",

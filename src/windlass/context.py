@@ -19,7 +19,7 @@ from windlass.domain.report import amount
 from windlass.domain.tags import tags_of
 from windlass.errors import ConfigurationError, InvalidOptionError, WindlassError
 
-__all__ = ["JobCancelled", "JobContext", "Snooze"]
+__all__ = ["JobContext", "Snooze", "StopJob"]
 
 current_context: ContextVar[JobContext | None] = ContextVar("windlass_job_context", default=None)
 """Set once per attempt, in its own task; log records read it too."""
@@ -90,11 +90,8 @@ class Snooze(BaseException):
         super().__init__(f"snoozed for {self.delay:g} s")
 
 
-class JobCancelled(WindlassError):  # noqa: N818 - the body's own way out, raised by `check`
-    """Raised by `check` once nobody waits for this attempt's result any more.
-
-    It was cancelled, timed out or drained.
-    """
+class StopJob(WindlassError):  # noqa: N818 - an instruction to the body to end, and no failure
+    """Raised by `ctx.check()` in a body that should end: its job was canceled or timed out, or its node drains."""
 
 
 class JobContext:
@@ -105,7 +102,7 @@ class JobContext:
     def export(rows: int) -> None:
         ctx = JobContext.current()
         for row in range(rows):
-            ctx.check()  # leaves here once the job was cancelled
+            ctx.check()  # leaves here once the job was canceled
             write(row, key=ctx.effect_key)
     ```
     """
@@ -224,18 +221,23 @@ class JobContext:
         return self._report
 
     @property
-    def cancelled(self) -> bool:
-        """Whether this attempt should end: cancelled, timed out or drained."""
+    def canceled(self) -> bool:
+        """Whether this attempt should end: its job was canceled or timed out, or its node drains."""
+        return self._stopped
+
+    @property
+    def cancelled(self) -> bool:  # J2.2 names it so; `canceled` is what the documentation shows
+        """Another spelling of `canceled`."""
         return self._stopped
 
     def cancel(self) -> None:
-        """Ask the body to end; it sees it in `cancelled` and `check`."""
+        """Ask the body to end; it sees it in `canceled` and `check`."""
         self._stopped = True
 
     def check(self) -> None:
         """Leave the body if the attempt should end."""
         if self._stopped:
-            raise JobCancelled(f"job {self.job_id} should end: it was cancelled, timed out, or its node drains")
+            raise StopJob(f"job {self.job_id} should end: it was canceled, timed out, or its node drains")
 
     def snooze(self, delay: float | timedelta) -> None:
         """Leave the body and run the job again after `delay`, without spending an attempt."""

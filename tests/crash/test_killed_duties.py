@@ -136,3 +136,14 @@ def test_a_sweep_that_is_killed_gives_places_back_once_and_gives_jobs_up_once(st
     assert one(stage.url, "SELECT count(*) FROM windlass_dead_letter") == 1
     assert one(stage.url, "SELECT count(*) FROM windlass_live_key") == 0
     check_gates(stage.url)
+
+
+def test_a_sweep_killed_after_it_canceled_expired_jobs_has_canceled_each_once(stage: Stage):
+    """P9.C10, J1.9: nobody was told, yet whoever waits finds it, and the key is free."""
+    handle = stage.app.bind(bodies.note, 7).using(business_key="order", expires=0.001).enqueue()
+    dies(stage, "expiry.after_commit=kill", SWEEPS)
+    assert (handle.join(timeout=30), stage.app.get(handle.id).reason) == (JobStatus.CANCELED, "expired")
+    assert stage.app.history(handle.id) == []
+    assert one(stage.url, "SELECT count(*) FROM windlass_live_key") == 0
+    stage.programs.worker(stage.url, environ=SWEEPS).kill()
+    assert statuses(stage.url) == {"CANCELED": 1}

@@ -110,7 +110,7 @@ def check_until_cancelled(name: str) -> None:
     pause = threading.Event()
     for _ in range(int(LONG / 0.01)):
         pause.wait(0.01)
-        if context.cancelled:
+        if context.canceled:
             seen.append("saw it")
             context.check()
 
@@ -148,7 +148,7 @@ def describe_myself() -> dict[str, Any]:
         "tags": list(context.tags),
         "correlation_id": context.correlation_id,
         "node": context.node,
-        "cancelled": context.cancelled,
+        "cancelled": context.canceled,
     }
 
 

@@ -34,7 +34,7 @@ def on_a_thread(name: str) -> str:
         context = JobContext.current()
         pause = threading.Event()
         for _ in range(int(LONG / 0.01)):
-            if context.cancelled:
+            if context.canceled:
                 told.append(name)
                 break
             pause.wait(0.01)

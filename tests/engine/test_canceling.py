@@ -22,7 +22,7 @@ def test_a_running_coroutine_is_cancelled(app: Windlass, gate: Gate):
 
 
 def test_a_thread_sees_it_and_leaves_at_its_next_check(app: Windlass, gate: Gate):
-    """J2.2: `ctx.cancelled` and `ctx.check()`; no exception is thrown into it from outside."""
+    """J2.2: `ctx.canceled` and `ctx.check()`; no exception is thrown into it from outside."""
     handle = app.job(jobs.check_until_cancelled).enqueue(gate.name)
     with app.worker():
         gate.wait_entered()

@@ -1,5 +1,6 @@
 """Results and commits: what is visible together, how many jobs share a commit, and what comes back typed."""
 
+import asyncio
 import gc
 import logging
 import weakref
@@ -13,7 +14,15 @@ import pytest
 
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, Shop, settled, until
-from windlass import DroppedResult, JobsSettings, JobStatus, PayloadTooLargeError, Settings, Windlass
+from windlass import (
+    DroppedResult,
+    JobsSettings,
+    JobStatus,
+    PayloadTooLargeError,
+    ResultDroppedError,
+    Settings,
+    Windlass,
+)
 
 
 def test_a_visible_result_implies_its_history(app: Windlass, apps: Apps):
@@ -157,21 +166,23 @@ def test_a_payload_at_the_limit_is_taken_and_one_byte_more_is_not(apps: Apps):
 def test_a_result_that_cannot_be_kept_is_replaced_by_a_marker(
     app: Windlass, caplog: pytest.LogCaptureFixture, what: str
 ):
-    """J1.6: the job has SUCCEEDED all the same, with a warning; the marker says what happened."""
+    """J1.6, J10.5: the job has SUCCEEDED, with a warning; `result()` raises rather than give the marker for a value."""
     odd = app.job(jobs.odd_result)
     with app.worker():
         handle = odd.enqueue(what)
-        result = handle.result(timeout=LONG)
         job = settled(app, handle.id)
     assert (job.status, job.attempts, job.error) == (JobStatus.SUCCEEDED, 1, None)
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert [str(handle.id) in record.getMessage() for record in warnings] == [True]
     if what == "not what was annotated":
-        assert result == job.result == [1, 2]
+        assert handle.result() == job.result == [1, 2]
         return
-    assert isinstance(result, DroppedResult)
-    assert result == job.result
-    assert ("65,538 bytes" in result.reason) == (what == "too large")
+    assert isinstance(job.result, DroppedResult)
+    assert ("65,538 bytes" in job.result.reason) == (what == "too large")
+    for wait in (handle.result, lambda: asyncio.run(handle.aresult())):
+        with pytest.raises(ResultDroppedError, match="succeeded, but its result was not kept: the result") as dropped:
+            wait()
+        assert (dropped.value.job_id, dropped.value.why) == (handle.id, job.result.reason)
 
 
 def test_the_limit_of_results_is_a_setting(apps: Apps):
@@ -180,4 +191,5 @@ def test_the_limit_of_results_is_a_setting(apps: Apps):
     note = app.job(jobs.note)
     with app.worker():
         assert note.enqueue("x" * 8).result(timeout=LONG) == "x" * 8
-        assert isinstance(note.enqueue("x" * 9).result(timeout=LONG), DroppedResult)
+        with pytest.raises(ResultDroppedError, match="more than the limit of 10"):
+            note.enqueue("x" * 9).result(timeout=LONG)

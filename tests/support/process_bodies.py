@@ -60,7 +60,7 @@ def describe_myself() -> dict[str, Any]:
         "tags": list(context.tags),
         "correlation_id": context.correlation_id,
         "node": context.node,
-        "cancelled": context.cancelled,
+        "cancelled": context.canceled,
     }
 
 

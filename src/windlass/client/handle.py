@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 from uuid import UUID
 
 from windlass.client.access import Access
@@ -14,8 +14,15 @@ from windlass.client.results import Results
 from windlass.domain.durations import seconds
 from windlass.domain.job import Outcome, Placed
 from windlass.domain.states import TERMINAL, JobStatus
-from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, WouldBlockLoopError
+from windlass.errors import (
+    JobCanceledError,
+    JobFailedError,
+    JobNotFoundError,
+    ResultDroppedError,
+    WouldBlockLoopError,
+)
 from windlass.stores import reading
+from windlass.submission.tagged import DroppedResult
 
 R = TypeVar("R")
 
@@ -67,7 +74,7 @@ class StoredHandle(Generic[R]):
     ```python
     handle = charge.enqueue(42)
     handle.status()             # JobStatus.PENDING
-    handle.result(timeout=10)   # "charged 42", or raises JobFailedError, JobCanceledError, TimeoutError
+    handle.result(timeout=10)   # "charged 42", or raises JobFailedError, JobCanceledError …
     ```
     """
 
@@ -187,8 +194,10 @@ class StoredHandle(Generic[R]):
             raise JobFailedError(UUID(outcome.job_id), *told)
         if outcome.status is JobStatus.CANCELED:
             raise JobCanceledError(UUID(outcome.job_id), outcome.reason or "canceled")
-        value: R = self._following.decode(outcome, self._returns)
-        return value
+        value = self._following.decode(outcome, self._returns)
+        if isinstance(value, DroppedResult):
+            raise ResultDroppedError(UUID(outcome.job_id), value.reason)
+        return cast("R", value)
 
 
 def _only(job_id: str, outcomes: list[Outcome]) -> Outcome:

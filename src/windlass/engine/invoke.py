@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windlass import saying
-from windlass.context import JobCancelled, Snooze
+from windlass.context import Snooze, StopJob
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
 from windlass.engine.attempt import (
@@ -140,7 +140,7 @@ class Invoker:
         """
         if attempt.stop is Stop.TIMEOUT and not isinstance(error, Snooze):
             return Raised(self._timeout(attempt, error))
-        if attempt.stop is not None and isinstance(error, asyncio.CancelledError | JobCancelled):
+        if attempt.stop is not None and isinstance(error, asyncio.CancelledError | StopJob):
             return HANDED
         if isinstance(error, Snooze):
             return Snoozed(error.delay)
@@ -148,7 +148,7 @@ class Invoker:
 
     def _timeout(self, attempt: Attempt, error: BaseException | None = None) -> JobTimeoutError:
         timeout = JobTimeoutError(f"the job ran longer than its timeout of {attempt.timeout:g} s")
-        if error is not None and not isinstance(error, asyncio.CancelledError | JobCancelled):
+        if error is not None and not isinstance(error, asyncio.CancelledError | StopJob):
             timeout.__cause__ = error
         return timeout
 

@@ -11,7 +11,6 @@ from windlass.domain.states import JobStatus
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
-R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -103,8 +102,8 @@ class Submitter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[R]):
-    """A call to be stored; `R` is what its job returns.
+class Call(Generic[R_co]):
+    """A call to be stored; `R_co` is what its job returns.
 
     ```python
     call = charge.bind(42).using(priority=Priority.HIGH)
@@ -121,15 +120,15 @@ class Call(Generic[R]):
     circuit: str | None = None
     """What `@circuit_protected` says of the target."""
 
-    def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R]":
+    def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R_co]":
         """Give the same call with these options in place of those it has."""
         return replace(self, options=self.options.merged(JobOptions.make(**options)))
 
-    def enqueue(self) -> JobHandle[R]:
+    def enqueue(self) -> JobHandle[R_co]:
         """Store the call as a job."""
         return self.submitter.submit((self,))[0]
 
-    async def aenqueue(self) -> JobHandle[R]:
+    async def aenqueue(self) -> JobHandle[R_co]:
         """Async twin of `enqueue`."""
         return (await self.submitter.asubmit((self,)))[0]
 
