@@ -379,16 +379,6 @@ def test_closing_ends_everything_and_may_be_done_twice(apps: Apps):
     until(lambda: set(threads_named("windlass")) <= before)
 
 
-def test_a_closed_sqlite_application_says_so(sqlite_url: str):
-    """api.md: the error names the reason."""
-    app = Windlass(sqlite_url, settings=Settings())
-    add = app.job(jobs.add)
-    add.enqueue(1, 2)
-    app.close()
-    with pytest.raises(StoreUnavailableError, match="closed"):
-        add.enqueue(1, 2)
-
-
 def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path):
     """design 5: what is owed is sent at exit, and no thread keeps the process alive."""
     program = FIRST_PROGRAM.replace("with app.worker():", "if app.worker().__enter__():")

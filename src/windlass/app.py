@@ -110,13 +110,12 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
                 ),
             )
         )
-        exits.at_exit(self.close)
 
     def _assemble(self, parts: Parts) -> None:
         """Put together what depends on the store and the extension points."""
         self._parts = parts
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
-        self._access = Access(self._database, migrate.Readiness(self._database))
+        self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
         self._reader = Reader(self.registry, parts.serializer)
         self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop, self._look_again)
         redact = parts.sanitizer.sanitize_text
@@ -251,6 +250,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date; answers what was applied. SQLite does this by itself at first use."""
+        self._opened()
         return migrate.migrate(self._database)
 
     async def amigrate(self) -> list[str]:
@@ -260,13 +260,21 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
     def close(self) -> None:
         """Drain the worker, send what is owed, close every connection, forget what was resolved.
 
-        Idempotent.
+        Idempotent. Whatever is asked of the application afterwards opens it again; a store in memory is then empty.
         """
         if self._worker is not None:
             self._drain_worker(self._worker)
-        self._parts.close()
+        if not self._parts.stays_open:
+            self._parts.close()
+            self._access.readiness.reset()
+            self._jobs.forget()
         self.registry.clear()
         exits.forget(self.close)
+
+    def _opened(self) -> None:
+        """Something is about to be opened, perhaps after a `close`: it is closed before the interpreter ends."""
+        exits.forget(self.close)
+        exits.at_exit(self.close)
 
     async def aclose(self) -> None:
         """Async twin of `close`."""

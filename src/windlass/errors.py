@@ -23,7 +23,6 @@ WindlassError
 ├── StaleClaimError                    another claim has taken the job over
 ├── StoreUnavailableError              the database does not answer           .lasting
 ├── MigrationRequiredError             the schema is not the one this version needs
-├── ApplicationClosedError             the application was closed, and cannot be used again
 ├── ResultDroppedError                 the job succeeded, its result was not kept   .job_id .why
 └── WouldBlockLoopError                a blocking call on a thread with a running event loop
 ```
@@ -34,7 +33,6 @@ What a job's body raises to steer its retries (`DoNotRetry`, `RetryAfter`) is in
 from uuid import UUID
 
 __all__ = [
-    "ApplicationClosedError",
     "CircuitOpenError",
     "ConfigurationError",
     "DuplicateBusinessKeyError",
@@ -252,10 +250,6 @@ class MigrationRequiredError(WindlassError):
 
 class WouldBlockLoopError(WindlassError):
     """A blocking call was made on a thread that runs an event loop; the message names the async twin."""
-
-
-class ApplicationClosedError(WindlassError):
-    """The application was closed; the message says how to go on."""
 
 
 class ResultDroppedError(WindlassError):

@@ -92,6 +92,8 @@ class Parts(NamedTuple):
     """None: what is stored waits for a worker."""
     authorizer: Authorizer | None = None
     """None: everybody may do everything."""
+    stays_open: bool = False
+    """True: the store is a test's, and is closed by the test, not by `close` of the application."""
 
     def on_store(self, store: Store, results: Results) -> Parts:
         """The same parts on another store, for this process alone: no coordinator tells others of its work."""
@@ -104,10 +106,11 @@ class Parts(NamedTuple):
             work=Notifier(database, WORK),
             done=Notifier(database, DONE),
             inline=None,
+            stays_open=True,
         )
 
     def close(self) -> None:
-        """Send what is owed, and close every connection. Idempotent."""
+        """Send what is owed, and close every connection; what is used later opens again. Idempotent."""
         self.results.close()
         self.work.close()
         self.done.close()

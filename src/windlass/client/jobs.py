@@ -60,6 +60,10 @@ class Jobs:
         self._following = following
         self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
 
+    def forget(self) -> None:
+        """Nothing is known of the store any more: it was closed."""
+        self._resources.clear()
+
     # ------------------------------------------------------------------ submitting
 
     def rows(self, calls: Sequence[Call[Any]]) -> list[NewJob]:

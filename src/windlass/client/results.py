@@ -21,7 +21,7 @@ from windlass.stores.database import DONE, LOST, Database, Wakeups
 
 FIRST_PAUSE = 0.01
 LAST_PAUSE = 0.25
-CLOSED = "this application was closed; the job goes on, and another application can follow it by its id"
+CLOSED = "the application was closed while this handle waited; the job goes on, and the handle can be asked again"
 
 
 class Results(ThreadService):
@@ -39,13 +39,10 @@ class Results(ThreadService):
         self._awaited: dict[str, list[Future[Outcome]]] = {}
         self._wakeups: Wakeups | None = None
         self._pause = FIRST_PAUSE
-        self._closed = False
 
     def expect(self, job_id: str) -> Future[Outcome]:
         """A future that is set when the job is terminal. Whoever gives up waiting calls `forget`."""
         future: Future[Outcome] = Future()
-        if self._closed:
-            raise StoreUnavailableError(CLOSED)
         with self._guard:
             self._awaited.setdefault(job_id, []).append(future)
             self._pause = FIRST_PAUSE
@@ -110,8 +107,7 @@ class Results(ThreadService):
                 future.set_exception(error)
 
     def close(self) -> None:
-        """End the thread and the subscription; whoever still waits is told so."""
-        self._closed = True
+        """End the thread and the subscription; whoever still waits is told so. A later `expect` begins anew."""
         self.stop()
         self._fail(StoreUnavailableError(CLOSED))
         if self._wakeups is not None:

@@ -105,7 +105,7 @@ class Database(Protocol):
         """
 
     def close(self) -> None:
-        """Close every connection; idempotent."""
+        """Close every connection and forget what was seen; idempotent. Whoever asks again has it opened again."""
 
     async def aclose_loop(self) -> None:
         """Close what belongs to the running loop."""

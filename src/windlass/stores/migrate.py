@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -68,8 +69,9 @@ def require_current(database: Database) -> None:
 class Readiness:
     """Sees to the schema before first use: SQLite's is made by itself, a server's must have been migrated."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, when_opened: Callable[[], None] = lambda: None) -> None:
         self._database = database
+        self._when_opened = when_opened
         self._ready = False
         self._begin()
         after_fork(self._begin)
@@ -83,8 +85,13 @@ class Readiness:
             return
         with self._lock:
             if not self._ready:
+                self._when_opened()
                 (migrate if self._database.migrates_itself else require_current)(self._database)
                 self._ready = True
+
+    def reset(self) -> None:
+        """See to it again at the next use: the store was closed, and may be another by then."""
+        self._ready = False
 
     async def aensure(self) -> None:
         """Do the same without blocking the loop."""

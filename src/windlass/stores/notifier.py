@@ -44,7 +44,6 @@ class Notifier:
         self._lock = threading.Condition()
         self._told: set[str] = set()
         self._thread: threading.Thread | None = None
-        self._closed = False
         self.sender = uuid4().hex[:12]
         """Marks what this process sent, so that it need not heed its own words."""
         after_fork(self._forget)
@@ -112,7 +111,7 @@ class Notifier:
         while True:
             with self._lock:
                 pending = self._throttle.pending_at
-                if self._closed:
+                if self._thread is not threading.current_thread():  # closed
                     return
                 self._lock.wait(None if pending is None else max(pending + LEEWAY - monotonic(), 0))
                 if not self._throttle.due(monotonic() - LEEWAY):
@@ -124,9 +123,9 @@ class Notifier:
                 logger.warning("a notification was not sent: %s", type(error).__name__)
 
     def close(self) -> None:
-        """Send what is still owed."""
+        """Send what is still owed, and end the thread; a later `take` starts another."""
         with self._lock:
-            self._closed = True
+            self._thread = None
             payload = self._payload() if self._throttle.flush(monotonic()) else None
             self._lock.notify_all()
         if payload is not None:

@@ -206,12 +206,14 @@ class PostgresDatabase:
         """Nothing to find out without asking: whether a server is there is seen at first use."""
 
     def close(self) -> None:
-        """Close listeners and idle connections."""
+        """Close listeners and connections; what comes after opens new ones."""
         for listener in self._listeners:
             listener.close()
         self._sync.close()
         while self._by_loop:
             self._by_loop.popitem()[1].close()
+        self.known_queues.clear()
+        self._start()
 
     async def aclose_loop(self) -> None:
         """Close the running loop's connections."""

@@ -148,7 +148,10 @@ class SqliteDatabase:
     # ------------------------------------------------------------------ end
 
     def close(self) -> None:
-        """Close every connection, under the lock: the last one to close checkpoints."""
+        """Close every connection, under the lock: the last one to close checkpoints.
+
+        What comes after opens anew; a database in memory is then empty.
+        """
         for watch in self._watches:
             watch.close()
         if self._pool is not None:
@@ -158,6 +161,8 @@ class SqliteDatabase:
             idle, self._idle_readers = self._idle_readers, []
         self._writer.close(idle)
         self.place.forget()
+        self.known_queues.clear()
+        self._start()
 
     async def aclose_loop(self) -> None:
         """Nothing here belongs to a loop."""
