@@ -22,6 +22,7 @@ WindlassError
 ├── WorkerLostError                    the process that ran the job died
 ├── StaleClaimError                    another claim has taken the job over
 ├── StoreUnavailableError              the database does not answer           .lasting
+├── StoreStatementError                the database answers, and refuses a statement of ours
 ├── MigrationRequiredError             the schema is not the one this version needs
 ├── ResultDroppedError                 the job succeeded, its result was not kept   .job_id .why
 └── WouldBlockLoopError                a blocking call on a thread with a running event loop
@@ -48,6 +49,7 @@ __all__ = [
     "ResultDroppedError",
     "SerializationError",
     "StaleClaimError",
+    "StoreStatementError",
     "StoreUnavailableError",
     "TargetNotAllowedError",
     "TargetNotFoundError",
@@ -242,6 +244,13 @@ class StoreUnavailableError(WindlassError):
     def __init__(self, message: str, *, lasting: bool = False) -> None:
         super().__init__(message)
         self.lasting = lasting
+
+
+class StoreStatementError(WindlassError):
+    """The database answers, but refuses a statement that is sound: rights are missing, the schema was changed.
+
+    Nothing was written. The same operation fails until somebody repairs the database; the message says what it met.
+    """
 
 
 class MigrationRequiredError(WindlassError):

@@ -40,6 +40,7 @@ from windlass.runtime import logcontext
 from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.service_errors import ServiceErrors
 from windlass.spi import (
     ExecutorProvider,
 )
@@ -69,7 +70,8 @@ class Node:
         self.telling = Telling(parts, self._loop)
         row = self._new_row()
         self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop, processes_of(parts))
-        errors = ErrorHandling(describe=parts.sanitizer.sanitize)
+        self._service_errors = ServiceErrors()
+        errors = ErrorHandling(describe=parts.sanitizer.sanitize, service_errors=self._service_errors)
         self.completer = Completer(parts.database, self.telling.told, errors, one_by_one=settings.jobs.commit == "each")
         self._callbacks = Callbacks(parts.registry, parts.serializer, parts.database.known_queues)
         self.completer.add_consequence(Consequence(has_callback, self._follow))
@@ -216,11 +218,13 @@ class Node:
 
     async def _flushed(self) -> bool:
         try:
-            await asyncio.wait_for(self.completer.flushed(), 10.0)
+            if await asyncio.wait_for(self.completer.flushed(), 10.0):
+                return True
         except TimeoutError:
-            logger.error("the store does not answer: some outcomes were not written; these jobs run again elsewhere")
-            return False
-        return True
+            pass
+        why = self._service_errors.text() or "the store does not answer"
+        logger.error("some outcomes were not written, these jobs run again elsewhere: %s", why)
+        return False
 
     def _leave(self) -> None:
         try:
@@ -255,7 +259,7 @@ class Node:
         self._loop.call_soon_threadsafe(self.asked_to_drain.set)
 
     def _load(self) -> Load:
-        return Load(self.coordinator.running, self.coordinator.utilisation)
+        return Load(self.coordinator.running, self.coordinator.utilisation, self._service_errors.text())
 
     def _new_row(self) -> cluster.NodeRow:
         host, pid = socket.gethostname(), os.getpid()

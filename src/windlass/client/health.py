@@ -1,7 +1,8 @@
-"""Whether an application can work: its store answers, the schema is current, a worker is alive, the sweeper passes."""
+"""Whether an application can work: its store answers, the schema is current, workers live and do their work."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -58,12 +59,20 @@ def _examined(database: Database, age: float | None, late_us: int) -> Health:
     workers = database.read(cluster.live_nodes, None if age is None else int(age * MICROSECONDS))
     swept = database.read(leases.last_pass, leases.SWEEPER)
     reason = "" if workers else _lonely(age)
-    if workers and swept is not None and swept.late(late_us):
+    if workers and (failing := database.read(cluster.failing_nodes)):
+        reason = _failing(failing)
+    elif workers and swept is not None and swept.late(late_us):
         reason = "workers are alive, but their sweeper does not pass; look for its errors in their logs"
     since = None if swept is None or swept.age_us is None else swept.age_us / MICROSECONDS
     return Health(
         store=place, store_answers=True, schema_current=True, workers=workers, sweeper_age=since, reason=reason
     )
+
+
+def _failing(nodes: Sequence[tuple[str, str]]) -> str:
+    node, error = nodes[0]
+    more = f" ({len(nodes) - 1} more nodes fail, too)" if len(nodes) > 1 else ""
+    return f"node {node} meets errors that are no outage{more}: {error}"
 
 
 def _lonely(age: float | None) -> str:

@@ -4,6 +4,9 @@ waits.
 A flush starts as soon as the one before it has ended, so a lone job is not held up by any timer, and under load
 batches grow by themselves. Consequence plans (what else must happen in the same transaction) are registered by their
 features; the engine knows none.
+
+What the database refuses is found by splitting a flush until it is alone. If its values are the cause, its job fails;
+if not (rights, schema, a trigger), the outcome is set aside and tried again, and the others are written meanwhile.
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ from windlass import saying
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
+from windlass.engine.set_aside import SetAside
+from windlass.errors import StoreStatementError
 from windlass.runtime.failpoints import reached
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.guard import ErrorHandling, described
 from windlass.runtime.service import Service
 from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
@@ -34,6 +39,8 @@ GATHER = 0.003
 """Seconds to gather outcomes after a small commit of several: a lone job is never held up by this."""
 BACKLOG = 5_000
 """Transitions that may wait to be written; beyond that no job is claimed."""
+MOST_SPLITS = 64
+"""Refused statements after which a flush is split no further: enough to find six of a thousand outcomes."""
 
 
 class Consequence(NamedTuple):
@@ -62,8 +69,10 @@ class Completer(Service):
         self.before: Callable[[Sequence[Attempt]], Awaitable[None] | None] = lambda _: None
         """Called with what is about to be written; gives what is to be awaited first."""
         self._unsure = False
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._set_aside = SetAside(lambda text: errors.keep("outcomes", text))
+        self._splits = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
         self.when_refused: Callable[[Attempt], None] = lambda attempt: None
         """Called with an attempt whose outcome came too late."""
         self.stale = 0
@@ -76,48 +85,56 @@ class Completer(Service):
     @property
     def full(self) -> bool:
         """Whether so much waits to be written that no more work should be started."""
-        return len(self._waiting) >= BACKLOG
+        return len(self._waiting) + len(self._set_aside) >= BACKLOG
 
     @property
     def unwritten(self) -> set[tuple[str, int]]:
         """Ids and fences of what is still to be written."""
-        return {(attempt.claim.job_id, attempt.claim.fence) for attempt in self._waiting}
+        return {(attempt.claim.job_id, attempt.claim.fence) for attempt in (*self._waiting, *self._set_aside)}
 
     def finish(self, attempt: Attempt) -> None:
         """Hand over an attempt with its transition; it is written soon, or as soon as the store is back."""
         self._waiting.append(attempt)
-        if self._empty.is_set():
-            self._empty.clear()
+        if self._idle.is_set():
+            self._idle.clear()
             self.wake()
 
-    async def flushed(self) -> None:
-        """Wait until everything handed over is written."""
-        await self._empty.wait()
+    async def flushed(self) -> bool:
+        """Wait until everything handed over is written, or refused once more; whether all of it is written."""
+        if self._set_aside:
+            self._set_aside.hurry()
+            self._idle.clear()
+            self.wake()
+        await self._idle.wait()
+        return not self._set_aside
 
     async def tick(self) -> float | None:
-        """Write the next batch."""
-        if not self._waiting:
-            self._empty.set()
-            return None
-        batch = list(islice(self._waiting, self._most))
+        """Write the next batch: what is to be tried again by itself, so that it costs the others nothing."""
+        again = self._set_aside.take(self._most)
+        if again:
+            self._waiting.extendleft(reversed(again))
+            self._unsure = self._unsure or self._set_aside.unsure
+        batch = again or list(islice(self._waiting, self._most))
+        if not batch:
+            self._idle.set()
+            return self._set_aside.due_in()
         first = self.before(batch)
         if first is not None:
             await first
+        aside, self._splits = len(self._set_aside), MOST_SPLITS
         await self._write(batch, unsure=self._unsure)
+        if again:
+            self._set_aside.tried(written=len(again) - (len(self._set_aside) - aside))
+        self._set_aside.settle()
         return GATHER if 1 < len(batch) < WORTH_A_COMMIT and len(self._waiting) < WORTH_A_COMMIT else 0
 
     async def _write(self, batch: list[Attempt], *, unsure: bool) -> None:
-        """Write a batch; the database refusing its values splits it until the bad row is alone."""
+        """Write a batch; what the database refuses splits it until the bad row is alone."""
         consequences = [what for what in self._consequences if any(map(what.concerns, batch))]
         try:
             won = await self._database.arun(_apply, batch, consequences, retried=unsure)
-        except StoreDataError as error:
-            if len(batch) == 1:
-                await self._write_poison(batch[0], error)
-                return
-            middle = len(batch) // 2
-            await self._write(batch[:middle], unsure=unsure)
-            await self._write(batch[middle:], unsure=unsure)
+        except (StoreDataError, StoreStatementError) as error:
+            await self._split(batch, error, unsure=unsure)
             return
         except BaseException:
             self._unsure = True  # the commit may have happened: the next try looks before it writes
@@ -130,6 +147,21 @@ class Completer(Service):
         winners = batch if all(won) else self._winners(batch, won)
         if winners:
             self._told(winners)
+
+    async def _split(self, batch: list[Attempt], error: StoreDataError | StoreStatementError, *, unsure: bool) -> None:
+        """Write the halves of a refused batch; one that is alone fails or is set aside."""
+        if isinstance(error, StoreStatementError):
+            if len(batch) == 1 or self._splits == 0:
+                self._written(batch)
+                self._set_aside.add(batch, described(self._errors, error), unsure=unsure)
+                return
+            self._splits -= 1
+        elif len(batch) == 1:
+            await self._write_poison(batch[0], error)
+            return
+        middle = len(batch) // 2
+        await self._write(batch[:middle], unsure=unsure)
+        await self._write(batch[middle:], unsure=unsure)
 
     def _written(self, batch: Sequence[Attempt]) -> None:
         """Part by part: what of a split batch is written must not be tried again when the rest of it fails."""

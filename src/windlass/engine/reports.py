@@ -20,7 +20,7 @@ from windlass.context import JOB_LOGGER
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim
 from windlass.engine.attempt import Attempt
-from windlass.errors import StoreUnavailableError
+from windlass.errors import StoreStatementError, StoreUnavailableError
 from windlass.failure.guarded import GuardedSanitizer
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
@@ -226,6 +226,8 @@ class Reports(Service):
             await asyncio.wait_for(self.flush(), patience)
         except (TimeoutError, StoreUnavailableError):
             logger.error("the store does not answer: some log lines and progress of jobs were not written")
+        except StoreStatementError as error:
+            logger.error("some log lines and progress of jobs were not written: %s", self._sanitizer.sanitize(error))
 
     async def _write(self) -> None:
         """One batch; it is kept until it is written, so that nothing newer overtakes it."""

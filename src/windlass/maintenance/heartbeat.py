@@ -32,6 +32,8 @@ class Load(NamedTuple):
 
     running: int
     utilisation: float
+    error: str | None = None
+    """What its services keep failing with; None when all of them work."""
 
 
 class Heartbeat(ThreadService):
@@ -86,7 +88,7 @@ class Heartbeat(ThreadService):
         started = monotonic()
         lease_us = self._lease_us(interval)
         reached("heartbeat.before_beat")
-        alive = self._database.run(cluster.beat, self.node.id, lease_us, load.running)
+        alive = self._database.run(cluster.beat, self.node.id, lease_us, load.running, load.error)
         self._latency = monotonic() - started
         reached("heartbeat.after_beat")
         if alive:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from windlass import saying
 from windlass.domain.clock import monotonic
+from windlass.runtime.service_errors import ServiceErrors
 from windlass.runtime.signals import Signal
 
 _log = saying.logger("windlass.service")
@@ -33,6 +34,13 @@ class ErrorHandling:
     """Gives an error's text for the log; workers pass their sanitizer."""
     logger: logging.Logger = _log
     """Where errors and recoveries are logged."""
+    service_errors: ServiceErrors | None = None
+    """Where errors are kept until their service works again, for health."""
+
+    def keep(self, service: str, text: str | None) -> None:
+        """Keep what a service meets without failing; None: it is over."""
+        if self.service_errors is not None:
+            self.service_errors.put(service, text)
 
 
 DEFAULT_ERRORS = ErrorHandling()
@@ -48,6 +56,14 @@ class ServiceSignals:
     """A tick has raised."""
     stopped: Signal[None] = field(default_factory=Signal)
     """The service has ended."""
+
+
+def described(handling: ErrorHandling, error: BaseException) -> str:
+    """An error's text for the log and for health."""
+    try:
+        return handling.describe(error)
+    except Exception:  # noqa: BLE001 - wording an error must not be what ends the service
+        return class_name(error)
 
 
 class ErrorGuard:
@@ -67,13 +83,16 @@ class ErrorGuard:
         # The exponent is capped because 2.0 ** 1024 overflows, which a day without a database reaches.
         delay = min(handling.first_delay * 2.0 ** min(self._failures, 30), handling.max_delay)
         self._failures += 1
+        text = described(handling, error)
+        if handling.service_errors is not None:
+            handling.service_errors.failed(self._name, error, text)
         if type(error) not in self._kinds_said and self._may_speak():
             self._kinds_said.add(type(error))
             handling.logger.error(
                 "%s failed, trying again (next in %.1f s): %s%s",
                 self._name,
                 delay,
-                self._describe(error),
+                text,
                 f" (this comes and goes: for the next {SAID_WITHIN:g} s it is not logged)" if self._silent else "",
             )
         return delay
@@ -85,6 +104,7 @@ class ErrorGuard:
                 self._handling.logger.info("%s works again after %d failed tries", self._name, self._failures)
             self._failures = 0
             self._kinds_said.clear()
+            self._handling.keep(self._name, None)
 
     def _may_speak(self) -> bool:
         """A database that is gone and back ten times a second must not fill a disk with the news."""
@@ -94,9 +114,3 @@ class ErrorGuard:
         self._said_at.append(now)
         self._silent = len(self._said_at) == MOST_SAID and now - self._said_at[0] < SAID_WITHIN
         return True
-
-    def _describe(self, error: BaseException) -> str:
-        try:
-            return self._handling.describe(error)
-        except Exception:  # noqa: BLE001 - wording an error must not be what ends the service
-            return class_name(error)

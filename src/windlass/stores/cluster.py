@@ -39,11 +39,19 @@ def register(dialect: Dialect, node: NodeRow, lease_us: int) -> Plan[None]:
     yield Step("insert_node", {**node._asdict(), "lease_us": lease_us}, alone=True)
 
 
-def beat(dialect: Dialect, node_id: str, lease_us: int, running: int) -> Plan[bool]:
-    """Renew a node's lease; False when the cluster has given the node up."""
+def beat(dialect: Dialect, node_id: str, lease_us: int, running: int, error: str | None = None) -> Plan[bool]:
+    """Renew a node's lease, with what its services keep failing with; False when the cluster has given it up."""
     del dialect
-    count: int = yield Step("beat", {"id": node_id, "lease_us": lease_us, "running": running}, alone=True)
+    params = {"id": node_id, "lease_us": lease_us, "running": running, "error": error}
+    count: int = yield Step("beat", params, alone=True)
     return count == 1
+
+
+def failing_nodes(dialect: Dialect) -> Plan[list[tuple[str, str]]]:
+    """Live nodes whose services keep failing, and with what; the first ten by name."""
+    del dialect
+    rows: list[tuple[str, str]] = yield Step("failing_nodes", alone=True)
+    return rows
 
 
 def live_nodes(dialect: Dialect, max_age_us: int | None = None) -> Plan[int]:

@@ -36,7 +36,7 @@ class ErrorKind(Enum):
     RESTART = "deadlock or serialisation failure: run the plan again"
     GONE = "the database does not answer"
     DATA = "the database refuses these values"
-    OTHER = "anything else"
+    STATEMENT = "the database refuses the statement itself"
 
 
 class StoreDataError(Exception):

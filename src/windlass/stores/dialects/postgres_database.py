@@ -162,11 +162,15 @@ class PostgresDatabase:
         kind = ErrorKind.RESTART if isinstance(error, RestartPlanError) else session.kind_of(error)
         if kind is ErrorKind.RESTART and restart + 1 < MOST_RESTARTS:
             return
+        if isinstance(error, RestartPlanError):
+            raise error
+        if kind is ErrorKind.RESTART:
+            raise session.contended(self.description, error) from error
         if kind is ErrorKind.DATA:
             raise StoreDataError(str(error)) from error
         if kind is ErrorKind.GONE:
             raise session.unavailable(self.description, error) from error
-        raise error
+        raise session.refused(self.description, error) from None  # below its first line it may show values
 
     def apart(self) -> PostgresDatabase:
         """The same database by connections of its own: who uses it need not wait for those who use this one."""

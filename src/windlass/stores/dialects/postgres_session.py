@@ -10,8 +10,8 @@ import psycopg
 from psycopg import pq
 from psycopg.adapt import Buffer, Loader
 
-from windlass.errors import StoreUnavailableError
-from windlass.stores.database import ErrorKind
+from windlass.errors import StoreStatementError, StoreUnavailableError
+from windlass.stores.database import MOST_RESTARTS, ErrorKind
 from windlass.stores.dialects.postgres_statements import Statement
 from windlass.stores.dialects.postgres_wire import Wire
 from windlass.stores.plan import SCRIPT, Step
@@ -162,6 +162,17 @@ _ONLY_READS = "25006"
 _UNUSABLE = frozenset({_ONLY_READS, "25P03", "25P04"})
 """Only reading is allowed here, or the server has ended the transaction: another connection may fare better."""
 
+_LIMIT = "54"
+"""A limit of the server's was exceeded: a value too large for an index, JSON nested too deep for its stack."""
+_ADVICE = {
+    "42501": "grant the right to the user of the URL (to migrate: CREATE on the schema), or use another user",
+    "42601": "the server may be one that only resembles PostgreSQL",
+    "26000": "this may be a pooler: in transaction mode add ?pooled=true to the URL",
+    "42P05": "this may be a pooler: in transaction mode add ?pooled=true to the URL",
+}
+_SCHEMA = frozenset({"42703", "42P01", "42883", "42804", "42P10"})
+"""A table, column, function or constraint is not there, or is another."""
+
 
 def kind_of(error: BaseException) -> ErrorKind:
     """What a driver's error means."""
@@ -171,9 +182,11 @@ def kind_of(error: BaseException) -> ErrorKind:
         return ErrorKind.RESTART
     if isinstance(error, psycopg.errors.DataError | psycopg.errors.IntegrityError | UnicodeError):
         return ErrorKind.DATA
+    if str(getattr(error, "sqlstate", None)).startswith(_LIMIT):
+        return ErrorKind.DATA
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError | TimeoutError):
         return ErrorKind.GONE
-    return ErrorKind.OTHER
+    return ErrorKind.STATEMENT
 
 
 def only_reads(error: BaseException) -> bool:
@@ -187,8 +200,30 @@ def only_reads(error: BaseException) -> bool:
 
 def unavailable(description: str, error: BaseException) -> StoreUnavailableError:
     """The error users see when the server does not answer."""
-    detail = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    detail = _first_line(error)
     advice = "check the URL and the server"
     if "unsupported startup parameter" in detail:
         advice = "this is a pooler: in transaction mode add ?pooled=true to the URL"
     return StoreUnavailableError(f"{description} does not answer: {detail}; {advice}")
+
+
+def contended(description: str, error: BaseException) -> StoreUnavailableError:
+    """The error users see when a plan was restarted in vain."""
+    return StoreUnavailableError(
+        f"{description}: others were first {MOST_RESTARTS} times in a row ({_first_line(error)}); try again"
+    )
+
+
+def refused(description: str, error: BaseException) -> StoreStatementError:
+    """The error users see when the server answers, and refuses a statement."""
+    state = getattr(error, "sqlstate", None) or ""
+    advice = _ADVICE.get(state, "look into the server's log")
+    if state in _SCHEMA:
+        advice = "the tables are not as `windlass migrate` makes them: somebody changed them, or the search_path"
+    name = f" ({type(error).__name__} {state})".replace(" )", ")")
+    return StoreStatementError(f"{description} refuses a statement: {_first_line(error)}{name}; {advice}")
+
+
+def _first_line(error: BaseException) -> str:
+    """What is below it may show the values of a row."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

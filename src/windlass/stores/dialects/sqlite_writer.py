@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from windlass.domain.clock import monotonic
-from windlass.errors import StoreUnavailableError
+from windlass.errors import StoreStatementError, StoreUnavailableError
 from windlass.runtime.failpoints import reached
 from windlass.stores.database import MOST_RESTARTS, StoreDataError
 from windlass.stores.dialects import sqlite_files
@@ -287,4 +287,9 @@ def translate(path: str, error: Exception) -> Exception:
     refused = sqlite3.IntegrityError | sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeError
     if isinstance(error, refused):
         return StoreDataError(str(error))
+    if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
+        return StoreStatementError(
+            f"SQLite database {path} refuses a statement: {error}; "
+            "its tables are not as Windlass makes them: somebody changed them, or added a trigger"
+        )
     return error

@@ -5,7 +5,7 @@ INSERT INTO windlass_node (id, host, pid, version, queues, started_at, heartbeat
 VALUES (:id, :host, :pid, :version, :queues, {now}, {now}, {now} + :lease_us, 0, 'alive')
 
 -- name: beat :count
-UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, running = :running
+UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, running = :running, error = :error
 WHERE id = :id AND state = 'alive'
 
 -- name: count_nodes :row
@@ -13,6 +13,9 @@ SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now
 
 -- name: count_fresh_nodes :row
 SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND heartbeat_at > {now} - :age_us
+
+-- name: failing_nodes :rows
+SELECT id, error FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND error IS NOT NULL ORDER BY id LIMIT 10
 
 -- name: node_alive :row
 SELECT 1 FROM windlass_node WHERE id = :id AND state = 'alive'

@@ -1,0 +1,93 @@
+"""Outcomes whose statement the store refuses though it answers and their values are sound: rights, schema, triggers.
+
+They are kept and tried again, apart from the others, until the store takes them. An outcome is not given up for an
+error that is not about its values: somebody will repair the store, and then it is written.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from windlass import saying
+from windlass.domain.clock import monotonic
+from windlass.engine.attempt import Attempt
+
+logger = saying.logger("windlass.completer")
+
+FIRST_PAUSE = 1.0
+"""Seconds before the first further try; each one that writes nothing doubles them."""
+LONGEST_PAUSE = 30.0
+MOST_LOGGED = 5
+"""Different errors that are logged until all outcomes are written."""
+
+
+class SetAside:
+    """Those outcomes, in the order in which they are tried again. One pause is for all of them."""
+
+    def __init__(self, report: Callable[[str | None], None]) -> None:
+        self._report = report
+        self._attempts: deque[Attempt] = deque()
+        self._pause = FIRST_PAUSE
+        self._due = 0.0
+        self._logged: set[str] = set()
+        self._troubled = False
+        self.unsure = False
+        """Whether an earlier try to write one of them may have been committed."""
+
+    def __len__(self) -> int:
+        return len(self._attempts)
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return iter(self._attempts)
+
+    def add(self, attempts: Sequence[Attempt], error: str, *, unsure: bool) -> None:
+        """Keep attempts whose outcome was refused with this error."""
+        if not self._troubled:
+            self._troubled = True
+            self._pause, self._due = FIRST_PAUSE, monotonic() + FIRST_PAUSE
+        self._attempts.extend(attempts)
+        self.unsure = self.unsure or unsure
+        if error not in self._logged and len(self._logged) < MOST_LOGGED:
+            self._logged.add(error)
+            logger.error(
+                "%s; this is tried again after %g s, later after up to %g s; other outcomes are written meanwhile",
+                _refusal(attempts, error),
+                FIRST_PAUSE,
+                LONGEST_PAUSE,
+            )
+        self._report(_refusal(self._attempts, error))
+
+    def take(self, most: int) -> list[Attempt]:
+        """Those to be tried again now, if it is time. The pause grows until one of them is written."""
+        if not self._attempts or monotonic() < self._due:
+            return []
+        self._due = monotonic() + self._pause
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        return [self._attempts.popleft() for _ in range(min(most, len(self._attempts)))]
+
+    def tried(self, *, written: int) -> None:
+        """Of those that were taken, so many were written: the others may soon be, too."""
+        if written:
+            self._pause, self._due = FIRST_PAUSE, monotonic()
+
+    def settle(self) -> None:
+        """Say that all is well again, if it was not and now is."""
+        if self._troubled and not self._attempts:
+            logger.info("the store takes all outcomes again")
+            self._logged.clear()
+            self._troubled = self.unsure = False
+            self._report(None)
+
+    def hurry(self) -> None:
+        """Have them tried again now."""
+        self._due = 0.0
+
+    def due_in(self) -> float | None:
+        """Seconds until the next try; None when nothing is set aside."""
+        return max(self._due - monotonic(), 0.0) if self._attempts else None
+
+
+def _refusal(attempts: Sequence[Attempt], error: str) -> str:
+    more = f" and of {len(attempts) - 1} more" if len(attempts) > 1 else ""
+    return f"the store refuses to write the outcome of job {attempts[0].claim.job_id}{more}: {error}"
