@@ -24,7 +24,7 @@ from windlass.domain.clock import SystemClock
 from windlass.embedded import Worker
 from windlass.errors import ConfigurationError, WouldBlockLoopError
 from windlass.events.types import Event
-from windlass.parts import Parts, Replacements, Store, make_parts
+from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.runtime import exits
 from windlass.settings import Settings
 from windlass.spi import (
@@ -45,6 +45,7 @@ from windlass.stores import migrate
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.call import Call, JobHandle
+from windlass.submission.modules import PrefixPolicy, check_modules, nothing_to_run
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
@@ -68,8 +69,10 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         print(charge.enqueue(42).result(timeout=10))
     ```
 
-    `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`, with a warning at first use. Nothing is opened
-    before it is needed. Each keyword after `settings` replaces one extension point of `windlass.spi`.
+    `allow` names modules whose functions may run without being jobs, `include` modules that declare jobs: a worker
+    imports them when it starts. `url` falls back to `WINDLASS_URL`, then to `sqlite:///windlass.db`, with a warning at
+    first use. Nothing is opened before it is needed. Each keyword after `settings` replaces one extension point of
+    `windlass.spi`.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         url: str | None = None,
         *,
         allow: Iterable[str] = (),
+        include: Iterable[str] = (),
         settings: Settings | None = None,
         retry_policy: RetryPolicy | None = None,
         error_sanitizer: ErrorSanitizer | None = None,
@@ -93,23 +97,21 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
     ) -> None:
         self.settings = settings if settings is not None else Settings.load()
         self.url, is_default = choose_url(url)
-        self.allow = tuple(allow)
+        self.allow = check_modules(allow, "allow")
         self.registry = Registry(
-            self.allow, policy=target_policy, resolver=invocation_resolver, instances=instance_resolver
+            self.allow,
+            include=include,
+            policy=target_policy,
+            resolver=invocation_resolver,
+            instances=instance_resolver,
         )
-        self.registry.app = self
-        self._policy_given = target_policy is not None
         self._worker: Worker | None = None
-        self._assemble(
-            make_parts(
-                Store.open(self.url, clock or SystemClock(), is_default=is_default),
-                self.registry,
-                self.settings,
-                Replacements(
-                    retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer
-                ),
-            )
+        store = Store.open(self.url, clock or SystemClock(), is_default=is_default)
+        self.registry.app, self.registry.database = self, shared_place(store.database)
+        given = Replacements(
+            retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer
         )
+        self._assemble(make_parts(store, self.registry, self.settings, given))
 
     def _assemble(self, parts: Parts) -> None:
         """Put together what depends on the store and the extension points."""
@@ -220,11 +222,9 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
 
     def check_startable(self) -> Parts:
         """Find out what would keep a worker from starting; gives what it needs. Not on a loop: this may migrate."""
-        if not (self.registry.targets or self.allow or self._policy_given):
-            raise ConfigurationError(
-                "a worker with nothing allowed would run nothing: decorate functions with @app.job, "
-                'or allow modules, e.g. Windlass(..., allow=["shop.tasks"])'
-            )
+        self.registry.import_included()
+        if not (self.registry.targets or self.allow) and isinstance(self.registry.policy, PrefixPolicy):
+            raise ConfigurationError(nothing_to_run(self.registry.app))
         self._access.readiness.ensure()
         return self._parts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
@@ -11,9 +11,11 @@ from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.errors import ConfigurationError
 from windlass.events.bus import EventBus
 from windlass.events.types import Event
+from windlass.submission.by_name import call_by_name
 from windlass.submission.call import Call, JobHandle, bind
 from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
+from windlass.submission.names import check_aliases, check_target
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
@@ -48,13 +50,24 @@ class Declaring(ABC):
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
     @overload
-    def job(self, **options: Unpack[JobOptionsDict]) -> JobDecorator: ...
-    def job(self, function: Any = None, /, **options: Any) -> Any:  # type: ignore[misc]  # mypy and Unpack
-        """Make a function or method a job, bare or with options: `@app.job` or `@app.job(max_retries=3)`."""
+    def job(
+        self, *, name: str | None = None, aliases: Iterable[str] = (), **options: Unpack[JobOptionsDict]
+    ) -> JobDecorator: ...
+    def job(  # type: ignore[misc]  # mypy and Unpack
+        self, function: Any = None, /, *, name: str | None = None, aliases: Iterable[str] = (), **options: Any
+    ) -> Any:
+        """Make a function or method a job, bare or with options: `@app.job` or `@app.job(max_retries=3)`.
+
+        Its jobs are stored under `name`, by default `module:qualname`; jobs stored under one of `aliases` run it too.
+        """
         checked = JobOptions.make(**options)
+        stable = None if name is None else check_target(name)
+        earlier = check_aliases(aliases)
 
         def decorate(function: Any) -> Any:
-            return declare(function, registry=self.registry, submitter=self, options=checked)
+            return declare(
+                function, registry=self.registry, submitter=self, options=checked, name=stable, aliases=earlier
+            )
 
         return decorate if function is None else decorate(function)
 
@@ -82,3 +95,31 @@ class Declaring(ABC):
         if isinstance(function, JobFunction | AsyncJobFunction):
             return function.bind(*args, **kwargs)
         return bind(function, args, kwargs, registry=self.registry, submitter=self, options=JobOptions())
+
+    def enqueue_by_name(
+        self,
+        name: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[JobOptionsDict],
+    ) -> JobHandle[Any]:
+        """Store a call of the job with this name, which need not be declared in this process.
+
+        `app.enqueue_by_name("billing.charge", [42], {"currency": "EUR"}, queue="billing")`. Without the code,
+        the options of its decorator are not known here, and its arguments are checked only where it runs.
+        """
+        return self.submit((self._call_by_name(name, args, kwargs, options),))[0]
+
+    async def aenqueue_by_name(
+        self,
+        name: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[JobOptionsDict],
+    ) -> JobHandle[Any]:
+        """Async twin of `enqueue_by_name`."""
+        return (await self.asubmit((self._call_by_name(name, args, kwargs, options),)))[0]
+
+    def _call_by_name(self, name: object, args: object, kwargs: object, options: JobOptionsDict) -> Call[Any]:
+        checked = JobOptions.make(**options)
+        return call_by_name(name, args, kwargs, registry=self.registry, submitter=self, options=checked)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from windlass.app import Windlass
 from windlass.context import JobContext, Snooze, current_context
+from windlass.domain.targets import module_of
 from windlass.errors import ConfigurationError, TargetNotFoundError
 from windlass.runtime import logcontext, process_life, process_logs
 from windlass.runtime.process_channel import Channel, Reporter
@@ -79,7 +80,7 @@ class Jobs:
 
     def _answer(self, job: Run) -> Answer:
         process_logs.take_levels(job.levels)
-        found = self._program.find(job.claim.target)
+        found = self._program.find(job.claim.target, job.home)
         process_logs.take_levels(job.levels)  # a module may have set up logging while it was imported
         spec = found.known.spec
         args, kwargs = found.serializer.decode_arguments(spec, job.payload.args)
@@ -115,12 +116,12 @@ class Program:
                 text = f"importing {self._home!r} failed here: {type(error).__name__}: {error}"
                 self._import_error = TargetNotFoundError(text)
 
-    def find(self, target: str) -> Found:
-        """What a stored name means here. The worker has asked the target policy already."""
+    def find(self, target: str, home: str | None = None) -> Found:
+        """What a stored name means here. The worker has asked the target policy already, and knows where it stands."""
         found = self._found.get(target)
         if found is None:
             try:
-                found = self._look_up(target)
+                found = self._look_up(target, home)
             except TargetNotFoundError as error:
                 found = error  # a failed import is not tried again: it may have done half of its work
             self._found[target] = found
@@ -128,24 +129,36 @@ class Program:
             raise found
         return found
 
-    def _look_up(self, target: str) -> Found:
+    def _look_up(self, target: str, home: str | None) -> Found:
         app = self._app
         if self._import_error is not None and target.startswith(f"{self._home}:"):
             raise self._import_error
-        if app is None or target not in app.registry:
-            resolver = ImportResolver() if app is None else app.registry.resolver
-            resolver.resolve(target)  # imports its module, or says why it cannot
-        app = app or _app_behind(target)
+        place = target if app is not None and target in app.registry else self._imported(target, home)
+        app = app or _app_behind(place)
         if app is None and self._needs_app:
             raise self._import_error or _homeless(target, "its serializer or its invocation resolver")
         given = Registry() if app is None else app.registry
-        registry = given if target in given else Registry(policy=_Admitted(), resolver=given.resolver)
-        known = registry.resolve(target)
+        if target in given:
+            known = given.resolve(target)
+        else:
+            known = Registry(policy=_Admitted(), resolver=given.resolver).resolve(place)
         if not isinstance(known, Known):
             raise TargetNotFoundError(known.error)
         if app is None and self._provides and known.owner is not None:
             raise self._import_error or _homeless(target, "the objects it provides")
         return Found(known, JsonSerializer() if app is None else app.parts.serializer, given.instances)
+
+    def _imported(self, target: str, home: str | None) -> str:
+        """Import the module that declares a target; answers the name that leads there: its own, else its home."""
+        resolver = ImportResolver() if self._app is None else self._app.registry.resolver
+        try:
+            resolver.resolve(target)
+        except TargetNotFoundError:
+            if home is None or module_of(home) == module_of(target):
+                raise
+            ImportResolver().resolve(home)
+            return home
+        return target
 
 
 class _Admitted:

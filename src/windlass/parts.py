@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from windlass.client.results import Results
@@ -23,6 +24,7 @@ from windlass.spi import (
     Serializer,
 )
 from windlass.stores.database import DONE, WORK, Database
+from windlass.stores.dialects.sqlite import SqliteDatabase
 from windlass.stores.notifier import Notifier
 from windlass.stores.open import open_database
 from windlass.submission.codec import JsonSerializer
@@ -42,6 +44,13 @@ class Store(NamedTuple):
     def open(cls, url: str, clock: Clock, *, is_default: bool = False) -> Store:
         """From a URL; nothing is connected yet."""
         return cls(open_database(url, clock, is_default=is_default), clock)
+
+
+def shared_place(database: Database) -> str | None:
+    """Where a database is, the same for every application on it; None for one in memory, which is not shared."""
+    if not isinstance(database, SqliteDatabase):
+        return database.description
+    return None if database.path == ":memory:" else f"SQLite {Path(database.path).resolve()}"
 
 
 class Replacements(NamedTuple):

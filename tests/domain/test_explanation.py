@@ -83,7 +83,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "target_unknown": (
         {"lane": Lane(target="shop:charge").text},
         {},
-        "the workers that took it do not know shop:charge, so it waits for one that does; deploy it, or cancel",
+        (
+            "the workers that took it do not know shop:charge, so it waits for one that does; deploy it, "
+            "or have workers import its module: Windlass(include=['shop']); or cancel the job"
+        ),
     ),
     "circuit_open": ({"lane": GATEWAY}, {"gates": gates(OPEN)}, "the circuit of gateway is open"),
     "circuit_on_trial": (

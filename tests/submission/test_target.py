@@ -13,7 +13,8 @@ import pytest
 
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
 from windlass.runtime.main_module import main_module_name
-from windlass.submission.target import ImportResolver, PrefixPolicy, describe, find_loaded
+from windlass.submission.modules import PrefixPolicy
+from windlass.submission.target import ImportResolver, describe, find_loaded
 
 HERE = __name__
 
@@ -181,7 +182,8 @@ def test_a_module_that_fails_to_import_is_not_found_and_says_why(tmp_path: Path,
         ("windlass_empty:f", "module 'windlass_empty' has no 'f' here"),
         ("windlass_empty:value", "7 cannot be called"),
         (".relative:f", "TypeError"),
-        ("", "ValueError"),
+        ("", "no job called"),
+        ("billing.charge", "no job called billing.charge is declared here"),
     ]:
         with pytest.raises(TargetNotFoundError) as caught:
             ImportResolver().resolve(name)

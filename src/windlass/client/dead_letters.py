@@ -10,7 +10,7 @@ from uuid import UUID
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.client.authorization import Authorization
-from windlass.client.filters import Page, checked_limit
+from windlass.client.filters import NamesOf, Page, checked_limit, with_names
 from windlass.client.letters import (
     AlertFilterWords,
     DeadLetterFilters,
@@ -32,6 +32,7 @@ from windlass.stores import alerts, dead_letters, reading, triage
 from windlass.stores.dead_letters import AuditEntry
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
+from windlass.submission.registry import Registry
 
 PURGE_BATCH: Final = 500
 MICROSECONDS: Final = 1_000_000
@@ -46,10 +47,14 @@ class DeadLetters:
     died). A job that is PAUSED is no dead letter meanwhile.
     """
 
-    def __init__(self, access: Access, aftermath: Aftermath, authorization: Authorization) -> None:
+    def __init__(self, access: Access, aftermath: Aftermath, authorization: Authorization, names_of: NamesOf) -> None:
         self._access = access
         self._aftermath = aftermath
         self._authorization = authorization
+        self._names_of = names_of
+
+    def _asked(self, filters: DeadLetterFilters, verb: str) -> triage.LetterFilters:
+        return with_names(checked_letter_filters(filters, verb), self._names_of)
 
     def _who(self) -> str:
         """For the audit log: whom the application acts for, else whoever runs this process."""
@@ -66,7 +71,7 @@ class DeadLetters:
         still have a `next_cursor`. There are none of kind `"execution"` yet.
         """
         self._authorization.check("dead_letters")
-        asked = (checked_letter_filters(filters, "find"), spot_of(cursor), checked_limit(limit))
+        asked = (self._asked(filters, "find"), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
         page = _page(*self._access.read(triage.page, *asked))
@@ -77,7 +82,7 @@ class DeadLetters:
     ) -> Page[DeadLetter]:
         """Async twin of `find`."""
         await self._authorization.acheck("dead_letters")
-        asked = (checked_letter_filters(filters, "find"), spot_of(cursor), checked_limit(limit))
+        asked = (self._asked(filters, "find"), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
         page = _page(*await self._access.aread(triage.page, *asked))
@@ -103,7 +108,7 @@ class DeadLetters:
         With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 that fit are counted.
         """
         self._authorization.check("dead_letters")
-        asked = (checked_letter_filters(filters, "groups"), checked_limit(limit))
+        asked = (self._asked(filters, "groups"), checked_limit(limit))
         if checked_kind(kind) != "job":
             return []
         return [group_of(group) for group in self._access.read(triage.groups, *asked)]
@@ -113,7 +118,7 @@ class DeadLetters:
     ) -> list[DeadLetterGroup]:
         """Async twin of `groups`."""
         await self._authorization.acheck("dead_letters")
-        asked = (checked_letter_filters(filters, "groups"), checked_limit(limit))
+        asked = (self._asked(filters, "groups"), checked_limit(limit))
         if checked_kind(kind) != "job":
             return []
         return [group_of(group) for group in await self._access.aread(triage.groups, *asked)]
@@ -140,7 +145,8 @@ class DeadLetters:
         after every batch.
         """
         self._authorization.check("redrive")
-        order = _order(limit, rate, dry_run, stop_at, note, filters, self._who())
+        asked = self._asked(filters, "redrive")
+        order = _order(asked, limit, rate, dry_run, stop_at, note, filters, self._who())
         return Redriving(order, self._aftermath, told).run(self._access)
 
     async def aredrive(
@@ -156,7 +162,8 @@ class DeadLetters:
     ) -> Redrive:
         """Async twin of `redrive`."""
         await self._authorization.acheck("redrive")
-        order = _order(limit, rate, dry_run, stop_at, note, filters, self._who())
+        asked = self._asked(filters, "redrive")
+        order = _order(asked, limit, rate, dry_run, stop_at, note, filters, self._who())
         return await Redriving(order, self._aftermath, told).arun(self._access)
 
     # ------------------------------------------------------------------ forgetting
@@ -184,9 +191,10 @@ class DeadLetters:
 class Alerts:
     """`app.alerts`: that jobs have begun to die of one kind of error. They stay until dead letters are purged."""
 
-    def __init__(self, access: Access, authorization: Authorization) -> None:
+    def __init__(self, access: Access, authorization: Authorization, names_of: NamesOf) -> None:
         self._access = access
         self._authorization = authorization
+        self._names_of = names_of
 
     def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilterWords]) -> Page[Alert]:
         """Alerts that fit every filter given, the latest raised first: `app.alerts.find(target="shop:charge")`.
@@ -194,7 +202,7 @@ class Alerts:
         Filters: `target, error_hash, error_class, created_after, created_before` (when it was raised).
         """
         self._authorization.check("alerts")
-        asked = (checked_alert_filters(filters), spot_of(cursor), checked_limit(limit))
+        asked = (with_names(checked_alert_filters(filters), self._names_of), spot_of(cursor), checked_limit(limit))
         return _alerts(*self._access.read(alerts.find, *asked))
 
     async def afind(
@@ -202,13 +210,14 @@ class Alerts:
     ) -> Page[Alert]:
         """Async twin of `find`."""
         await self._authorization.acheck("alerts")
-        asked = (checked_alert_filters(filters), spot_of(cursor), checked_limit(limit))
+        asked = (with_names(checked_alert_filters(filters), self._names_of), spot_of(cursor), checked_limit(limit))
         return _alerts(*await self._access.aread(alerts.find, *asked))
 
 
 class Triage:
     """The part of an application that deals with what has failed for good."""
 
+    registry: Registry
     _access: Access
     _aftermath: Aftermath
     _authorization: Authorization
@@ -216,12 +225,12 @@ class Triage:
     @property
     def dead_letters(self) -> DeadLetters:
         """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
-        return DeadLetters(self._access, self._aftermath, self._authorization)
+        return DeadLetters(self._access, self._aftermath, self._authorization, self.registry.names_of)
 
     @property
     def alerts(self) -> Alerts:
         """What they were alerted of: `find`."""
-        return Alerts(self._access, self._authorization)
+        return Alerts(self._access, self._authorization, self.registry.names_of)
 
 
 def _get(dialect: Dialect, job_id: str) -> Plan[tuple[Sequence[Any] | None, reading.StoredJob | None]]:
@@ -253,6 +262,7 @@ def _of(page: Page[DeadLetter], allowed: Collection[UUID]) -> Page[DeadLetter]:
 
 
 def _order(
+    checked: triage.LetterFilters,
     limit: int,
     rate: float | None,
     dry_run: bool,
@@ -261,7 +271,6 @@ def _order(
     filters: DeadLetterFilters,
     who: str,
 ) -> Order:
-    checked = checked_letter_filters(filters, "redrive")
     asked = {name: value for name, value in filters.items() if value is not None}
     if checked.target is not None:
         asked["target"] = checked.target

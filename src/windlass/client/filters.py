@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeAlias, TypedDict, TypeVar
@@ -12,10 +12,16 @@ from windlass.domain.keys import check_key, check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
+from windlass.stores.alerts import AlertFilters
 from windlass.stores.finding import Filters
+from windlass.stores.triage import LetterFilters
 from windlass.submission.job_function import AsyncJobFunction, Enqueueable, JobFunction
 
 T = TypeVar("T")
+Asked = TypeVar("Asked", Filters, LetterFilters, AlertFilters)
+
+NamesOf: TypeAlias = Callable[[str], frozenset[str]]
+"""Gives every name of the target that has this one."""
 
 MOST_IN_A_PAGE = 1_000
 
@@ -76,6 +82,12 @@ def checked_filters(filters: FindFilters | JobFilters, verb: str, known: Collect
         checked_moment(given.get("created_after"), "created_after"),
         checked_moment(given.get("created_before"), "created_before"),
     )
+
+
+def with_names(filters: Asked, names_of: NamesOf) -> Asked:
+    """The same filters for every name under which jobs of the target that is asked for may be stored."""
+    target = filters.target
+    return filters if target is None else filters._replace(aliases=names_of(target) - {target})
 
 
 def check_filter_names(given: Mapping[str, Any], known: Collection[str], verb: str) -> None:

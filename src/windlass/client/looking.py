@@ -11,7 +11,15 @@ from uuid import UUID
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.client.authorization import Authorization
-from windlass.client.filters import FIND_NAMES, FindFilters, Page, checked_filters, checked_limit, parse_cursor
+from windlass.client.filters import (
+    FIND_NAMES,
+    FindFilters,
+    Page,
+    checked_filters,
+    checked_limit,
+    parse_cursor,
+    with_names,
+)
 from windlass.client.health import Health, examine
 from windlass.client.reader import Reader
 from windlass.client.views import attempt_of, node_of, queue_of
@@ -129,9 +137,8 @@ class Looking:
         return await asyncio.to_thread(self.health, max_age)
 
     def _asked(self, filters: FindFilters) -> finding.Filters:
-        return checked_filters(filters, "find", FIND_NAMES)._replace(
-            ids_tell_time=isinstance(self._aftermath.clock, SystemClock)
-        )
+        checked = with_names(checked_filters(filters, "find", FIND_NAMES), self._reader.registry.names_of)
+        return checked._replace(ids_tell_time=isinstance(self._aftermath.clock, SystemClock))
 
     def _found(self, job_id: str) -> Job | None:
         """`get` that asks nobody's leave, and finds nothing rather than raise."""

@@ -9,13 +9,13 @@ from uuid import UUID
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.client.authorization import Authorization
-from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, checked_limit
+from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, checked_limit, with_names
 from windlass.client.jobs import Jobs
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import NewJob
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
-from windlass.stores import cluster, steering
+from windlass.stores import cluster, finding, steering
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.declared import declared_queues
 from windlass.submission.registry import Registry
@@ -90,7 +90,7 @@ class Steering:
 
         All of them or, if a business key is held by another job, none. A `dry_run` only counts them.
         """
-        asked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
+        asked = self._failed(filters)
         self._authorization.check("retry_many")
         if dry_run:
             return len(self._access.read(steering.failed_ids, asked, checked_limit(limit)))
@@ -98,11 +98,15 @@ class Steering:
 
     async def aretry_many(self, limit: int = 100, *, dry_run: bool = False, **filters: Unpack[JobFilters]) -> int:
         """Async twin of `retry_many`."""
-        asked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
+        asked = self._failed(filters)
         await self._authorization.acheck("retry_many")
         if dry_run:
             return len(await self._access.aread(steering.failed_ids, asked, checked_limit(limit)))
         return self._aftermath.retried(await self._access.arun(steering.retry_found, asked, checked_limit(limit)))
+
+    def _failed(self, filters: JobFilters) -> finding.Filters:
+        checked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
+        return with_names(checked, self.registry.names_of)
 
     def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
         """Cancel every job of a tag that has not ended, in batches; answers how many. A `dry_run` only counts them."""

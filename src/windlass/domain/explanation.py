@@ -11,6 +11,7 @@ from windlass.domain.clock import from_micros
 from windlass.domain.gates import Gate, places, worth_a_look
 from windlass.domain.lanes import CIRCUIT, QUEUE, Lane, read_lane
 from windlass.domain.states import JobStatus
+from windlass.domain.targets import how_to_import
 
 NEVER: Final = 2**62
 
@@ -107,7 +108,8 @@ def _reasons(job: WaitingJob, around: Surroundings) -> Iterator[Explanation]:
     if lane.target is not None:
         yield Explanation(
             "target_unknown",
-            f"the workers that took it do not know {lane.target}, so it waits for one that does; deploy it, or cancel",
+            f"the workers that took it do not know {lane.target}, so it waits for one that does; deploy it, "
+            f"or {how_to_import(lane.target)}; or cancel the job",
         )
     yield from _gates(job, lane, around)
 

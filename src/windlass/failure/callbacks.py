@@ -24,10 +24,11 @@ from windlass.spi import Serializer
 from windlass.stores import jobs, reading
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
+from windlass.submission.by_name import ANY_CALL
 from windlass.submission.callbacks import Mark, filled
 from windlass.submission.codec import NO_LIMIT, plain_arguments
 from windlass.submission.registry import Registry
-from windlass.submission.signature import CallSpec, call_spec
+from windlass.submission.signature import CallSpec
 from windlass.submission.stored_options import StoredCallback, from_text
 from windlass.submission.tagged import plain
 
@@ -94,7 +95,7 @@ class Callbacks:
         values = {Mark.VALUE: result.value, Mark.OUTCOME: result, Mark.ERROR: error, Mark.ERROR_TEXT: job.error}
         try:
             args, kwargs = filled(callback, values)
-            return self._serializer.encode_arguments(_ANYTHING, args, kwargs, NO_LIMIT)
+            return self._serializer.encode_arguments(ANY_CALL, args, kwargs, NO_LIMIT)
         except Exception as refused:  # noqa: BLE001 - a serializer of the user's
             logger.error(
                 "the callback %s of job %s: its arguments could not be written (%s); it will fail for want of them",
@@ -152,11 +153,6 @@ class Callbacks:
         return None
 
 
-def _anything(*args: Any, **kwargs: Any) -> None:
-    """Stands for the signature of a function that need not be known here."""
-
-
-_ANYTHING: Final = call_spec(_anything)
 _NOTHING: Final = "[[],{}]"
 
 

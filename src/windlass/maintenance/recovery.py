@@ -17,6 +17,7 @@ from windlass.domain.clock import from_micros
 from windlass.domain.heartbeat import lease_for
 from windlass.domain.keys import error_fingerprint
 from windlass.domain.rhythm import Always
+from windlass.domain.targets import how_to_import
 from windlass.events.bus import EventBus
 from windlass.events.types import AlertRaised, Event, JobDeadLettered, JobFailed, NodeLost
 from windlass.maintenance.heartbeat import Heartbeat
@@ -159,5 +160,6 @@ def _failure_events(job: reading.FailedJob) -> list[Event]:
 
 def _error_for(waited: float) -> Callable[[str], str]:
     return lambda target: (
-        f"TargetNotFoundError: no node has known {target} for {waited:g} s; deploy it, or cancel its jobs"
+        f"TargetNotFoundError: no node has known {target} for {waited:g} s; deploy it, or {how_to_import(target)}; "
+        "then retry the job"
     )

@@ -44,6 +44,8 @@ class Run(msgspec.Struct, tag=True):
     """Levels of the worker's loggers: a record that the worker would drop need not be sent."""
     keeps_log: bool
     """Whether what `ctx.log` writes is kept, whatever its logger's level."""
+    home: str | None = None
+    """Where the function stands, as `module:qualname`: a job may be stored under a name that tells no module."""
 
 
 class Ready(msgspec.Struct, tag=True):

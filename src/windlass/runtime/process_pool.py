@@ -11,6 +11,7 @@ from windlass.context import JOB_LOGGER, Snooze, current_context
 from windlass.errors import ConfigurationError
 from windlass.runtime import process_logs
 from windlass.runtime.forks import after_fork
+from windlass.runtime.main_module import MAIN_NAMES, main_module_name
 from windlass.runtime.process_errors import rebuilt
 from windlass.runtime.process_messages import Answer, Returned, Run, Snoozed, Start
 from windlass.runtime.processes import JobProcess
@@ -161,7 +162,15 @@ def _job(invocation: Invocation) -> Run:
         raise ConfigurationError("a job's process is told of its job by claim and payload: give them in the Invocation")
     context = current_context.get()
     keeps_log = context is not None and context.keeps(JOB_LOGGER)
-    return Run(invocation.claim, invocation.payload, invocation.node, process_logs.levels(), keeps_log)
+    home = _home(invocation.function)
+    return Run(invocation.claim, invocation.payload, invocation.node, process_logs.levels(), keeps_log, home)
+
+
+def _home(function: object) -> str | None:
+    module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not (isinstance(module, str) and isinstance(qualname, str)):
+        return None
+    return f"{main_module_name() if module in MAIN_NAMES else module}:{qualname}"
 
 
 def _value(answer: Answer) -> EncodedResult:

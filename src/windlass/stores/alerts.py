@@ -24,11 +24,14 @@ class AlertFilters(NamedTuple):
     after: int | None = None
     """Raised at that time or later, in microseconds."""
     before: int | None = None
+    aliases: frozenset[str] = frozenset()
+    """Other names of the same target."""
 
     def fits(self, row: Sequence[Any]) -> bool:
         """Whether an alert is asked for. When it must have been raised is seen to by who reads them in that order."""
-        pairs = zip((self.target, self.error_hash, self.error_class), row[1:4], strict=True)
-        return all(asked is None or asked == has for asked, has in pairs)
+        pairs = zip((self.error_hash, self.error_class), row[2:4], strict=True)
+        fits = self.target is None or row[1] == self.target or row[1] in self.aliases
+        return fits and all(asked is None or asked == has for asked, has in pairs)
 
 
 AlertSpot = tuple[int, str]

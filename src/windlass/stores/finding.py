@@ -39,13 +39,15 @@ class Filters(NamedTuple):
     created_before: datetime | None = None
     ids_tell_time: bool = True
     """Whether ids were made by the same clock as the times of creation; not with a clock of the test's own."""
+    aliases: frozenset[str] = frozenset()
+    """Other names of the same target."""
 
     def fits(self, status: str | None, queue: str, target: str, created_at: int) -> bool:
         """Whether a row is asked for, as far as it tells."""
         return (
             (self.status is None or status == self.status.value)
             and (self.queue is None or queue == self.queue)
-            and (self.target is None or target == self.target)
+            and (self.target is None or target == self.target or target in self.aliases)
             and (self.created_after is None or created_at >= micros(self.created_after))
             and (self.created_before is None or created_at < micros(self.created_before))
         )

@@ -52,23 +52,29 @@ class LetterFilters(NamedTuple):
     after: int | None = None
     """Died at that time or later, in microseconds."""
     before: int | None = None
+    aliases: frozenset[str] = frozenset()
+    """Other names of the same target."""
 
     @property
     def lead(self) -> tuple[str, str | None]:
         """The filter whose index is followed, the narrowest first."""
-        asked = ((name, getattr(self, name, None)) for name in OLDER)
+        asked = ((name, getattr(self, name, None)) for name in OLDER if name != "target" or not self.aliases)
         return next(((name, value) for name, value in asked if value is not None), ("any", None))
 
     @property
     def needs_checks(self) -> bool:
         """Whether more is asked for than the index that is followed tells."""
-        return self.tag is not None or sum(getattr(self, name, None) is not None for name in OLDER) > 1
+        return (
+            self.tag is not None
+            or bool(self.aliases)
+            or sum(getattr(self, name, None) is not None for name in OLDER) > 1
+        )
 
     def fits(self, facts: Facts) -> bool:
         """Whether a dead letter is asked for, as far as its row tells."""
         return (
             (self.fingerprint is None or facts.fingerprint == self.fingerprint)
-            and (self.target is None or facts.target == self.target)
+            and self._has_target(facts.target)
             and (self.queue is None or facts.queue == self.queue)
             and (self.error_class is None or facts.error_class == self.error_class)
             and (self.reason is None or facts.reason == self.reason)
@@ -76,10 +82,18 @@ class LetterFilters(NamedTuple):
             and (self.before is None or facts.created_at < self.before)
         )
 
+    def fits_group(self, target: str, error_class: str) -> bool:
+        """Whether a group is asked for, as far as these tell."""
+        return self._has_target(target) and (self.error_class is None or error_class == self.error_class)
+
+    def _has_target(self, target: str) -> bool:
+        return self.target is None or target == self.target or target in self.aliases
+
     @property
     def tells_groups_apart(self) -> bool:
         """Whether it is about nothing but what all dead letters of a group share."""
-        return self._replace(fingerprint=None, target=None, error_class=None) == LetterFilters()
+        rest = self._replace(fingerprint=None, target=None, error_class=None, aliases=frozenset())
+        return rest == LetterFilters()
 
 
 class Facts(NamedTuple):
@@ -234,24 +248,18 @@ def _largest(filters: LetterFilters, limit: int) -> Plan[list[tuple[str, int]]]:
     """From the rows that are kept per fingerprint, in the order of their counts."""
     if filters.fingerprint is not None:
         rows = yield Step("group_facts", {"words": json_text([filters.fingerprint])})
-        return [(row[0], row[4]) for row in rows if _of_group(filters, row[1], row[2]) and row[4] > 0]
+        return [(row[0], row[4]) for row in rows if filters.fits_group(row[1], row[2]) and row[4] > 0]
     found: list[tuple[str, int]] = []
     count, word, read = 2**31 - 1, LAST_FINGERPRINT, 0
     size = _size(limit)
     while read < MOST_READ:
         rows = yield Step("largest_groups", {"count": count, "fingerprint": word}, literals={"window": size})
-        found += [(row[0], row[3]) for row in rows if _of_group(filters, row[1], row[2])]
+        found += [(row[0], row[3]) for row in rows if filters.fits_group(row[1], row[2])]
         if len(found) >= limit or len(rows) < size:
             break
         read += size
         word, count = rows[-1][0], rows[-1][3]
     return found[:limit]
-
-
-def _of_group(filters: LetterFilters, target: str, error_class: str) -> bool:
-    return (filters.target is None or target == filters.target) and (
-        filters.error_class is None or error_class == filters.error_class
-    )
 
 
 def _described(counts: dict[str, int]) -> Plan[list[Group]]:

@@ -23,6 +23,7 @@ from windlass.submission.rows import RowTemplate
 from windlass.submission.signature import CallSpec, Parameter
 from windlass.submission.stored_options import Callbacks, StoredCallback
 from windlass.submission.tagged import untag
+from windlass.submission.wording import short
 
 
 class Mark(Enum):
@@ -59,6 +60,7 @@ def stored_callbacks(options: ResolvedOptions, registry: Registry, most_bytes: i
 
 
 def _stored(name: str, callback: Callback, registry: Registry, most_bytes: int) -> StoredCallback:
+    registry = _registry_of(name, callback, registry)
     if isinstance(callback, Call):
         known, options = registry.admit(callback.target), callback.options
         arguments = _arguments_of_call(known.spec, callback)
@@ -87,6 +89,20 @@ def _stored(name: str, callback: Callback, registry: Registry, most_bytes: int) 
     callbacks = stored_callbacks(resolved, registry, most_bytes)
     template = RowTemplate.of(resolved, most_bytes, callbacks, known.circuit)
     return _row(known.target, arguments, None if options.queue is UNSET else template.queue, template)
+
+
+def _registry_of(name: str, callback: Callback, registry: Registry) -> Registry:
+    """The registry that knows a callback: that of its own application, which must work on the same database."""
+    owner = getattr(getattr(callback, "submitter", None), "registry", registry)
+    if not isinstance(owner, Registry) or owner is registry:
+        return registry
+    if registry.database is None or owner.database != registry.database:
+        raise InvalidOptionError(
+            f"{name}: {short(callback)} belongs to an application on another database "
+            f"({owner.database or 'in memory'}), and a callback is stored in the database of its job; "
+            "enqueue it from the body of a job instead"
+        )
+    return owner
 
 
 def _row(target: str, arguments: _Arguments, queue: str | None, template: RowTemplate) -> StoredCallback:

@@ -23,8 +23,17 @@ S = TypeVar("S")
 class Enqueueable(TargetFunction, Generic[P, R]):
     """The verbs of a job; `P` are its parameters and `R` is what it returns, or awaits to."""
 
-    def __init__(self, function: Any, *, registry: Registry, submitter: Submitter, options: JobOptions) -> None:
-        super().__init__(function, registry.resolver.describe)
+    def __init__(
+        self,
+        function: Any,
+        *,
+        registry: Registry,
+        submitter: Submitter,
+        options: JobOptions,
+        name: str | None = None,
+        aliases: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(function, registry.resolver.describe, stable_name=name, aliases=aliases)
         self.options = options
         self._registry = registry
         self._submitter = submitter
@@ -91,12 +100,12 @@ class Enqueueable(TargetFunction, Generic[P, R]):
             return self
         try:
             target = member_name(cls, self.__name__)
-            if target == self.target:
+            if target in (self.target, self.home):
                 return self
         except SerializationError:  # a local class: said when it is enqueued
             return self
         view = copy.copy(self)
-        view._target = target
+        view._target, view.aliases = target, ()  # a name of its own is that of the class that declares it
         return view
 
 
@@ -184,16 +193,23 @@ class JobDecorator(Protocol):
 
 
 def declare(
-    function: Any, *, registry: Registry, submitter: Submitter, options: JobOptions
+    function: Any,
+    *,
+    registry: Registry,
+    submitter: Submitter,
+    options: JobOptions,
+    name: str | None = None,
+    aliases: tuple[str, ...] = (),
 ) -> JobFunction[Any, Any] | AsyncJobFunction[Any, Any]:
     """Make a job of a function and register it; what `@app.job` does.
 
-    A function without a name to store (a lambda, a local function) stays unregistered, and is refused when enqueued.
+    Without `name`, a function that has none to store (a lambda, a local function) stays unregistered, and is refused
+    when enqueued.
     """
     inner = getattr(function, "__func__", function)
     kind = AsyncJobFunction if inspect.iscoroutinefunction(inner) else JobFunction
     job: JobFunction[Any, Any] | AsyncJobFunction[Any, Any]
-    job = kind(function, registry=registry, submitter=submitter, options=options)
+    job = kind(function, registry=registry, submitter=submitter, options=options, name=name, aliases=aliases)
     with suppress(SerializationError):
         registry.register(job)
     return job

@@ -6,17 +6,20 @@ from types import MethodType
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.clock import monotonic
+from windlass.domain.options import JobOptions
 from windlass.domain.protection import circuit_of
-from windlass.errors import ConfigurationError, SerializationError, TargetNotAllowedError, TargetNotFoundError
+from windlass.domain.targets import not_imported
+from windlass.errors import SerializationError, TargetNotAllowedError, TargetNotFoundError
 from windlass.spi import InstanceResolver, InvocationResolver, TargetPolicy
 from windlass.submission.instances import Instances
+from windlass.submission.modules import PrefixPolicy, check_modules, import_all
+from windlass.submission.names import Names
 from windlass.submission.signature import CallSpec, call_spec
 from windlass.submission.target import (
     Denied,
     Found,
     ImportResolver,
     Known,
-    PrefixPolicy,
     Resolution,
     TargetFunction,
     Unknown,
@@ -44,6 +47,7 @@ class Registry:
         self,
         allow: Iterable[str] = (),
         *,
+        include: Iterable[str] = (),
         policy: TargetPolicy | None = None,
         resolver: InvocationResolver | None = None,
         instances: InstanceResolver | None = None,
@@ -52,59 +56,71 @@ class Registry:
         self.policy: TargetPolicy = PrefixPolicy(allow, self) if policy is None else policy
         self.resolver: InvocationResolver = ImportResolver() if resolver is None else resolver
         self.instances: InstanceResolver = Instances() if instances is None else instances
+        self.include = check_modules(include, "include")
         self.app: object | None = None
         """The application it belongs to: where that is a global, other processes find their own one."""
+        self.database: str | None = None
+        """The database its application works on; None if no other application can work on the same one."""
         self._unknown_for = unknown_for
-        self._functions: dict[str, TargetFunction] = {}
+        self._names = Names()
         self._known: dict[str, Known] = {}
         self._unknown: dict[str, tuple[float, Unknown]] = {}
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The names of all registered functions."""
-        return tuple(self._functions)
+        return self._names.targets
 
     @property
     def functions(self) -> tuple[TargetFunction, ...]:
         """All registered functions."""
-        return tuple(self._functions.values())
+        return self._names.functions
 
     def register(self, function: TargetFunction) -> None:
-        """Admit a function under its target; a second, different one under the same name is a `ConfigurationError`."""
-        target = function.target
-        first = self._functions.get(target)
-        if first is not None and not _is_same_source(first, function):
-            raise ConfigurationError(
-                f"two functions are registered as {target!r}: {_place(first)} and {_place(function)}; rename one"
-            )
-        self._functions[target] = function
-        self._known.pop(target, None)
-        self._unknown.pop(target, None)
+        """Admit a function under its name and aliases; a different one under one of them is a `ConfigurationError`."""
+        for name in self._names.add(function):
+            self._known.pop(name, None)
+            self._unknown.pop(name, None)
+
+    def import_included(self) -> None:
+        """Import the modules of `include`, so that their jobs are registered; what is loaded already costs nothing."""
+        import_all(self.include)
+
+    def names_of(self, target: str) -> frozenset[str]:
+        """Every name under which jobs of the same function may be stored: its name, aliases and `module:qualname`."""
+        function = self._names.get(target)
+        if function is None:
+            found = find_loaded(target)
+            function = None if found is None else self._registered_in(found)
+            if function is None or function.home != target:  # also a method that a subclass inherits
+                return frozenset((target,))
+        return frozenset(name for name in (function.target, *function.aliases, function.home) if name is not None)
 
     def __contains__(self, target: object) -> bool:
         """Say whether a name is registered, or leads to a registered function in a module that is loaded already.
 
         The latter serves methods inherited from a class whose methods are jobs, and names left behind by a move.
         """
-        if target in self._functions:
+        if self._names.get(target) is not None:
             return True
         found = find_loaded(target) if isinstance(target, str) else None
         return found is not None and self._registered_in(found) is not None
 
     def _registered_in(self, found: Found) -> TargetFunction | None:
         inner = _unwrapped(found.value)
-        if isinstance(inner, TargetFunction) and self._functions.get(inner.target) is inner:
+        if isinstance(inner, TargetFunction) and self._names.get(inner.target) is inner:
             return inner
         return None
 
     def resolve(self, target: str) -> Resolution:
         """Find out what a stored name means here. The policy is asked every time, the rest is remembered.
 
-        Nothing is imported for a target that the policy does not admit. If the policy raises, or says neither True nor
-        False, the target is `Unknown` here: it does not run, and nodes whose policy works may take it. Raises
-        `SerializationError` if the function is there but its annotations cannot be resolved.
+        An alias means the function that claims it, and the policy is asked about the name of that. Nothing is imported
+        for a target that the policy does not admit. If the policy raises, or says neither True nor False, the target is
+        `Unknown` here: it does not run, and nodes whose policy works may take it. Raises `SerializationError` if the
+        function is there but its annotations cannot be resolved.
         """
-        allowed = _allows(self.policy, target)
+        allowed = _allows(self.policy, self._names.canonical(target))
         if isinstance(allowed, Unknown):
             return allowed
         if not allowed:
@@ -118,11 +134,18 @@ class Registry:
         return self._look_up(target)
 
     def _not_admitted(self, target: str) -> Denied | Unknown:
-        if target in self._functions or find_loaded(target) is not None:
+        if self._names.get(target) is not None:
             return Denied(target, _how_to_admit(target))
-        return Unknown(
-            target, f"{target} is neither registered nor loaded here, and not admitted, so it is not imported"
-        )
+        found = find_loaded(target)
+        if found is None:
+            return Unknown(target, not_imported(target))
+        if isinstance(_unwrapped(found.value), TargetFunction) and self._registered_in(found) is None:
+            return Unknown(
+                target,
+                f"{target} is a job of another application, whose workers run it; enqueue it with its own methods",
+                of_another_application=True,
+            )
+        return Denied(target, _how_to_admit(target))
 
     def _look_up(self, target: str) -> Resolution:
         try:
@@ -136,14 +159,16 @@ class Registry:
         return known
 
     def _registered(self, target: str) -> Known | None:
-        function = self._functions.get(target)
-        found = find_loaded(target)
+        function = self._names.get(target)
         if function is None:
+            found = find_loaded(target)
             registered = found and self._registered_in(found)
             return _known(target, *found) if found and registered else None
-        if found is not None and _unwrapped(found.value) is function:
-            return _known(target, *found)
-        return _known(target, function, function.owner)
+        for place in (function.target, function.home):
+            found = None if place is None else find_loaded(place)
+            if found is not None and _unwrapped(found.value) is function:
+                return _known(function.target, *found)
+        return _known(function.target, function, function.owner)
 
     def _imported(self, target: str) -> Resolution:
         value = self.resolver.resolve(target)
@@ -171,8 +196,8 @@ class Registry:
             case Denied():
                 raise TargetNotAllowedError(resolution.error)
             case Unknown():
-                kind = TargetNotAllowedError if resolution.policy_failed else TargetNotFoundError
-                raise kind(resolution.error)
+                refused = resolution.policy_failed or resolution.of_another_application
+                raise (TargetNotAllowedError if refused else TargetNotFoundError)(resolution.error)
 
     def admit_function(self, function: Callable[..., Any]) -> Known:
         """Give what the name of a function leads to; raises unless that is this very function and it may run."""
@@ -183,6 +208,14 @@ class Registry:
                 "give it a name of its own at the top level of a module"
             )
         return known
+
+    def options_of(self, target: str) -> JobOptions | None:
+        """Give the options that a registered function was declared with."""
+        found = None if (function := self._names.get(target)) is not None else find_loaded(target)
+        if found is not None:
+            function = self._registered_in(found)
+        options = getattr(function, "options", None)
+        return options if isinstance(options, JobOptions) else None
 
     def spec_of(self, target: str) -> CallSpec | None:
         """Give how a target is called; None where that is not known here. Raises nothing of its own."""
@@ -250,21 +283,6 @@ def _is_same_function(one: Any, other: Any) -> bool:
 
 def _innermost(function: Any) -> Any:
     return inspect.unwrap(getattr(function, "__func__", function))
-
-
-def _is_same_source(first: TargetFunction, second: TargetFunction) -> bool:
-    """Equal, or read again from the same lines (a reloaded module), or typed anew in an interactive session."""
-    if first.function is second.function or second.target.startswith("__main__:"):
-        return True
-    one, other = getattr(first.function, "__code__", None), getattr(second.function, "__code__", None)
-    if one is None or other is None:
-        return False
-    return bool((one.co_filename, one.co_firstlineno) == (other.co_filename, other.co_firstlineno))
-
-
-def _place(function: TargetFunction) -> str:
-    code = getattr(function.function, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else short(function.function)
 
 
 def _how_to_admit(target: str) -> str:

@@ -7,20 +7,19 @@ it is looked for, except the one import that `ImportResolver.resolve` makes, for
 import functools
 import importlib
 import inspect
-import re
 import sys
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MethodType, ModuleType
 from typing import Any, Final, NamedTuple, NoReturn, cast
 
+from windlass.domain.targets import not_imported
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
 from windlass.runtime.main_module import MAIN_NAMES, main_module_name
 from windlass.spi import InstanceResolver
 from windlass.submission.signature import CallSpec
 from windlass.submission.wording import short
 
-_MODULE: Final = re.compile(r"[^\s:.*]+(\.[^\s:.*]+)*")
 _MISSING: Final = object()
 
 
@@ -50,6 +49,8 @@ class Unknown:
     error: str
     policy_failed: bool = False
     """Whether nobody could say if it may run: it does not, and is not lost for it either."""
+    of_another_application: bool = False
+    """Whether it is loaded here, and registered with an application that is not this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,13 @@ def describe(function: object) -> str:
         _refuse(function, f"is local to {outer}()", "move it to the top level of a module and pass values as arguments")
     if not isinstance(module, str):
         _refuse(function, "belongs to no module", "wrap it in a function of yours and enqueue that")
+    _refuse_generator(function)
+    return f"{_stored_module(module)}:{qualname}"
+
+
+def _refuse_generator(function: object) -> None:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         _refuse(function, "is a generator, whose body would not run", "return a list instead of yielding")
-    return f"{_stored_module(module)}:{qualname}"
 
 
 def _describe_method(method: MethodType) -> str:
@@ -166,7 +171,9 @@ class ImportResolver:
         """Import the module and give what the name leads to; raises `TargetNotFoundError` with the import's error."""
         found = find_loaded(target)
         if found is None:
-            module, _, qualname = target.partition(":")
+            module, colon, qualname = target.partition(":")
+            if not colon:
+                raise TargetNotFoundError(not_imported(target))
             try:
                 importlib.import_module(module)
             except (Exception, SystemExit) as error:
@@ -183,39 +190,6 @@ class ImportResolver:
         return value  # type: ignore[no-any-return]  # mypy does not narrow Any to a callable
 
 
-class PrefixPolicy:
-    """The default `TargetPolicy`: deny, except what is registered and what lies in or below an allowed module.
-
-    `PrefixPolicy(["shop"], registry)` admits modules `shop` and `shop.tasks`, not `shopping`.
-    """
-
-    __slots__ = ("_registered", "allow")
-
-    def __init__(self, allow: Iterable[str], registered: Container[str]) -> None:
-        if isinstance(allow, str):
-            raise ConfigurationError(
-                f"allow must be a list of module prefixes, got the text {allow!r}; write [{allow!r}]"
-            )
-        self.allow = tuple(_checked_prefix(prefix) for prefix in allow)
-        self._registered = registered
-
-    def allows(self, target: str) -> bool:
-        """Say whether `target` is registered or its module is at or below an allowed prefix."""
-        if target in self._registered:
-            return True
-        module = target.partition(":")[0]
-        return any(module == prefix or module.startswith(f"{prefix}.") for prefix in self.allow)
-
-
-def _checked_prefix(prefix: object) -> str:
-    if isinstance(prefix, str) and _MODULE.fullmatch(prefix):
-        return prefix
-    raise ConfigurationError(
-        f"allow must name modules or packages such as 'shop.tasks', got {prefix!r}; "
-        "what lies below is included, and single functions are admitted by @app.job"
-    )
-
-
 class TargetFunction:
     """A function with a stored name; what `@app.job` makes of it builds on this.
 
@@ -227,14 +201,24 @@ class TargetFunction:
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Any, name: Callable[[Callable[..., Any]], str] = describe) -> None:
+    def __init__(
+        self,
+        function: Any,
+        name: Callable[[Callable[..., Any]], str] = describe,
+        *,
+        stable_name: str | None = None,
+        aliases: tuple[str, ...] = (),
+    ) -> None:
         inner = function.__func__ if isinstance(function, staticmethod | classmethod) else function
         if not callable(inner):
             raise ConfigurationError(f"expected a function to make a job of, got {short(function)}")
         self.function: Callable[..., Any] = inner
         self.wrapping: type | None = type(function) if inner is not function else None
         self.owner: type | None = None
+        self.aliases = aliases
+        """Names under which earlier releases stored its jobs."""
         self._describe = name
+        self._stable_name = stable_name
         self._target: str | None = None
         functools.update_wrapper(cast("Any", self), inner)
 
@@ -242,8 +226,20 @@ class TargetFunction:
     def target(self) -> str:
         """The stored name; raises `SerializationError` if the function cannot have one."""
         if self._target is None:
-            self._target = self._describe(self.function)
+            if self._stable_name is None:
+                self._target = self._describe(self.function)
+            else:
+                _refuse_generator(self.function)
+                self._target = self._stable_name
         return self._target
+
+    @property
+    def home(self) -> str | None:
+        """Where the function stands, as `module:qualname`, whatever it is called; None for lambdas and local ones."""
+        try:
+            return describe(self.function)
+        except SerializationError:
+            return None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner = owner

@@ -84,6 +84,7 @@ class _Wanted:
         self, app: Windlass, job: Expected, args: tuple[Any, ...], kwargs: Mapping[str, Any], queue: str | None
     ) -> None:
         self._target = _target(app, job)
+        self._names = app.registry.names_of(self._target)
         self._queue = queue
         self._any = not (args or kwargs or isinstance(job, Call))
         self._args, self._kwargs = (job.args, job.kwargs) if isinstance(job, Call) else (args, kwargs)
@@ -96,7 +97,7 @@ class _Wanted:
                 raise TypeError(f"{error}; pass unittest.mock.ANY for what may be anything") from None
 
     def fits(self, job: Job) -> bool:
-        if job.target != self._target or (self._queue is not None and job.queue != self._queue):
+        if job.target not in self._names or (self._queue is not None and job.queue != self._queue):
             return False
         return self._any or _received(self._spec, self._args, self._kwargs) == _received(
             self._spec, job.args, job.kwargs

@@ -1,0 +1,76 @@
+"""Calls of jobs by their stored names, for processes that do not have their code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from windlass.domain.options import JobOptions
+from windlass.errors import InvalidOptionError, SerializationError
+from windlass.submission.call import Call, Submitter
+from windlass.submission.names import check_target
+from windlass.submission.registry import Registry
+from windlass.submission.signature import CallSpec, call_spec
+from windlass.submission.tagged import plain
+from windlass.submission.wording import short
+
+
+def _any_call(*args: Any, **kwargs: Any) -> Any:
+    """Stands for the signature of a function that need not be known here."""
+
+
+ANY_CALL: Final[CallSpec] = call_spec(_any_call)
+"""How a function of unknown signature is called: what is written by it is read by the signature of the function."""
+
+
+def call_by_name(
+    name: object, args: object, kwargs: object, *, registry: Registry, submitter: Submitter, options: JobOptions
+) -> Call[Any]:
+    """Make a call of the job with this name or alias; what `app.enqueue_by_name` does.
+
+    A job that is declared here is checked like any other, and its options go under `options`. Of one that is not, the
+    arguments are taken as they are: its worker checks them, and whether it may run.
+    """
+    target = check_target(name)
+    positional, named = _checked_arguments(target, args, kwargs)
+    if target in registry:
+        known = registry.admit(target)
+        known.spec.bind_check(positional, named)
+        declared = registry.options_of(target)
+        merged = options if declared is None else declared.merged(options)
+        return Call(known.target, positional, named, merged, known.spec, submitter, known.circuit)
+    return Call(
+        target,
+        tuple(_plain(target, value) for value in positional),
+        {key: _plain(target, value) for key, value in named.items()},
+        options,
+        ANY_CALL,
+        submitter,
+    )
+
+
+def _checked_arguments(target: str, args: object, kwargs: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(args, str | bytes) or not isinstance(args, Sequence):
+        raise InvalidOptionError(
+            f"{target}: args must be a list of positional arguments, got {short(args)}; write [{short(args)}]"
+        )
+    if kwargs is None:
+        return tuple(args), {}
+    if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
+        raise InvalidOptionError(
+            f"{target}: kwargs must be a dict of arguments by name, got {short(kwargs)}; e.g. {{'amount': 7}}"
+        )
+    return tuple(args), dict(kwargs)
+
+
+def _plain(target: str, value: Any) -> Any:
+    """An object of a class as JSON would show it: the annotations of the target make an object of it again."""
+    try:
+        return plain(value)
+    except SerializationError:
+        raise
+    except Exception as error:
+        raise SerializationError(
+            f"{target}: argument {short(value)} cannot be stored: {type(error).__name__}: {error}; "
+            "pass what JSON can carry"
+        ) from error
