@@ -115,7 +115,7 @@ def test_a_limit_set_between_the_locks_and_the_claim_of_lanes_lets_nobody_pass_u
         step = next(plan)
         try:
             while True:
-                if step.name == "claim_lanes":
+                if step.name == "claim_lane_level":
                     bench.database.run(limits.limit_queue, "mail", Limit(1, None, None))
                 step = plan.send((yield step))
         except StopIteration as stop:

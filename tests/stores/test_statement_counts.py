@@ -173,7 +173,7 @@ def test_jobs_behind_gates_take_a_handful_more_and_none_per_job(bench: Workbench
     assert {claim.holds for claim in claims} == {'["queue:default","resource:stripe"]'}
     ended = steps_of(bench, jobs.apply, [succeeded(claim, bench.times(), None, holds_key=False) for claim in claims])
     learned = steps_of(bench, limits.record_calls, {"gateway": [Call()] * FLUSH})
-    assert [step.name for step in claimed] == ["lock_gates", "take_freed", "claim_lanes", "write_gates"]
+    assert [step.name for step in claimed] == ["lock_gates", "take_freed", "claim_lane_level", "write_gates"]
     assert (statements(looked), statements(claimed), statements(ended)) == (3, 4, 1)
     assert statements(learned) <= A_HANDFUL
     assert [row.gate.in_use for row in bench.database.read(limits.gates, "resource:")] == [0]

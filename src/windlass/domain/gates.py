@@ -8,7 +8,7 @@ every moment, and at most a twentieth of the rate is left unused.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 PARTS: Final = 20
@@ -69,19 +69,22 @@ def taken_after(gate: Gate, count: int, now: int) -> str | None:
     return json.dumps(recent, separators=(",", ":")) if recent else None
 
 
-def share_out(most: int, lanes: Sequence[Sequence[str]], free: dict[str, int | None]) -> list[int]:
-    """How many each lane may take, up to `most`, so that no gate lets through more than it has places.
+def most_at_once(most: int, ways: Iterable[Sequence[str]], free: Mapping[str, int | None]) -> int:
+    """How many may pass in one go, up to `most`, so that on each way at most one gate can run short meanwhile.
 
-    `lanes` are the gates of each; a lane takes what is left when its turn comes. `free` is used up.
+    `ways` are the gates that jobs pass one after the other. A job that two gates could stop would use up the places of
+    one although the other stops it; with at most one for each, every gate can be counted by itself.
     """
-    shares = []
-    for gates in lanes:
-        counted = [gate for gate in gates if free.get(gate) is not None]
-        share = max(min([most, *(free[gate] or 0 for gate in counted)]), 0)
-        for gate in counted:
-            free[gate] = (free[gate] or 0) - share
-        shares.append(share)
-    return shares
+    for way in ways:
+        second = sorted(left for gate in way if (left := free.get(gate)) is not None)[1:2]
+        most = min([most, *second])
+    return most
+
+
+def narrowest(way: Iterable[str], free: Mapping[str, int | None], wanted: int) -> str | None:
+    """The gate of a way that has the fewest places; None if all have as many as are wanted."""
+    short = [(left, gate) for gate in way if (left := free.get(gate)) is not None and left < wanted]
+    return min(short)[1] if short else None
 
 
 def _width(gate: Gate) -> int:

@@ -51,7 +51,7 @@ def heads_of(back: Sequence[Attempt]) -> list[Head]:
     return [
         Head(
             attempt.claim.queue,
-            attempt.claim.priority if attempt.claim.lane is None else 0,
+            attempt.claim.priority,
             attempt.verdict.times.ended_at + attempt.verdict.delay_us,
             attempt.claim.lane,
         )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from windlass.domain.clock import monotonic
 from windlass.domain.polling import WINDOW, PollObservation
+from windlass.domain.priority import MAX_PRIORITY
 from windlass.engine.coordinator import Coordinator
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
@@ -66,7 +67,6 @@ class Poller(Service):
         self._heads: dict[tuple[str, int, str | None], int] = {}
         self._queues: frozenset[str] = frozenset()
         self._limited: frozenset[str] = frozenset()
-        self._ranks: dict[tuple[str, str | None], tuple[int, int]] = {}
         self._held = False
         self._ended_meanwhile = False
         self._next_lane = queues.FIRST_LANE
@@ -96,6 +96,9 @@ class Poller(Service):
             if queue in self._queues:
                 key = (queue, level, None)
                 self._heads[key] = min(self._heads.get(key, self.store_now()), self.store_now())
+                self._stale |= (
+                    self._claims_full
+                )  # it may be in a lane, found by the next look
             else:
                 self._stale = True  # a queue not seen before, or a paused one
         self.wake()
@@ -133,8 +136,11 @@ class Poller(Service):
         """Jobs of these lanes, and perhaps of others behind the same gates, may pass now. On the loop only."""
         now = self.store_now()
         for queue, lane in lanes:
-            if queue in self._queues:  # else it was paused meanwhile
-                self._heads[queue, 0, lane] = now
+            levels = [(queue, level, lane) for level in range(MAX_PRIORITY + 1)]
+            known = [key for key in levels if key in self._heads]
+            if not known and self._many_lanes and queue in self._queues:  # else it is empty, or was paused meanwhile
+                known = levels
+            self._heads.update(dict.fromkeys(known, now))
         if self._held:
             self._stale = True
         self.wake()
@@ -162,8 +168,7 @@ class Poller(Service):
         if wanted <= 0:
             self._full = True
             return UNSURE_PAUSE  # a slot that frees up wakes sooner; an outcome that gets written does not
-        believed_for = HEADS_FRESH if not self._stale else BUSY_FRESH if self._claims_full else 0.0
-        if monotonic() - self._refreshed > believed_for:
+        if monotonic() - self._refreshed > self._believed_for():
             await self._refresh()
         due = self._due()
         got = await self._claim(due, wanted) if due else 0
@@ -203,7 +208,7 @@ class Poller(Service):
             node=self.node,
             heads=due,
             wanted=wanted,
-            chunk=self._chunk(sum(head.lane is None for head in due), wanted),
+            chunk=self._chunk(len(due), wanted),
             boost_us=self._options.boost_us,
             limited=self._limited,
             turn=self._turn,
@@ -242,6 +247,12 @@ class Poller(Service):
         if settled and self._unsure_since == since:
             self._unsure_since = None
 
+    def _believed_for(self) -> float:
+        """How old what is known may get; of more lanes than one look shows, the next ones are looked at soon."""
+        if self._stale and not self._claims_full:
+            return 0.0
+        return BUSY_FRESH if self._stale or self._many_lanes else HEADS_FRESH
+
     def _chunk(self, levels: int, wanted: int) -> int:
         """Rows to read of each level.
 
@@ -257,8 +268,7 @@ class Poller(Service):
         if begins:
             self._lanes_since = monotonic()
         options = self._options
-        asked = (options.serves, options.knows, self._next_lane, options.boost_us)
-        found = await self._database.aread(queues.heads, *asked)
+        found = await self._database.aread(queues.heads, options.serves, options.knows, self._next_lane)
         self._store_now = (found.now, monotonic())
         self._queues, self._limited = found.queues, found.limited
         self._held = found.held or (self._held and not begins)
@@ -268,18 +278,10 @@ class Poller(Service):
         self._many_lanes = not begins or found.after != queues.FIRST_LANE
         self._next_lane = found.after
         self._heads = {(head.queue, head.level, head.lane): head.due_at for head in found.heads}
-        self._ranks = {(head.queue, head.lane): head.rank for head in found.heads if head.lane is not None}
 
     def _due(self) -> list[Head]:
         now = self.store_now()
-        ranks, new = self._ranks, (0, now)
-        return [
-            Head(queue, level, due, lane)
-            if lane is None
-            else Head(queue, level, due, lane, ranks.get((queue, lane), new))
-            for (queue, level, lane), due in self._heads.items()
-            if due <= now
-        ]
+        return [Head(queue, level, due, lane) for (queue, level, lane), due in self._heads.items() if due <= now]
 
     def _pause(self) -> float:
         """The strategy's delay, or the time until the next job is due, whichever is shorter."""

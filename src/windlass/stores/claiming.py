@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from windlass.domain.gates import Gate, share_out
+from windlass.domain.gates import Gate
 from windlass.domain.lanes import QUEUE, RESOURCE, general_gate, read_lane
 from windlass.runtime.failpoints import reached
 from windlass.stores import guards
 from windlass.stores.dialect import Claimed, Dialect
-from windlass.stores.merging import Allotment, ClaimRequest, Head, Trust
+from windlass.stores.merging import ClaimRequest, Head, Place, Trust
 from windlass.stores.plan import Plan, Step, along
+
+Ways = Mapping[Place, Sequence[str]]
+"""The gates that jobs of a queue or a lane must pass."""
 
 FOLD_EVERY = 16
 """Claims of a node after which what was given back is counted in any case: else it is when places run short."""
@@ -23,30 +26,33 @@ class TrustError(Exception):
 def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
     """Claim jobs for a node: highest effective priority first, then due time, then id.
 
-    What waits behind gates is claimed as far as they let it through, lanes first, for at most half of what is wanted;
-    who wants only one takes it from lanes and from elsewhere in turn.
+    What waits behind gates has its place in the same order; only what a gate really holds back is passed over.
     """
-    lanes = [head for head in request.heads if head.lane is not None]
-    limited = {head.queue for head in request.heads} & request.limited
-    if lanes or limited:
-        found = yield from _claim_past_gates(dialect, request, lanes, limited)
+    ways = {head.place: _way(head, request.limited) for head in request.heads}
+    if any(ways.values()):
+        found = yield from _claim_past_gates(dialect, request, ways)
     else:
         found = yield from dialect.claim(request, {})
     reached("claim.before_commit", lambda: bool(found.claims))
     return found
 
 
-def _claim_past_gates(
-    dialect: Dialect, request: ClaimRequest, lanes: Sequence[Head], limited: Collection[str]
-) -> Plan[Claimed]:
-    plain = [head for head in request.heads if head.lane is None]
-    wanted = _gates_of(lanes, limited)
+def _way(head: Head, limited: Collection[str]) -> tuple[str, ...]:
+    """The names of what a head waits behind. A job in a lane asks for its queue's limit in any case."""
+    if head.lane is None and head.queue not in limited:
+        return ()
+    return (QUEUE + head.queue, *read_lane(head.lane).gates)
+
+
+def _claim_past_gates(dialect: Dialect, request: ClaimRequest, ways: Ways) -> Plan[Claimed]:
+    wanted = {name for way in ways.values() for name in way}
     trust = request.trust
-    if trust is not None and wanted <= trust.asked and not (lanes and plain) and request.turn % FOLD_EVERY:
-        gates, found = yield from _claim_trusting(dialect, request, lanes, limited, wanted, trust)
+    if trust is not None and wanted <= trust.asked and request.turn % FOLD_EVERY:
+        gates, found = yield from _claim_trusting(dialect, request, ways, wanted, trust)
     else:
         gates = yield from _enter(dialect, wanted, request.wanted, request.turn)
-        found = yield from _claim_between(dialect, request, lanes, plain, limited, gates)
+        found = yield from _claim_within(dialect, request, ways, gates)
+        gates.count(found)
     trust = Trust(frozenset(wanted), frozenset(gates.gates)) if _is_wide(gates, wanted, request.wanted) else None
     changes = gates.changes()
     if changes:
@@ -60,27 +66,13 @@ def _is_wide(gates: guards.LockedGates, wanted: Collection[str], number: int) ->
     return present and gates.leave_room_for(2 * number)
 
 
-def _gates_of(lanes: Sequence[Head], limited: Collection[str]) -> set[str]:
-    """The names of what these heads wait behind."""
-    queues = {QUEUE + queue for queue in (*limited, *(head.queue for head in lanes))}
-    return queues | {name for head in lanes for name in read_lane(head.lane).gates}
-
-
 def _claim_trusting(
-    dialect: Dialect,
-    request: ClaimRequest,
-    lanes: Sequence[Head],
-    limited: Collection[str],
-    wanted: Collection[str],
-    trust: Trust,
+    dialect: Dialect, request: ClaimRequest, ways: Ways, wanted: Collection[str], trust: Trust
 ) -> Plan[tuple[guards.LockedGates, Claimed]]:
     """Claim along with the locks, as if there were room enough; then see whether there was."""
     counted = trust.counted & set(wanted)
     wide = guards.LockedGates(map(Gate, sorted(counted)), {}, 0)
-    if lanes:
-        claiming = _claim_lanes(dialect, request, lanes, wide)
-    else:
-        claiming = dialect.claim(request, wide.allotments(limited))
+    claiming = _claim_within(dialect, request, ways, wide)
     rows, found = yield from along(guards.lock_step(dialect, sorted(wanted)), claiming)
     held = guards.held(rows)
     gates = guards.LockedGates(held.gates.values(), {}, held.now)
@@ -92,24 +84,14 @@ def _claim_trusting(
     return gates, found
 
 
-def _claim_between(
-    dialect: Dialect,
-    request: ClaimRequest,
-    lanes: Sequence[Head],
-    plain: Sequence[Head],
-    limited: Collection[str],
-    gates: guards.LockedGates,
-) -> Plan[Claimed]:
-    """So much of lanes and of queues as gates let through that are held."""
-    room = (request.wanted + request.turn % 2) // 2 if plain else request.wanted
-    found = yield from _claim_lanes(dialect, request._replace(wanted=room), lanes, gates)
-    gates.count(found)
-    if plain and len(found.claims) < request.wanted:
-        rest = request._replace(heads=plain, wanted=request.wanted - len(found.claims))
-        more = yield from dialect.claim(rest, gates.allotments(limited))
-        gates.count(more)
-        found = Claimed(found.claims + more.claims, found.payloads | more.payloads)
-    return found
+def _claim_within(dialect: Dialect, request: ClaimRequest, ways: Ways, gates: guards.LockedGates) -> Plan[Claimed]:
+    """Claim in the one order of all heads, as many as gates that are held let through."""
+    wanted, allotted = gates.allot(ways, request.wanted)
+    heads = [head for head in request.heads if head.place in allotted]
+    if not heads:
+        return Claimed([], {})
+    behind_gates = {place: allotment for place, allotment in allotted.items() if ways[place]}
+    return (yield from dialect.claim(request._replace(heads=heads, wanted=wanted), behind_gates))
 
 
 def _enter(dialect: Dialect, wanted: Collection[str], most: int, turn: int) -> Plan[guards.LockedGates]:
@@ -137,19 +119,3 @@ def _missing(dialect: Dialect, keys: Sequence[str]) -> Plan[list[str]]:
         return []
     known = {name for (name,) in (yield Step("known_gates", {"names": dialect.names(keys)}))}
     return [name for name in keys if name not in known]
-
-
-def _claim_lanes(
-    dialect: Dialect, request: ClaimRequest, lanes: Sequence[Head], gates: guards.LockedGates
-) -> Plan[Claimed]:
-    """So much of each lane as its gates let through; the one whose first job comes first in the order of J3.1 first."""
-    in_turn = sorted(lanes, key=lambda head: head.rank)
-    ways = [[QUEUE + head.queue, *read_lane(head.lane).gates] for head in in_turn]
-    most = request.wanted if len(lanes) <= 2 else max(1, 2 * request.wanted // len(lanes))
-    shares = share_out(most, ways, gates.free())
-    allotted = {
-        head: Allotment(share, gates.holds(way))
-        for head, way, share in zip(in_turn, ways, shares, strict=True)
-        if share
-    }
-    return (yield from dialect.claim_lanes(request, allotted)) if allotted else Claimed([], {})

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -17,7 +16,7 @@ from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.merging import Allotment, ClaimRequest, Head, Trust, WaitingLane, merge_heads
+from windlass.stores.merging import ANY_NUMBER, Allotment, ClaimRequest, Place, Trust, WaitingLane, merge_heads
 from windlass.stores.plan import Plan, Step
 
 
@@ -79,38 +78,24 @@ class Dialect:
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[str, Allotment]) -> Plan[Claimed]:
-        """Claim from queues by merging the heads of each level, in the exact order of J3.1.
+    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment]) -> Plan[Claimed]:
+        """Claim by merging the heads of each level of queues and lanes, in the exact order of J3.1.
 
-        `allotted` says how much the limited ones may give. A queue that has a limit and is not in it gives nothing.
+        `allotted` says what gates allow of the places that have some. A queue that has a limit which is not counted
+        there gives nothing.
         """
         limited = {queue for (queue,) in (yield Step("limited_queues"))}
-        heads = [head for head in request.heads if head.queue in allotted or head.queue not in limited]
+        asked = {place for place, one in allotted.items() if one.counts_queue}
+        heads = [head for head in request.heads if head.place in asked or head.queue not in limited]
         chunks = []
         for head in heads:
-            params = {"queue": head.queue, "level": head.level}
-            chunks.append((yield Step("claim_heads", params, literals={"chunk": request.chunk})))
+            name = "claim_heads" if head.lane is None else "claim_lane_heads"
+            params = {"queue": head.queue, "level": head.level, "lane": head.lane}
+            chunks.append((yield Step(name, params, literals={"chunk": request.chunk})))
         now = (yield Step("store_now"))[0]
-        picked = merge_heads(heads, chunks, request, now, {queue: one.places for queue, one in allotted.items()})
-        holds = {queue: one.holds for queue, one in allotted.items()}
-        return (yield from self._claim_picked(request.node, [(job, holds.get(queue)) for job, queue in picked]))
-
-    def claim_lanes(self, request: ClaimRequest, allotted: Mapping[Head, Allotment]) -> Plan[Claimed]:
-        """Claim from lanes, so much of each, in the exact order within each."""
-        now = (yield Step("store_now"))[0]
-        picked: list[tuple[int, str, str | None]] = []
-        for lane, (places, holds) in allotted.items():
-            most = request.wanted if places is None else places
-            heads, chunks = [], []
-            for level in range(10):
-                params = {"queue": lane.queue, "lane": lane.lane, "level": level}
-                heads.append(lane._replace(level=level))
-                chunks.append((yield Step("claim_lane_heads", params, literals={"chunk": most})))
-            bounds = request._replace(wanted=most, chunk=most)
-            picked += [(nth, job, holds) for nth, (job, _) in enumerate(merge_heads(heads, chunks, bounds, now, {}))]
-        # Of each lane the first, then of each the second …; lanes come in the order of their first jobs.
-        first = sorted(picked, key=itemgetter(0))[: request.wanted]
-        return (yield from self._claim_picked(request.node, [(job, holds) for _, job, holds in first]))
+        picked = merge_heads(heads, chunks, request, now, allotted)
+        held = [(job, allotted.get(head.place, ANY_NUMBER).holds) for job, head in picked]
+        return (yield from self._claim_picked(request.node, held))
 
     def _claim_picked(self, node: str, picked: Sequence[tuple[str, str | None]]) -> Plan[Claimed]:
         if not picked or (yield Step("node_alive", {"id": node})) is None:

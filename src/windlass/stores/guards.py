@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from windlass.domain.gates import Gate, places, taken_after
-from windlass.domain.lanes import CIRCUIT, QUEUE
+from windlass.domain.gates import Gate, most_at_once, narrowest, places, taken_after
+from windlass.domain.lanes import CIRCUIT
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Claimed, Dialect
-from windlass.stores.merging import Allotment
+from windlass.stores.merging import Allotment, Place
 from windlass.stores.plan import Plan, Step
 
 
@@ -53,11 +53,16 @@ class LockedGates:
         held = [name for name in names if name in self.gates]
         return msgspec.json.encode(held).decode() if held else None
 
-    def allotments(self, queues: Iterable[str]) -> dict[str, Allotment]:
-        """How much limited queues may give."""
+    def allot(self, ways: Mapping[Place, Sequence[str]], most: int) -> tuple[int, dict[Place, Allotment]]:
+        """How many may be claimed at once, up to `most`, and on which terms from where: full gates leave places out."""
         free = self.free()
-        names = {queue: QUEUE + queue for queue in queues if QUEUE + queue in self.gates}
-        return {queue: Allotment(free[name], self.holds([name])) for queue, name in names.items()}
+        passable = {place: way for place, way in ways.items() if narrowest(way, free, 1) is None}
+        wanted = most_at_once(most, passable.values(), free)
+        allotted = {}
+        for place, way in passable.items():
+            gate = narrowest(way, free, wanted)
+            allotted[place] = Allotment(gate, None if gate is None else free[gate], self.holds(way))
+        return wanted, allotted
 
     def count(self, claimed: Claimed) -> None:
         """These have passed: at the time of their claim, by which a rate is kept."""

@@ -1,4 +1,4 @@
-"""What a claim asks for, and the order it takes: the heads of all priority levels, merged."""
+"""What a claim asks for, and the order it takes: the heads of all priority levels, of queues and lanes, merged."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from windlass.domain.lanes import QUEUE
+
+Place = tuple[str, str | None]
+"""Where jobs wait that pass the same gates: a queue, or one of its lanes."""
+
 
 class Head(NamedTuple):
-    """Where a claim looks: one priority level of one queue, or one of its lanes, and when it is worth it."""
+    """Where a claim looks: one priority level of a queue or of one of its lanes, and when it is worth it."""
 
     queue: str
     level: int
     due_at: int
     lane: str | None = None
-    rank: tuple[int, int] = (0, 0)
-    """Of a lane: how its first job ranks among those of other lanes, lowest first."""
+
+    @property
+    def place(self) -> Place:
+        """The queue, and the lane if it is one."""
+        return self.queue, self.lane
 
 
 class WaitingLane(NamedTuple):
@@ -29,19 +37,6 @@ class WaitingLane(NamedTuple):
     def place(self) -> tuple[str, str]:
         """Where it stands among all lanes."""
         return self.queue, self.lane
-
-    @property
-    def first_due(self) -> int:
-        """When any of its jobs is due."""
-        return min(self.dues.values())
-
-    def rank(self, now: int, boost_us: int) -> tuple[int, int]:
-        """How the first of its jobs ranks, by effective priority and due time, lowest first."""
-        due = {level: due for level, due in self.dues.items() if due <= now}
-        return min(
-            ((-(level + ((now - at) // boost_us if boost_us else 0)), at) for level, at in due.items()),
-            default=(0, now),
-        )
 
 
 class Trust(NamedTuple):
@@ -67,18 +62,29 @@ class ClaimRequest(NamedTuple):
     limited: frozenset[str] = frozenset()
     """Queues with a limit of their own, as far as is known: no others are claimed from without asking for one."""
     turn: int = 0
-    """Which claim of its node this is: of an odd number wanted, lanes get the larger half every other time."""
+    """Which claim of its node this is: what was given back to gates is counted every so often."""
     trust: Trust | None = None
 
 
 class Allotment(NamedTuple):
-    """How many jobs a queue or a lane may give at most (None: any number), and what each of them then holds."""
+    """What the gates of a queue or a lane allow during one claim."""
 
+    gate: str | None
+    """The gate that may run short; all that lead through it share its places. A claim is made so small that there is
+    at most one (`domain.gates.most_at_once`)."""
     places: int | None
+    """How many that gate lets through."""
     holds: str | None
+    """What each job holds once it has passed."""
+
+    @property
+    def counts_queue(self) -> bool:
+        """Whether the queue's own limit is counted."""
+        return self.holds is not None and self.holds.startswith(HOLDS_QUEUE)
 
 
-ANY_NUMBER = Allotment(None, None)
+HOLDS_QUEUE = '["' + QUEUE
+ANY_NUMBER = Allotment(None, None, None)
 
 
 def at_least(number: int) -> int:
@@ -86,8 +92,8 @@ def at_least(number: int) -> int:
     return 1 << max(number - 1, 0).bit_length()
 
 
-Ranked = tuple[int, int, Any, str]
-"""Effective priority, highest first; due time; id; queue."""
+Ranked = tuple[int, int, Any, int]
+"""Effective priority, highest first; due time; id; which head."""
 
 
 def merge_heads(
@@ -95,38 +101,38 @@ def merge_heads(
     chunks: Sequence[Sequence[tuple[Any, int, int]]],
     request: ClaimRequest,
     now: int,
-    places: Mapping[str, int | None],
-) -> list[tuple[Any, str]]:
-    """The first `wanted` ids, with their queues, over all chunks, cut where a chunk that may go on ends.
+    allotted: Mapping[Place, Allotment],
+) -> list[tuple[Any, Head]]:
+    """The first `wanted` ids, with their heads, over all chunks, cut where a chunk that may go on ends.
 
-    Beyond it the order is not known. A queue gives no more than it has places; what it holds back is passed over.
+    Beyond it the order is not known. What a gate without a free place holds back is passed over.
     """
 
-    def rank(row: tuple[Any, int, int], queue: str) -> Ranked:
+    def rank(row: tuple[Any, int, int], head: int) -> Ranked:
         job, due, priority = row
         # Rows may have come due since `now` was asked for: they have waited for nothing yet.
         boost = max(now - due, 0) // request.boost_us if request.boost_us else 0
-        return (-(priority + boost), due, job, queue)
+        return (-(priority + boost), due, job, head)
 
-    pairs = zip(heads, chunks, strict=True)
-    ranked = [[rank(row, head.queue) for row in chunk] for head, chunk in pairs if chunk]
+    ranked = [[rank(row, nth) for row in chunk] for nth, chunk in enumerate(chunks) if chunk]
     ends = [chunk[-1] for chunk in ranked if len(chunk) == request.chunk]
-    left = {queue: number for queue, number in places.items() if number is not None}
-    limit = _first_end(ends, left)
-    picked: list[tuple[Any, str]] = []
+    gates = [allotted.get(head.place, ANY_NUMBER).gate for head in heads]
+    left: dict[str | None, int] = {one.gate: one.places for one in allotted.values() if one.places is not None}
+    limit = _first_end(ends, gates, left)
+    picked: list[tuple[Any, Head]] = []
     for key in heapq.merge(*ranked):
-        queue = key[3]
-        if left.get(queue, 1) <= 0:
+        gate = gates[key[3]]
+        if gate in left and left[gate] <= 0:
             continue
         if len(picked) == request.wanted or (limit is not None and key > limit):
             break
-        picked.append((key[2], queue))
-        if queue in left:
-            left[queue] -= 1
-            limit = _first_end(ends, left)
+        picked.append((key[2], heads[key[3]]))
+        if gate in left:
+            left[gate] -= 1
+            limit = _first_end(ends, gates, left)
     return picked
 
 
-def _first_end(ends: Sequence[Ranked], left: Mapping[str, int]) -> Ranked | None:
-    """Where a chunk that may go on ends first; a queue that gives nothing more does not go on."""
-    return min((end for end in ends if left.get(end[3], 1) > 0), default=None)
+def _first_end(ends: Sequence[Ranked], gates: Sequence[str | None], left: Mapping[str | None, int]) -> Ranked | None:
+    """Where a chunk that may go on ends first; what is behind a gate that lets nothing more through does not go on."""
+    return min((end for end in ends if left.get(gates[end[3]], 1) > 0), default=None)

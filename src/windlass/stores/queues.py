@@ -53,7 +53,6 @@ def heads(
     serves: Callable[[str], bool],
     knows: Callable[[str], bool],
     after: tuple[str, str] = FIRST_LANE,
-    boost_us: int = 0,
 ) -> Plan[Heads]:
     """Heads of every queue served and not paused, and of the next lanes whose target is known here.
 
@@ -70,9 +69,10 @@ def heads(
         lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
         after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE
         found += [
-            Head(lane.queue, 0, lane.first_due, lane.lane, lane.rank(now, boost_us))
+            Head(lane.queue, level, due, lane.lane)
             for lane in lanes
             if lane.queue in open_to_us and ((target := read_lane(lane.lane).target) is None or knows(target))
+            for level, due in lane.dues.items()
         ]
     if not any_lanes and not limited:
         return Heads(now, found, open_to_us, shut=shut)

@@ -12,9 +12,9 @@ from windlass.domain.job import Claim, NewJob, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect
+from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, json_text
 from windlass.stores.dialects.postgres_text import copy_texts, ids, numbers, texts
-from windlass.stores.merging import ANY_NUMBER, Allotment, ClaimRequest, Head, WaitingLane, at_least
+from windlass.stores.merging import ANY_NUMBER, Allotment, ClaimRequest, Head, Place, WaitingLane, at_least
 from windlass.stores.plan import Plan, Step
 
 COPY_FROM = 100
@@ -71,11 +71,11 @@ class PostgresDialect(Dialect):
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[str, Allotment]) -> Plan[Claimed]:
-        """One statement for all queues."""
+    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment]) -> Plan[Claimed]:
+        """One statement for all queues and lanes."""
         heads = request.heads
         if len(heads) == 1:
-            return (yield from self._claim_level(request, heads[0], allotted.get(heads[0].queue)))
+            return (yield from self._claim_level(request, heads[0], allotted.get(heads[0].place)))
         params: dict[str, Any] = {
             "node": request.node,
             "queues": texts([head.queue for head in heads]),
@@ -87,16 +87,18 @@ class PostgresDialect(Dialect):
         if not allotted:
             rows = yield Step("claim", params, alone=True, literals={"chunk": request.chunk})
         else:
-            shares = [allotted.get(head.queue, ANY_NUMBER) for head in heads]
+            shares = [allotted.get(head.place, ANY_NUMBER) for head in heads]
+            params["lanes"] = texts([head.lane for head in heads])
+            params["gates"] = texts([share.gate for share in shares])
             params["places"] = numbers([share.places for share in shares])
-            params["holds"] = texts([share.holds for share in shares])
-            most = max((request.wanted if one.places is None else one.places for one in shares), default=1)
-            rows = yield Step("claim_limited", params, literals={"chunk": min(request.chunk, at_least(most))})
+            params["holds"] = _holds(allotted)
+            most = max(request.wanted if one.places is None else one.places for one in shares)
+            rows = yield Step("claim_gated", params, literals={"chunk": min(request.chunk, at_least(most))})
         _sort(rows, {head.level for head in heads}, request.boost_us)
         return _claimed(rows)
 
     def _claim_level(self, request: ClaimRequest, head: Head, allotted: Allotment | None) -> Plan[Claimed]:
-        """From one level, where nothing is to be merged."""
+        """From one level of a queue or a lane, where nothing is to be merged."""
         share = allotted or ANY_NUMBER
         wanted = request.wanted if share.places is None else min(request.wanted, share.places)
         chunk = request.chunk if allotted is None else min(request.chunk, at_least(wanted))
@@ -108,25 +110,11 @@ class PostgresDialect(Dialect):
             "wanted": wanted,
             "small": SMALL_PAYLOAD,
         }
-        rows = yield Step("claim_level", params, alone=allotted is None, literals={"chunk": chunk})
+        if head.lane is None:
+            rows = yield Step("claim_level", params, alone=allotted is None, literals={"chunk": chunk})
+        else:
+            rows = yield Step("claim_lane_level", {**params, "lane": head.lane}, literals={"chunk": chunk})
         rows.sort(key=_by_due)
-        return _claimed(rows)
-
-    def claim_lanes(self, request: ClaimRequest, allotted: Mapping[Head, Allotment]) -> Plan[Claimed]:
-        """One statement for all lanes."""
-        places = [request.wanted if one.places is None else one.places for one in allotted.values()]
-        params = {
-            "node": request.node,
-            "wanted": request.wanted,
-            "queues": texts([head.queue for head in allotted]),
-            "lanes": texts([head.lane for head in allotted]),
-            "places": numbers(places),
-            "holds": texts([one.holds for one in allotted.values()]),
-            "boost_us": request.boost_us,
-            "small": SMALL_PAYLOAD,
-        }
-        rows = yield Step("claim_lanes", params, literals={"chunk": at_least(max(places))})
-        _sort(rows, range(10), request.boost_us)
         return _claimed(rows)
 
     def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
@@ -187,6 +175,11 @@ class PostgresDialect(Dialect):
 
 _by_due = itemgetter(7, 0)
 """Due time and id of a claimed row."""
+
+
+def _holds(allotted: Mapping[Place, Allotment]) -> str:
+    """What jobs of a place will hold, as a JSON object by queue and lane."""
+    return json_text({f"{queue} {lane or ''}": one.holds for (queue, lane), one in allotted.items() if one.holds})
 
 
 def _claimed(rows: Sequence[Sequence[Any]]) -> Claimed:

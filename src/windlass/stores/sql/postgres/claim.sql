@@ -45,60 +45,59 @@ WITH head AS MATERIALIZED (
 )
 {with_payloads}
 
--- Queues with a limit: so many rows of each, and no more, in the same order.
--- name: claim_limited :rows
-WITH pair AS MATERIALIZED (
-    SELECT p.name AS queue, p.level, p.places, p.holds
-    FROM unnest(:queues::text[], :levels::smallint[], :places::int[], :holds::text[]) AS p(name, level, places, holds)
-    WHERE p.holds IS NOT NULL OR NOT {limited}
-), head AS MATERIALIZED (
-    SELECT h.place, h.due, h.id, p.queue, p.places, h.nth = {chunk} AS may_go_on,
-        p.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
-    FROM pair p CROSS JOIN LATERAL (
-        SELECT place, due, id, row_number() OVER () AS nth FROM (
-            SELECT ctid AS place, due, id FROM windlass_hot
-            WHERE queue = p.queue AND priority = p.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
-            ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-        ) locked
-    ) h
-    WHERE {alive}
-), of_queue AS MATERIALIZED (
-    SELECT *, row_number() OVER (PARTITION BY queue ORDER BY rank DESC, due, id) AS nth_of_queue FROM head
-), ranked AS MATERIALIZED (
-    SELECT place, may_go_on, row_number() OVER (ORDER BY rank DESC, due, id) AS nth FROM of_queue
-    WHERE places IS NULL OR nth_of_queue <= places
+-- The same for one level of a lane.
+-- name: claim_lane_level :rows
+WITH head AS MATERIALIZED (
+    SELECT ctid AS place FROM windlass_hot
+    WHERE queue = :queue AND lane = :lane AND priority = :level::smallint AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
+        AND {alive} AND (:holds::text LIKE '["queue:%' OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
+    ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
 ), claimed AS (
-    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1,
-        holds = (SELECT p.holds FROM pair p WHERE p.queue = windlass_hot.queue LIMIT 1)
-    WHERE ctid = ANY(ARRAY(
-        SELECT place FROM ranked
-        WHERE nth <= least(:wanted::bigint, (SELECT min(nth) FROM ranked WHERE may_go_on))
-    ))
+    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds::text
+    WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
     RETURNING {claimed_columns}
 )
 {with_payloads}
 
--- Lanes: of each so many rows as its gates let through, in the exact order within the lane. Where that is more than is wanted, the
--- first of each lane come before the second.
--- name: claim_lanes :rows
-WITH way AS MATERIALIZED (
-    SELECT w.* FROM unnest(:queues::text[], :lanes::text[], :places::int[], :holds::text[]) AS w(queue, lane, places, holds)
-    CROSS JOIN LATERAL (SELECT w.queue AS name) p WHERE w.holds LIKE '%"queue:%' OR NOT {limited}
+-- Queues and lanes behind gates, and queues beside them that have none, in the one order of all. A gate that may run short lets the
+-- first of all that lead through it pass, and no more than it has places; the others are passed over, and end no chunk. `holds` says
+-- by queue and lane what a job then holds. A queue whose limit is not among it gives nothing if it has one.
+-- name: claim_gated :rows
+WITH source AS MATERIALIZED (
+    SELECT s.* FROM unnest(:queues::text[], :levels::smallint[], :lanes::text[], :gates::text[], :places::int[])
+        AS s(queue, level, lane, gate, places)
+    CROSS JOIN LATERAL (SELECT s.queue AS name) p
+    WHERE :holds::jsonb ->> concat(s.queue, ' ', s.lane) LIKE '["queue:%' OR NOT {limited}
 ), head AS MATERIALIZED (
-    SELECT h.place, w.places, r.rank, h.due, h.id, row_number() OVER (PARTITION BY w.queue, w.lane ORDER BY r.rank DESC, h.due, h.id) AS nth
-    FROM way w CROSS JOIN generate_series(0, 9) AS l(level) CROSS JOIN LATERAL (
-        SELECT ctid AS place, due, id FROM windlass_hot
-        WHERE queue = w.queue AND lane = w.lane AND priority = l.level::smallint AND status = 'PENDING' AND lane IS NOT NULL
-            AND due <= {now}
-        ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-    ) h CROSS JOIN LATERAL (
-        SELECT l.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
-    ) r
+    SELECT h.place, h.due, h.id, s.gate, s.places, h.nth = {chunk} AS may_go_on,
+        s.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
+    FROM source s CROSS JOIN LATERAL (
+        SELECT place, due, id, row_number() OVER () AS nth FROM (
+            SELECT ctid AS place, due, id FROM windlass_hot
+            WHERE s.lane IS NULL AND queue = s.queue AND priority = s.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
+            ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
+        ) plain
+        UNION ALL
+        SELECT place, due, id, row_number() OVER () AS nth FROM (
+            SELECT ctid AS place, due, id FROM windlass_hot
+            WHERE queue = s.queue AND lane = s.lane AND priority = s.level AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
+            ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
+        ) in_lane
+    ) h
     WHERE {alive}
+), of_gate AS MATERIALIZED (
+    SELECT *, row_number() OVER (PARTITION BY gate ORDER BY rank DESC, due, id) AS nth_of_gate FROM head
+), ranked AS MATERIALIZED (
+    SELECT place, may_go_on AND (places IS NULL OR nth_of_gate < places) AS may_go_on,
+        row_number() OVER (ORDER BY rank DESC, due, id) AS nth
+    FROM of_gate WHERE places IS NULL OR nth_of_gate <= places
 ), claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1,
-        holds = (SELECT w.holds FROM way w WHERE w.queue = windlass_hot.queue AND w.lane = windlass_hot.lane)
-    WHERE ctid = ANY(ARRAY(SELECT place FROM head WHERE nth <= places ORDER BY nth, rank DESC, due, id LIMIT :wanted))
+        holds = :holds::jsonb ->> concat(queue, ' ', lane)
+    WHERE ctid = ANY(ARRAY(
+        SELECT place FROM ranked
+        WHERE nth <= least(:wanted::bigint, (SELECT min(nth) FROM ranked WHERE may_go_on))
+    ))
     RETURNING {claimed_columns}
 )
 {with_payloads}
