@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from windlass.domain.gates import PARTS, Gate, places, share_out, taken_after, worth_a_look
+from windlass.domain.gates import PARTS, Gate, most_at_once, narrowest, places, taken_after, worth_a_look
 from windlass.domain.protected import PER_US
 
 SECOND = 1_000_000
@@ -160,26 +160,40 @@ ways = st.lists(st.lists(st.sampled_from("abcd"), unique=True, max_size=3), max_
 free_places = st.fixed_dictionaries({}, optional=dict.fromkeys("abcd", st.none() | st.integers(-5, 20)))
 
 
-@given(st.integers(0, 10), ways, free_places)
-@example(5, [["a"], ["a"]], {"a": 3})
-def test_shares_never_add_up_to_more_than_a_gate_has(most: int, lanes: list[list[str]], free: dict[str, int | None]):
-    """J3.4: however many lanes lead through a gate; one that nobody counts bounds nothing."""
-    before = dict(free)
-    shares = share_out(most, lanes, free)
-    assert len(shares) == len(lanes)
-    assert all(0 <= share <= most for share in shares)
-    for gate, places_there in before.items():
-        through_it = sum(share for share, gates in zip(shares, lanes, strict=True) if gate in gates)
-        if places_there is not None:
-            assert through_it <= max(places_there, 0)
-            assert free[gate] == places_there - through_it
+wanted_numbers = st.integers(0, 10)
 
 
-@given(st.integers(0, 10), ways, free_places)
-def test_a_lane_gets_less_than_asked_only_where_a_gate_is_used_up(
+@given(wanted_numbers, ways, free_places)
+@example(5, [["a", "b"]], {"a": 3, "b": 2})
+def test_of_so_many_at_once_at_most_one_gate_of_each_way_can_run_short(
     most: int, lanes: list[list[str]], free: dict[str, int | None]
 ):
-    """J3.4: nothing is held back without a reason."""
-    for share, gates in zip(share_out(most, lanes, free), lanes, strict=True):
-        if share < most:
-            assert any((left := free.get(gate)) is not None and left <= 0 for gate in gates)
+    """J3.4: so that each gate can be counted by itself."""
+    number = most_at_once(most, lanes, free)
+    assert number <= most
+    for lane in lanes:
+        assert sum((left := free.get(gate)) is not None and left < number for gate in lane) <= 1
+
+
+@given(wanted_numbers, ways, free_places)
+def test_a_claim_is_made_smaller_only_where_two_gates_could_run_short(
+    most: int, lanes: list[list[str]], free: dict[str, int | None]
+):
+    """J3.4: and goes on where all gates have room."""
+    number = most_at_once(most, lanes, free)
+    if number < most:
+        one_more = [sum((left := free.get(gate)) is not None and left <= number for gate in lane) for lane in lanes]
+        assert max(one_more) >= 2
+    if all((left := free.get(gate)) is None or left > 0 for lane in lanes for gate in lane):
+        assert number >= min(most, 1)
+
+
+@given(wanted_numbers, st.lists(st.sampled_from("abcd"), unique=True, max_size=3), free_places)
+def test_the_narrowest_gate_is_the_one_with_the_fewest_places(
+    wanted: int, lane: list[str], free: dict[str, int | None]
+):
+    """J3.4: where several gates hold, it decides; a gate that nobody counts never does."""
+    found = narrowest(lane, free, wanted)
+    left = [number for gate in lane if (number := free.get(gate)) is not None]
+    assert (found is None) == all(number >= wanted for number in left)
+    assert found is None or free[found] == min(left)

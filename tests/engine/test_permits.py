@@ -9,7 +9,7 @@ from tests.engine import jobs
 from tests.engine.apps import IMPATIENT, LONG, ONLY_WAKEUPS, Apps, Gate, settled, until, waiting_again
 from tests.support.facts import rows
 from windlass import JobHandle, JobStatus, Windlass
-from windlass.engine import coordinator, deadlines
+from windlass.engine import deadlines
 
 RARELY = 600.0
 """A retry delay that no test waits for: who gets a permit was woken."""
@@ -357,19 +357,3 @@ async def test_the_async_twins_do_the_same(apps: Apps):
     async with app.worker():
         handle = await app.job(resource="stripe")(jobs.aadd).aenqueue(1, 2)
         assert await handle.aresult(timeout=LONG) == 3
-
-
-def test_a_worker_with_one_slot_serves_those_behind_gates_and_all_others_in_turn(
-    apps: Apps, monkeypatch: pytest.MonkeyPatch
-):
-    """J3.1, J3.4: a long queue behind a resource does not starve what needs none, nor the other way round."""
-    monkeypatch.setattr(coordinator, "CLAIM_AHEAD", 0)  # one at a time, as with bodies that take long
-    app = gated(apps, permits=10)
-    note = app.job(jobs.anote)
-    handles = app.enqueue_many(
-        [note.using(resource="stripe").bind("gated") for _ in range(20)] + [note.bind("plain") for _ in range(20)]
-    )
-    with app.worker(concurrency=1):
-        assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
-    first, last = jobs.seen[:20], jobs.seen[20:]
-    assert min(first.count("gated"), first.count("plain"), last.count("gated"), last.count("plain")) >= 4, jobs.seen

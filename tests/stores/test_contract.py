@@ -89,3 +89,7 @@ class TestTrusting(contract.TrustingContract):
 
 class TestExpiry(contract.ExpiryContract):
     pass
+
+
+class TestOrder(contract.OrderContract):
+    pass

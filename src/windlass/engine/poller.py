@@ -96,9 +96,7 @@ class Poller(Service):
             if queue in self._queues:
                 key = (queue, level, None)
                 self._heads[key] = min(self._heads.get(key, self.store_now()), self.store_now())
-                self._stale |= (
-                    self._claims_full
-                )  # it may be in a lane, found by the next look
+                self._stale |= self._claims_full  # it may be in a lane, found by the next look
             else:
                 self._stale = True  # a queue not seen before, or a paused one
         self.wake()
@@ -248,10 +246,10 @@ class Poller(Service):
             self._unsure_since = None
 
     def _believed_for(self) -> float:
-        """How old what is known may get; of more lanes than one look shows, the next ones are looked at soon."""
-        if self._stale and not self._claims_full:
-            return 0.0
-        return BUSY_FRESH if self._stale or self._many_lanes else HEADS_FRESH
+        """How old what is known may get; while it finds all it asks for, a node looks at further lanes soon."""
+        if self._claims_full:
+            return BUSY_FRESH if self._stale or self._many_lanes else HEADS_FRESH
+        return 0.0 if self._stale else HEADS_FRESH
 
     def _chunk(self, levels: int, wanted: int) -> int:
         """Rows to read of each level.

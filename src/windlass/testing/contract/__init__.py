@@ -52,6 +52,7 @@ _PARTS = (
     "limits",
     "leases",
     "migrating",
+    "order",
     "reading",
     "reporting",
     "running",
@@ -78,6 +79,7 @@ from windlass.testing.contract.lanes import LanesContract  # noqa: E402
 from windlass.testing.contract.leases import LeasesContract  # noqa: E402
 from windlass.testing.contract.limits import LimitsContract  # noqa: E402
 from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
+from windlass.testing.contract.order import OrderContract  # noqa: E402
 from windlass.testing.contract.reading import ReadingContract  # noqa: E402
 from windlass.testing.contract.reporting import ReportingContract  # noqa: E402
 from windlass.testing.contract.running import RunningContract  # noqa: E402
@@ -103,6 +105,7 @@ __all__ = [
     "LeasesContract",
     "LimitsContract",
     "MigratingContract",
+    "OrderContract",
     "ReadingContract",
     "ReportingContract",
     "RunningContract",
