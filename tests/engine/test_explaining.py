@@ -11,6 +11,7 @@ from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, Shop, settled, unt
 from tests.support.facts import literal, rows
 from windlass import Backoff, Explanation, JobHandle, JobNotFoundError, Windlass
 from windlass.domain.clock import SystemClock
+from windlass.domain.lanes import MOST_LANES
 
 ALLOWED = ["tests.engine.jobs", "tests.engine.gated_jobs"]
 
@@ -92,6 +93,30 @@ def test_a_full_worker_leaves_nothing_to_blame(quiet: Windlass, gate: Gate):
         assert code(app, waits) == "ready"
         gate.open()
         assert waits.result(timeout=LONG) == 3
+
+
+def test_a_ready_job_is_told_when_more_limits_have_jobs_than_one_look_shows(quiet: Windlass, gate: Gate):
+    """J3.1, J3.4: the order is exact among the lanes of one look; with more of them others may start before it."""
+    app = quiet
+    app.configure_resource("stripe", 1)
+    add = app.job(resource="stripe")(jobs.add)
+    with app.worker(concurrency=1):
+        app.job(jobs.ahold).enqueue(gate.name)
+        gate.wait_entered()
+        calls = [add.using(resource_key=str(number)).bind(1, 2) for number in range(MOST_LANES + 1)]
+        handles = app.enqueue_many(calls[:MOST_LANES])
+        found = app.explain(handles[0].id)
+        assert (found.code, "at a time" in found.message) == ("ready", False)
+        handles += app.enqueue_many(calls[MOST_LANES:])
+        found = app.explain(handles[0].id)
+        assert found.code == "ready"
+        assert found.message.endswith(
+            "; jobs wait behind more than 64 limits and keys, of which a worker looks at 64 at a time,"
+            " so jobs behind others may start before it"
+        )
+        assert "at a time" not in app.explain(app.job(jobs.add).enqueue(1, 2).id).message
+        gate.open()
+        assert [handle.result(timeout=LONG) for handle in handles] == [3] * len(handles)
 
 
 def test_gates_say_which_of_them_is_shut(quiet: Windlass, gate: Gate):

@@ -1,4 +1,4 @@
-"""What a look and a claim cost must not grow with what gates keep back: counted by the databases, not by a clock."""
+"""What a look and a claim cost must not grow with what waits behind gates: counted by the databases, not by a clock."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -42,8 +42,12 @@ LANES = {
     "full keys": "'resource:r/' || (n % 500)",
     "open circuit": "'circuit:c'",
     "full queue": "NULL",
+    "free lane": "'resource:free'",
+    "free keys": "'resource:free/' || (n % 10)",
+    "closed circuit": "'circuit:closed'",
 }
 SHUT = Limit(0, None, None, 5_000_000)
+ROOMY = Limit(1_000_000, None, None, 5_000_000)
 
 WAITING = """
 INSERT INTO windlass_hot (id, queue, target, lane, status, due, priority, fence, attempts, crash_count)
@@ -59,8 +63,9 @@ every_shape = pytest.mark.parametrize("shape", LANES)
 
 
 def set_gates(dialect: Dialect, shape: str) -> Plan[None]:
-    """Nothing of what is held may pass."""
+    """Nothing of what is held may pass, and all of what is free."""
     yield from limits.configure_resource(dialect, "r", SHUT)
+    yield from limits.configure_resource(dialect, "free", ROOMY)
     if shape == "full queue":
         yield from limits.limit_queue(dialect, "held", SHUT)
     if shape == "open circuit":
@@ -98,10 +103,10 @@ def postgres(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any
 
 
 @every_shape
-def test_a_look_and_a_claim_on_postgresql_touch_no_more_buffers_among_many_held_jobs(
+def test_a_look_and_a_claim_on_postgresql_touch_no_more_buffers_among_many_jobs_behind_gates(
     postgres: psycopg.Connection[Any], shape: str
 ):
-    """J3.4: buffers hit and read by both, at 1,000 and at 100,000 jobs behind a gate that lets none through."""
+    """J3.1, J3.4: buffers hit and read by both, at 1,000 and at 100,000 jobs behind gates that let none or all pass."""
 
     def cost(count: int) -> int:
         postgres.execute("TRUNCATE windlass_hot, windlass_job, windlass_queue, windlass_node, windlass_gate")
@@ -152,10 +157,10 @@ def sqlite(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @every_shape
-def test_a_look_and_a_claim_on_sqlite_take_no_more_instructions_among_many_held_jobs(
+def test_a_look_and_a_claim_on_sqlite_take_no_more_instructions_among_many_jobs_behind_gates(
     sqlite: sqlite3.Connection, shape: str
 ):
-    """J3.4: instructions of SQLite's machine for both, at 1,000 and at 100,000 held jobs."""
+    """J3.1, J3.4: instructions of SQLite's machine for both, at 1,000 and at 100,000 jobs behind gates."""
 
     def cost(count: int) -> int:
         sqlite.execute("BEGIN IMMEDIATE")

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.clock import from_micros
 from windlass.domain.gates import Gate, places, worth_a_look
-from windlass.domain.lanes import CIRCUIT, QUEUE, Lane, read_lane
+from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, Lane, read_lane
 from windlass.domain.states import JobStatus
 from windlass.domain.targets import how_to_import
 
@@ -53,6 +53,8 @@ class Surroundings(NamedTuple):
     gates: Mapping[str, Gate]
     node_queues: Sequence[tuple[str, ...] | None]
     """Of every node that lives, the queues it serves; None: all of them."""
+    many_lanes: bool = False
+    """Whether more lanes have jobs waiting than a worker looks at in one go."""
 
 
 def explain(job: WaitingJob, around: Surroundings) -> Explanation:
@@ -60,7 +62,7 @@ def explain(job: WaitingJob, around: Surroundings) -> Explanation:
     if job.status is not JobStatus.PENDING:
         found = _not_waiting(job)
     else:
-        found = next(_reasons(job, around), None) or _ready(job)
+        found = next(_reasons(job, around), None) or _ready(job, around)
     if job.expires is None or job.status is JobStatus.RUNNING:
         return found
     return _with_expiry(found, job.expires, around)
@@ -165,11 +167,16 @@ def _full(gate: Gate, now: int, what: str, full: str, too_fast: str) -> Iterator
         )
 
 
-def _ready(job: WaitingJob) -> Explanation:
-    return Explanation(
-        "ready",
-        f"nothing keeps it: it is next when a worker of queue {job.queue} has a slot and those before it are taken",
+def _ready(job: WaitingJob, around: Surroundings) -> Explanation:
+    message = (
+        f"nothing keeps it: it is next when a worker of queue {job.queue} has a slot and those before it are taken"
     )
+    if around.many_lanes:
+        message += (
+            f"; jobs wait behind more than {MOST_LANES} limits and keys, of which a worker looks at {MOST_LANES} at a"
+            " time, so jobs behind others may start before it"
+        )
+    return Explanation("ready", message)
 
 
 def _when(word: str, moment: int | None) -> str:

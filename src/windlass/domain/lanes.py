@@ -15,6 +15,9 @@ RESOURCE: Final = "resource:"
 CIRCUIT: Final = "circuit:"
 TARGET: Final = "target:"
 
+MOST_LANES: Final = 64
+"""Lanes that are looked at in one go; where there are more, the next look goes on from there."""
+
 
 class Lane(NamedTuple):
     """What a lane's text says."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from windlass.domain.explanation import Surroundings, WaitingJob
-from windlass.domain.lanes import QUEUE, read_lane
+from windlass.domain.lanes import MOST_LANES, QUEUE, read_lane
 from windlass.domain.states import JobStatus
 from windlass.stores import reading
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.queues import gates_named
+from windlass.stores.queues import FIRST_LANE, gates_named
 
 
 def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Surroundings] | None]:
@@ -42,4 +42,5 @@ def _surroundings(dialect: Dialect, job: WaitingJob) -> Plan[Surroundings]:
     gates = yield from gates_named(dialect, [QUEUE + job.queue, *read_lane(job.lane).gates])
     nodes = yield Step("list_nodes")
     served = [None if row[4] is None else tuple(row[4].split(",")) for row in nodes if row[7]]
-    return Surroundings(now, bool(paused), gates, served)
+    lanes = [] if job.lane is None else (yield from dialect.waiting_lanes(FIRST_LANE, MOST_LANES + 1))
+    return Surroundings(now, bool(paused), gates, served, many_lanes=len(lanes) > MOST_LANES)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from windlass.domain.gates import Gate, worth_a_look
-from windlass.domain.lanes import CIRCUIT, QUEUE, general_gate, read_lane
+from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, general_gate, read_lane
 from windlass.domain.suggestions import closest
 from windlass.errors import UnknownQueueError
 from windlass.runtime.failpoints import reached
@@ -16,8 +16,6 @@ from windlass.stores.merging import Head
 from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.statistics import NOTHING, Sums, last_hour
 
-MOST_LANES = 64
-"""Lanes that are looked at in one go; where there are more, the next look goes on from there."""
 FIRST_LANE = ("", "")
 SHUT_CIRCUIT = -1
 """What stands for the level in rows of circuits."""
