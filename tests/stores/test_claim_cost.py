@@ -43,7 +43,10 @@ DUE_AND_PRIORITY = {
 HEADS = [Head("default", level, PAST) for level in (0, 1, 2, 3, 4, 9)]
 REQUEST = ClaimRequest("node", HEADS, WANTED, CHUNK, 900_000_000)
 
-NODE = "INSERT INTO windlass_node VALUES ('node', 'h', 1, '0', NULL, 0, 0, 0, 0, 'alive', 0)"
+NODE = """
+INSERT INTO windlass_node (id, host, pid, version, started_at, heartbeat_at, lease_until, state)
+VALUES ('node', 'h', 1, '0', 0, 0, 0, 'alive')
+"""
 JOBS = """
 INSERT INTO windlass_job (id, queue, target, priority, args, created_at)
 SELECT {new_id}, 'default', 'shop:charge', 2, '[[],{{}}]', 0 FROM {numbers}
