@@ -223,7 +223,7 @@ class Node:
         except TimeoutError:
             pass
         why = self._service_errors.text() or "the store does not answer"
-        logger.error("some outcomes were not written, these jobs run again elsewhere: %s", why)
+        logger.error("%s: some outcomes were not written; these jobs run again elsewhere", why)
         return False
 
     def _leave(self) -> None:

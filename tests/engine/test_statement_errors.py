@@ -179,6 +179,36 @@ def test_an_outcome_set_aside_after_a_commit_without_an_answer_is_looked_up(benc
     assert len(bench.outcomes(attempt.claim.job_id)) == 1
 
 
+def test_who_waits_for_outcomes_is_told_of_one_that_is_being_tried_again(bench: Workbench, store_url: str):
+    """J7.9: while it is tried again it is neither written nor set aside, and a drain must not take that for the end."""
+    (attempt,) = ended(bench, 1)
+
+    async def flush() -> None:
+        completer = Completer(bench.database, lambda _: None, ErrorHandling())
+        completer.finish(attempt)
+        waits: list[asyncio.Task[bool]] = []
+
+        async def begin_to_wait() -> None:
+            waits.append(asyncio.create_task(completer.flushed()))
+            await asyncio.sleep(0)  # it has looked by now
+
+        with trigger(store_url, "true"):
+            await completer.tick()
+            await completer.tick()  # nothing more to write
+            completer._set_aside.hurry()
+            completer.before = lambda _: begin_to_wait()
+            await completer.tick()
+        completer._set_aside.hurry()
+        completer.before = lambda _: None
+        assert not waits[0].done()
+        await completer.tick()
+        await completer.tick()
+        assert await waits[0] is True
+        await bench.database.aclose_loop()
+
+    asyncio.run(flush())
+
+
 # ---------------------------------------------------------------------- a worker
 
 

@@ -16,6 +16,7 @@ from windlass.domain.clock import SystemClock
 from windlass.errors import StoreUnavailableError
 from windlass.stores.database import StoreDataError
 from windlass.stores.dialect import Dialect
+from windlass.stores.dialects import postgres_connections
 from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS, AsyncConnections
 from windlass.stores.dialects.postgres_statements import Statement
 from windlass.stores.dialects.postgres_url import conninfo
@@ -367,7 +368,7 @@ def names_after(dialect: Dialect, write: Callable[[], str], ending: Exception | 
     return [name for name, _ in rows]
 
 
-async def test_plans_are_whole_or_not_there_at_all(pg_url: str):
+async def test_plans_are_whole_or_not_there_at_all(pg_url: str, monkeypatch: pytest.MonkeyPatch):
     """J2.1, J7.8: committed as one, rolled back as one, run again after a lost race, refused for values."""
     migrate_at(pg_url)
     database = open_database(pg_url, SystemClock())
@@ -388,8 +389,10 @@ async def test_plans_are_whole_or_not_there_at_all(pg_url: str):
                 await database.arun(names_after, refused)
         assert await database.arun(names_after, lambda: "ü") == ["a", "c3", "ü"]
         kill_others(pg_url)
-        with pytest.raises(StoreUnavailableError, match="does not answer"):
-            await database.arun(names_after, lambda: "lost")
+        with monkeypatch.context() as slow_machine:
+            slow_machine.setattr(postgres_connections, "SURELY_SOUND", 600)
+            with pytest.raises(StoreUnavailableError, match="does not answer"):
+                await database.arun(names_after, lambda: "lost")
         assert await database.arun(names_after, lambda: "d") == ["a", "c3", "d", "ü"]
     finally:
         await database.aclose_loop()

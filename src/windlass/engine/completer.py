@@ -112,6 +112,7 @@ class Completer(Service):
         """Write the next batch: what is to be tried again by itself, so that it costs the others nothing."""
         again = self._set_aside.take(self._most)
         if again:
+            self._idle.clear()
             self._waiting.extendleft(reversed(again))
             self._unsure = self._unsure or self._set_aside.unsure
         batch = again or list(islice(self._waiting, self._most))
