@@ -138,7 +138,9 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
 
     def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Store calls, all or none; what `enqueue` of a call does."""
-        handles, work = self._jobs.submit(calls)
+        handles, work, superseded = self._jobs.submit(calls)
+        if superseded:
+            self._aftermath.canceled(superseded, "superseded")
         if work:
             self._wake(work)
             if self._parts.inline is not None:
@@ -147,7 +149,9 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Async twin of `submit`."""
-        handles, work = await self._jobs.asubmit(calls)
+        handles, work, superseded = await self._jobs.asubmit(calls)
+        if superseded:
+            self._aftermath.canceled(superseded, "superseded")
         if work:
             self._wake(work)
             if self._parts.inline is not None:

@@ -23,7 +23,8 @@ from windlass.spi import (
     RetryPolicy,
     Serializer,
 )
-from windlass.stores.database import DONE, WORK, Database
+from windlass.stores.channels import DONE, WORK
+from windlass.stores.database import Database
 from windlass.stores.dialects.sqlite import SqliteDatabase
 from windlass.stores.notifier import Notifier
 from windlass.stores.open import open_database

@@ -12,7 +12,7 @@ from windlass.engine.circuits import CircuitRecorder
 from windlass.engine.poller import Poller
 from windlass.parts import Parts
 from windlass.resilience.events import circuit_events
-from windlass.stores.database import DONE, WORK
+from windlass.stores.channels import DONE, WORK
 from windlass.stores.notifier import EVERYTHING, Notifier
 from windlass.submission.submit import words_for
 

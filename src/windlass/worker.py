@@ -22,6 +22,7 @@ from windlass.engine.invoke import Invoker, Limits
 from windlass.engine.permits import Leaving
 from windlass.engine.poller import Poller, PollerOptions
 from windlass.engine.reports import Reports
+from windlass.engine.retry_times import RetryTimes
 from windlass.engine.runner import Runner
 from windlass.engine.services import Resilience
 from windlass.engine.verdict import Policies
@@ -78,6 +79,8 @@ class Node:
         window_us = int(settings.dead_letters.alert_window * MICROSECONDS)
         self._dead_letters = DeadLetters(parts.database.dialect.name, row.host, window_us)
         self.completer.add_consequence(Consequence(is_dead, self._bury))
+        retry_times = RetryTimes(parts.bus)
+        self.completer.add_consequence(Consequence(retry_times.concerns, retry_times.read))
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
         self._invoker = invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
         budget = settings.node.crash_budget

@@ -47,6 +47,19 @@ def test_a_success_is_told_as_started_and_completed(app: Windlass):
     assert completed.at == job.finished_at
 
 
+def test_a_retry_is_told_with_the_due_time_that_is_stored(app: Windlass):
+    """J5.8: `next_at` is `due_at` of the job, to the microsecond, however long the write took."""
+    told: list[JobRetrying] = []
+    app.on(JobRetrying)(told.append)
+    fail = app.job(max_retries=1, backoff=Backoff.fixed(3600))(jobs.fail)
+    handles = app.enqueue_many([fail.bind(str(number)) for number in range(3)])
+    with app.worker():
+        until(lambda: len(told) == len(handles))
+    assert {event.job_id: event.next_at for event in told} == {
+        handle.id: app.get(handle.id).due_at for handle in handles
+    }
+
+
 def test_a_failure_is_told_in_order_down_to_the_dead_letter(app: Windlass):
     """J5.8: JobFailed with will_retry, then JobRetrying or, strictly after it, JobDeadLettered, and its alert."""
     told: list[Any] = []

@@ -13,7 +13,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, settled, until
 from windlass import ConfigurationError, InvalidOptionError, JobStatus, RetryAfter, StoreUnavailableError, Windlass
 from windlass.stores import cluster
-from windlass.stores.database import WORK
+from windlass.stores.channels import WORK
 from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS
 
 

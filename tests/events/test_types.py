@@ -18,7 +18,7 @@ OWN = {
     "JobRetrying": {"error", "error_class", "attempt", "next_at", "delay"},
     "JobDeadLettered": {"error", "error_class", "attempt", "reason", "fingerprint"},
     "AlertRaised": {"error_hash", "error_class", "sample"},
-    "JobCanceled": set(),
+    "JobCanceled": {"reason"},
     "JobTimedOut": {"timeout"},
     "NodeLost": {"node", "recovered"},
     "CircuitOpened": {"service"},

@@ -11,7 +11,8 @@ import uvloop
 
 from tests.support.waiting import until
 from windlass.domain.clock import SystemClock
-from windlass.stores.database import WORK, Database
+from windlass.stores.channels import WORK
+from windlass.stores.database import Database
 from windlass.stores.open import open_database
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}

@@ -1,6 +1,6 @@
 """What must hold of a store whatever died, asked in SQL past the code under test.
 
-A job's fence is its version: every claim and every way back to the queue raises it by one. So the attempts of a job
+Every claim and every way back to the queue raises a job's fence by one. So the attempts of a job that was never paused
 have the fences 1, 3, 5 …, without gaps, and while it lives its row has the one after the last of them.
 """
 

@@ -36,13 +36,13 @@ class Aftermath(NamedTuple):
     look_again: Callable[[], None]
     """What may be claimed has changed."""
 
-    def canceled(self, moved: Sequence[Steered]) -> int:
+    def canceled(self, moved: Sequence[Steered], reason: str = "canceled") -> int:
         """Stop what runs here, and let nobody wait any longer."""
         reached("cancel.after_commit")
         if moved:
             self.stop([job.job_id for job in moved if job.left is JobStatus.RUNNING])
             self.results.tell([Outcome(job.job_id, JobStatus.CANCELED, job.target) for job in moved])
-            self._publish(JobCanceled, moved)
+            self._publish(JobCanceled, moved, reason=reason)
         return len(moved)
 
     def paused(self, moved: Sequence[Steered]) -> int:
@@ -72,7 +72,7 @@ class Aftermath(NamedTuple):
         if work:
             self.wake(work)
 
-    def _publish(self, kind: type[E], moved: Sequence[Steered]) -> None:
+    def _publish(self, kind: type[E], moved: Sequence[Steered], **more: str) -> None:
         if moved and self.bus.wanted(kind):
             at = self.clock.now()
             self.bus.publish(
@@ -83,6 +83,7 @@ class Aftermath(NamedTuple):
                         queue=job.queue,
                         correlation_id=job.correlation_id,
                         at=at,
+                        **more,
                     )
                     for job in moved
                 ]

@@ -81,7 +81,7 @@ class StoredHandle(Generic[R]):
     __slots__ = ("_following", "_key", "_returns", "duplicate")
 
     def __init__(self, place: Placed, following: Following, returns: Any) -> None:
-        self._key, self.duplicate = place
+        self._key, self.duplicate = place.job_id, place.duplicate
         self._following = following
         self._returns = returns
 

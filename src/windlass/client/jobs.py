@@ -14,7 +14,7 @@ from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
-from windlass.stores import limits
+from windlass.stores import limits, steering
 from windlass.stores.notifier import Notifier
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.callbacks import stored_callbacks
@@ -36,6 +36,8 @@ class Submitted(NamedTuple):
     handles: list[JobHandle[Any]]
     work: list[tuple[str, int]]
     """Queues and levels that have new work from now on: none while the caller's transaction is open."""
+    superseded: Sequence[steering.Steered] = ()
+    """Jobs that were canceled for them; not known while the caller's transaction is open."""
 
 
 class Jobs:
@@ -91,7 +93,10 @@ class Jobs:
         self._access.readiness.ensure()
         if asked := resources_of(rows) - self._resources:
             self._resources |= checked_resources(asked, self._access.read(limits.known_resources, sorted(asked)))
-        return Submitted(self.handles(calls, self._submitter.submit(rows)), levels_of(rows))
+        placed = self._submitter.submit(rows)
+        gone = _superseded(placed)
+        superseded = self._access.read(steering.superseded, gone) if gone else ()
+        return Submitted(self.handles(calls, placed), levels_of(rows), superseded)
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> Submitted:
         """Async twin of `submit`."""
@@ -106,7 +111,10 @@ class Jobs:
         if asked := resources_of(rows) - self._resources:
             known = await self._access.aread(limits.known_resources, sorted(asked))
             self._resources |= checked_resources(asked, known)
-        return Submitted(self.handles(calls, await self._submitter.asubmit(rows)), levels_of(rows))
+        placed = await self._submitter.asubmit(rows)
+        gone = _superseded(placed)
+        superseded = await self._access.aread(steering.superseded, gone) if gone else ()
+        return Submitted(self.handles(calls, placed), levels_of(rows), superseded)
 
     def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:
         """Handles in the order of the calls."""
@@ -139,6 +147,10 @@ class Jobs:
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
         """A handle on a job stored earlier; whether it exists is found out when it is asked."""
         return StoredHandle(Placed(parse_job_id(job_id)), self._following, None if spec is None else spec.returns)
+
+
+def _superseded(placed: Sequence[Placed]) -> list[str]:
+    return [place.supersedes for place in placed if place.supersedes is not None]
 
 
 def as_list(calls: Iterable[Call[R]]) -> list[Call[R]]:

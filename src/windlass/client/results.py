@@ -17,7 +17,8 @@ from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.runtime.thread_service import ThreadService
 from windlass.stores import reading
-from windlass.stores.database import DONE, LOST, Database, Wakeups
+from windlass.stores.channels import DONE
+from windlass.stores.database import LOST, Database, Wakeups
 
 FIRST_PAUSE = 0.01
 LAST_PAUSE = 0.25

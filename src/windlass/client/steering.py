@@ -15,7 +15,7 @@ from windlass.domain.identity import parse_job_id
 from windlass.domain.job import NewJob
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
-from windlass.stores import cluster, finding, steering
+from windlass.stores import cluster, finding, limits, steering
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.declared import declared_queues
 from windlass.submission.registry import Registry
@@ -154,19 +154,19 @@ class Steering:
         """
         queue = check_queue(name)
         self._authorization.check("pause_queue")
-        return self._access.run(steering.pause_queue, queue, None if create else declared_queues(self.registry))
+        return self._access.run(limits.pause_queue, queue, None if create else declared_queues(self.registry))
 
     async def apause_queue(self, name: str, *, create: bool = False) -> bool:
         """Async twin of `pause_queue`."""
         queue = check_queue(name)
         await self._authorization.acheck("pause_queue")
-        return await self._access.arun(steering.pause_queue, queue, None if create else declared_queues(self.registry))
+        return await self._access.arun(limits.pause_queue, queue, None if create else declared_queues(self.registry))
 
     def resume_queue(self, name: str) -> bool:
         """Let nodes claim from a queue again, at once; False if it was not paused, `UnknownQueueError` if not known."""
         queue = check_queue(name)
         self._authorization.check("resume_queue")
-        resumed = self._access.run(steering.resume_queue, queue, declared_queues(self.registry))
+        resumed = self._access.run(limits.resume_queue, queue, declared_queues(self.registry))
         self._aftermath.wake(_all_levels(name))
         return resumed
 
@@ -174,7 +174,7 @@ class Steering:
         """Async twin of `resume_queue`."""
         queue = check_queue(name)
         await self._authorization.acheck("resume_queue")
-        resumed = await self._access.arun(steering.resume_queue, queue, declared_queues(self.registry))
+        resumed = await self._access.arun(limits.resume_queue, queue, declared_queues(self.registry))
         self._aftermath.wake(_all_levels(name))
         return resumed
 
@@ -189,7 +189,7 @@ class Steering:
         return await self._access.arun(cluster.ask_to_drain, str(node_id))
 
     def _successor(self, call: Call[R], row: NewJob, replaced: steering.Replaced) -> JobHandle[R]:
-        self._aftermath.canceled(replaced.old)
+        self._aftermath.canceled(replaced.old, "superseded")
         self._aftermath.wake([(row.queue, row.priority)])
         return self._jobs.handles([call], [replaced.new])[0]
 

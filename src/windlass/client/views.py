@@ -65,15 +65,22 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         correlation_id=correlation_id,
         **_ids(parent_id=parent, batch_id=batch, superseded_by=superseded_by),
         paused_from=None if paused_from is None else JobStatus(paused_from),
-        version=fence,
+        version=_version(fence, ended=not live or paused_from == JobStatus.FAILED),
         **_gates(lane),
         progress=_progress(*progress),
     )
 
 
+def _version(fence: int, *, ended: bool) -> int:
+    """A number that grows with every change of state: all of them raise the fence, but for an end, which keeps it."""
+    return 2 * fence + ended
+
+
 def attempt_of(row: Sequence[Any]) -> Attempt:
     """A row of `history` as an `Attempt`."""
     number, node, picked, started, ended, wait_us, outcome, error_class, error, traceback = row
+    if outcome == "canceled" and started is None:  # whoever cancels a job knows when it was claimed, and no more
+        started = picked
     return Attempt(
         number=number,
         node=node,

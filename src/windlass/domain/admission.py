@@ -77,13 +77,15 @@ class _Unit:
             if job.on_conflict == "raise" or holder.status not in NOT_STARTED:
                 return Conflict(job.business_key, holder.id, holder.status)
             self.replaced[holder.id] = job.id
+            self._keep(job, supersedes=holder.id)
+            return None
         self._keep(job)
         return None
 
-    def _keep(self, job: NewJob) -> None:
+    def _keep(self, job: NewJob, supersedes: str | None = None) -> None:
         if job.idempotency_key is not None:
             self.keys[job.idempotency_key] = job.id
         if job.business_key is not None:
             self.live[job.business_key] = Holder(job.id, "PENDING")
         self.rows.append(job)
-        self.placed.append(Placed(job.id))
+        self.placed.append(Placed(job.id, supersedes=supersedes))

@@ -94,6 +94,8 @@ class Placed(NamedTuple):
 
     job_id: str
     duplicate: bool = False
+    supersedes: str | None = None
+    """The job that was canceled for it, because it held its business key."""
 
 
 class Conflict(NamedTuple):
@@ -155,7 +157,7 @@ class Job:
     superseded_by: UUID | None
     paused_from: JobStatus | None
     version: int
-    """The fence: grows with every claim."""
+    """Grows with every change of state, over its whole life."""
     resource: str | None = None
     circuit: str | None = None
     progress: Progress | None = None
@@ -172,7 +174,10 @@ class Attempt:
     number: int
     node: str | None
     picked_at: datetime | None
+    """When it was claimed."""
     started_at: datetime | None
+    """When its body was entered; of a canceled attempt, which somebody else ended, when it was claimed; of a lost one,
+    None."""
     ended_at: datetime
     wait_ms: int | None
     run_ms: int | None

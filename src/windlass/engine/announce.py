@@ -119,7 +119,7 @@ def _failure_events(attempt: Attempt, base: dict[str, Any]) -> list[Event]:
             alert = {**base, "error_hash": fingerprint, "error_class": failure.error_class, "sample": failure.error}
             events.append(AlertRaised(**alert))
     else:
-        due = transition.times.ended_at + transition.delay_us
+        due = attempt.due_again or transition.times.ended_at + transition.delay_us
         delay = timedelta(microseconds=transition.delay_us)
         events.append(JobRetrying(**base, **error, next_at=from_micros(due), delay=delay))
     return events

@@ -128,6 +128,8 @@ class Attempt:
     """The verdict, once it was passed: whatever the body still does is not heard."""
     raised_alert: bool = False
     """Whether its end as a dead letter, once written, is the first of its kind in a while."""
+    due_again: int | None = None
+    """When its next attempt is due, as stored; known if somebody listens to `JobRetrying`."""
 
     @property
     def verdict(self) -> Transition:

@@ -11,7 +11,8 @@ from typing import Final
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.poller import Poller
 from windlass.spi import Coordinator
-from windlass.stores.database import CANCELED, DONE, WORK, Database, Wakeups
+from windlass.stores.channels import CANCELED, DONE, WORK
+from windlass.stores.database import Database, Wakeups
 
 LEVELS: Final = frozenset("0123456789")
 """Priorities as notifications name them. Anybody can send one: a level that no statement takes must not reach one."""

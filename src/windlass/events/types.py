@@ -118,7 +118,7 @@ class JobCanceled(JobEvent):
     """The job was CANCELED."""
 
     reason: str = "canceled"
-    """`canceled` by somebody, or `expired` before it could start."""
+    """`canceled` by somebody, `superseded` by another job, or `expired` before it could start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
+from windlass.stores.channels import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 
@@ -15,12 +16,6 @@ T = TypeVar("T")
 
 PlanFunction = Callable[Concatenate[Dialect, P], Plan[T]]
 
-WORK: Final = "windlass_work"
-"""Channel on which nodes are told of new work."""
-DONE: Final = "windlass_done"
-"""Channel on which handles are told that jobs ended."""
-CANCELED: Final = "windlass_canceled"
-"""Channel on which nodes are told that jobs they run were canceled."""
 LOST: Final = "windlass_lost"
 """What `listen` calls back with, once and with the reason, when the store itself is gone: a SQLite file that was
 deleted or replaced. No server notifies on it."""

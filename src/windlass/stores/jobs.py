@@ -10,6 +10,7 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import Transition
 from windlass.runtime.failpoints import reached
 from windlass.stores import guards
+from windlass.stores.channels import DONE
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
@@ -86,6 +87,7 @@ def _supersede(dialect: Dialect, replaced: dict[str, str]) -> Plan[None]:
     if sum(gone) != len(pairs):
         raise RestartPlanError
     yield Step("delete_live_key", rows=[{"holder_id": pair["id"]} for pair in pairs])
+    yield from dialect.notify(DONE, "")
 
 
 def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
@@ -98,6 +100,12 @@ def fences_of(dialect: Dialect, ids: Sequence[str]) -> Plan[set[tuple[str, int]]
     """Which of these jobs are RUNNING, and by which fence."""
     rows = yield Step("running_fences", {"ids": dialect.ids(ids)}, alone=True)
     return {(job, fence) for job, fence in rows}
+
+
+def due_times(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, int]]:
+    """When jobs that wait are due."""
+    rows = yield Step("due_times", {"ids": dialect.ids(ids)})
+    return dict(rows)
 
 
 def load(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Payload]]:

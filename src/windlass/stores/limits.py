@@ -1,4 +1,4 @@
-"""Plans for what people set: limits of queues, resources, circuits. And for what circuits learn from calls."""
+"""Plans for what people set: queues, resources, circuits. And for what circuits learn from calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windlass.domain.lanes import CIRCUIT, QUEUE, resource_gate
 from windlass.domain.suggestions import closest
 from windlass.errors import UnknownCircuitError
 from windlass.stores import queues
-from windlass.stores.database import WORK
+from windlass.stores.channels import WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
@@ -29,6 +29,23 @@ class Limit(NamedTuple):
     rate: int | None
     per_us: int | None
     retry_us: int = LOOK_AGAIN_US
+
+
+def pause_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
+    """Keep a queue's jobs from being claimed, on every node; False when it is paused already."""
+    yield from queues.check_known(dialect, name, declared)
+    alone = declared is None or name in declared  # nothing had to be looked up
+    count: int = yield Step("pause_queue", {"name": name}, alone=alone)
+    return count == 1
+
+
+def resume_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
+    """Let a queue's jobs be claimed again; False when it is not paused."""
+    yield from queues.check_known(dialect, name, declared)
+    count: int = yield Step("resume_queue", {"name": name})
+    if count:
+        yield from dialect.notify(WORK, " *")
+    return count == 1
 
 
 def limit_queue(dialect: Dialect, queue: str, limit: Limit, declared: Collection[str] | None = None) -> Plan[None]:

@@ -1,4 +1,4 @@
-"""Plans for what people do to jobs: cancel, pause, resume, retry, replace, and pausing whole queues.
+"""Plans for what people do to jobs: cancel, pause, resume, retry, replace.
 
 Each takes many ids at once, locks their rows, decides by the table of moves, and answers the jobs it moved. What it
 does not answer was left as it was.
@@ -6,7 +6,7 @@ does not answer was left as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
@@ -18,8 +18,8 @@ from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
 from windlass.runtime.failpoints import reached
-from windlass.stores import archive, dead_letters, finding, guards, jobs, queues, reading
-from windlass.stores.database import CANCELED, DONE, WORK
+from windlass.stores import archive, dead_letters, finding, guards, jobs, reading
+from windlass.stores.channels import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
 
@@ -52,6 +52,7 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
         yield from _end_live(dialect, live, reason)
     ended = yield from _ended(dialect, ids, Move.CANCEL)
     if ended:
+        yield Step("carry_progress", _ids(dialect, ended))
         yield Step("cancel_ended", {**_ids(dialect, ended), "reason": reason})
         yield from dead_letters.remove(dialect, [job.job_id for job in ended])
     running = [job.job_id for job in live if job.left is JobStatus.RUNNING]
@@ -98,6 +99,7 @@ def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     ended = yield from _ended(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
     failed = [job for job in ended if job.left is not JobStatus.PAUSED]
     if failed:
+        yield Step("carry_progress", _ids(dialect, failed))
         yield Step("pause_ended", _ids(dialect, failed))
         yield from dead_letters.hide(dialect, [job.job_id for job in failed])
     return live + ended
@@ -110,6 +112,7 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
         yield Step("resume_live", _ids(dialect, live))
     ended = yield from _ended(dialect, ids, Move.RESUME)
     if ended:
+        yield Step("carry_progress", _ids(dialect, ended))
         yield Step("resume_ended", _ids(dialect, ended))
         yield from dead_letters.show(dialect, [job.job_id for job in ended])
     yield from _tell_of_work(dialect, live)
@@ -240,8 +243,14 @@ def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
     yield from jobs.store(
         dialect, admission._replace(replaced={**admission.replaced, old: new.id}), f" {new.queue}:{new.priority}"
     )
-    yield from dialect.notify(DONE, "")
     return Replaced([row], answer[0])
+
+
+def superseded(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Jobs that were canceled for others, as far as is said of them; in the order of these ids."""
+    rows = yield Step("superseded_jobs", {"ids": dialect.ids(ids)}, alone=True)
+    found = {row[0]: Steered(row[0], JobStatus.PENDING, *row[1:]) for row in rows}
+    return [found[job] for job in ids if job in found]
 
 
 def _check_resource(dialect: Dialect, new: NewJob) -> Plan[None]:
@@ -264,23 +273,6 @@ def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
     del dialect
     rows = yield Step("tagged", {"tag": tag, "after": after})
     return [job for (job,) in rows]
-
-
-def pause_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
-    """Keep a queue's jobs from being claimed, on every node; False when it is paused already."""
-    yield from queues.check_known(dialect, name, declared)
-    alone = declared is None or name in declared  # nothing had to be looked up
-    count: int = yield Step("pause_queue", {"name": name}, alone=alone)
-    return count == 1
-
-
-def resume_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
-    """Let a queue's jobs be claimed again; False when it is not paused."""
-    yield from queues.check_known(dialect, name, declared)
-    count: int = yield Step("resume_queue", {"name": name})
-    if count:
-        yield from dialect.notify(WORK, " *")
-    return count == 1
 
 
 def _live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:

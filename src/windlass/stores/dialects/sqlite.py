@@ -16,7 +16,8 @@ from typing import ClassVar, TypeVar
 
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
-from windlass.stores.database import CANCELED, DONE, LOST, WORK, P, PlanFunction, Wakeups
+from windlass.stores.channels import CANCELED, DONE, WORK
+from windlass.stores.database import LOST, P, PlanFunction, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.dialects.sqlite_forks import FORK_GATE, leave_to_the_parent

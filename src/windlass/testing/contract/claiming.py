@@ -101,7 +101,7 @@ class ClaimingContract(StoreContract):
         (claim,) = bench.claim()
         assert claim == Claim(job_id, claim.fence, "pay", "shop:refund", 0, 0, 3, due, due + 5 * SECOND)
         job = bench.job(job_id)
-        assert (job.status, job.node, job.version) == (JobStatus.RUNNING, NODE, claim.fence)
+        assert (job.status, job.node, job.version) == (JobStatus.RUNNING, NODE, 2 * claim.fence)
         assert job.picked_at == from_micros(claim.picked_at)
         assert bench.claim() == []
 

@@ -109,6 +109,9 @@ UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, pick
     lane = coalesce(:lane, lane), expires = CASE WHEN CAST(:started_at AS bigint) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
+-- name: due_times :rows
+SELECT h.id, h.due FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
+
 -- name: charge_crash :count
 UPDATE windlass_hot SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids} i)
 

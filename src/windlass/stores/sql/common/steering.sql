@@ -1,4 +1,5 @@
--- What people do to jobs. Rows are locked before anything is decided, in the order of their ids; SQLite has one writer anyway.
+-- What people do to jobs. Each move raises the fence, from which users get the version of a job; only an end keeps it, since the last
+-- attempt is known by it. Rows are locked before anything is decided, in the order of their ids; SQLite has one writer anyway.
 
 -- name: lock_live :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
@@ -15,6 +16,10 @@ SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
 FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
 WHERE h.expires IS NOT NULL AND h.status <> 'RUNNING' AND h.expires <= {now} ORDER BY h.expires, h.id LIMIT :most
 
+-- name: superseded_jobs :rows
+SELECT d.id, d.queue, j.priority, d.target, j.correlation_id
+FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id = i.id AND d.status = 'CANCELED'
+
 -- name: cancel_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome)
 SELECT h.id, h.fence, h.attempts + 1, h.node, h.picked_at, {now}, 'canceled'
@@ -26,20 +31,25 @@ SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, 
 FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
 -- name: cancel_ended :count
-UPDATE windlass_done SET status = 'CANCELED', reason = :reason, paused_from = NULL, finished_at = {now}
+UPDATE windlass_done SET status = 'CANCELED', reason = :reason, paused_from = NULL, finished_at = {now}, fence = fence + 1
 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: pause_live :count
-UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING' WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: pause_ended :count
-UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED' WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED', fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
+
+-- How far a job came is kept under the fence of its last attempt, and goes with it.
+-- name: carry_progress :count
+UPDATE windlass_progress SET fence = fence + 1
+WHERE job_id IN (SELECT id FROM {ids}) AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)
 
 -- name: resume_live :count
-UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL, fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: resume_ended :count
-UPDATE windlass_done SET status = 'FAILED', paused_from = NULL WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_done SET status = 'FAILED', paused_from = NULL, fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: revive :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
