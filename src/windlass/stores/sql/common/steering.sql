@@ -43,7 +43,7 @@ UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED', fence = fenc
 -- How far a job came is kept under the fence of its last attempt, and goes with it.
 -- name: carry_progress :count
 UPDATE windlass_progress SET fence = fence + 1
-WHERE job_id IN (SELECT id FROM {ids}) AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)
+WHERE job_id IN (SELECT id FROM {ids} i) AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)
 
 -- name: resume_live :count
 UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL, fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
