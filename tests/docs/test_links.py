@@ -30,3 +30,13 @@ def test_every_link_inside_the_project_leads_to_a_file_and_a_heading(page: Path)
         if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(target)
     assert broken == []
+
+
+def test_the_table_in_the_readme_leads_to_every_page():
+    """What it leaves out is found by nobody who starts there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("## Documentation") :]
+    linked = {found["target"] for found in _LINK.finditer(table)}
+    folders = ("start", "learn", "guides", "operate", "reference", "explain")
+    pages = {page.relative_to(ROOT).as_posix() for folder in folders for page in (ROOT / "docs" / folder).glob("*.md")}
+    assert pages - linked == set()
