@@ -19,6 +19,7 @@ from windlass.engine.completer import Completer, Consequence
 from windlass.engine.coordinator import Coordinator
 from windlass.engine.dead_letters import deaths_of, is_dead, mark_alerts
 from windlass.engine.invoke import Invoker, Limits
+from windlass.engine.known_targets import KnownTargets
 from windlass.engine.permits import Leaving
 from windlass.engine.poller import Poller, PollerOptions
 from windlass.engine.reports import Reports
@@ -27,7 +28,6 @@ from windlass.engine.runner import Runner
 from windlass.engine.services import Resilience
 from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
-from windlass.errors import SerializationError
 from windlass.failure.callbacks import Callbacks
 from windlass.failure.dead_letters import DeadLetters
 from windlass.failure.sanitizer import class_name
@@ -48,7 +48,6 @@ from windlass.spi import (
 from windlass.stores import cluster, dead_letters
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
-from windlass.submission.target import Known
 from windlass.telling import Telling
 
 logger = saying.logger("windlass.worker")
@@ -90,7 +89,8 @@ class Node:
         self.runner.reporter, self.completer.before = self.reports, self.reports.before
         self.coordinator = Coordinator(parts.database, self.runner, invoker, self.completer, errors, concurrency)
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
-        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._knows)
+        self._targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
+        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._targets.knows)
         self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
         self.coordinator.when_free = self.poller.slot_freed
         self.telling.poller = self.poller
@@ -126,6 +126,7 @@ class Node:
             self.telling.work_came_back,
             self.heartbeat,
             self._given_up,
+            self._targets.take,
             errors,
         )
         old = settings.dead_letters
@@ -246,16 +247,6 @@ class Node:
 
     def _serves(self, queue: str) -> bool:
         return self._queues is None or queue in self._queues
-
-    def _knows(self, target: str) -> bool:
-        """Whether this node takes jobs of a target that others passed over. Never raises: every claim asks it."""
-        try:
-            return isinstance(self._parts.registry.resolve(target), Known)
-        except SerializationError:
-            return True  # it is here, only broken: its jobs are claimed, and fail saying so
-        except Exception as error:  # noqa: BLE001 - a policy of the user's
-            logger.error("whether %s is known here was not to be found out: %s", target, self._describe(error).error)
-            return False
 
     def _asked_to_leave(self) -> None:
         """Called on the heartbeat's thread."""

@@ -223,8 +223,10 @@ def test_a_target_nobody_can_make_sense_of_does_not_stop_the_claims_of_others(ap
     broken = app.job(misspelt)
     with app.worker() as worker:
         assert worker.node is not None
-        assert not worker.node._knows("boom:boom")
-        assert worker.node._knows(broken.target), "it is here: its jobs are claimed, and fail saying what is wrong"
+        assert not worker.node._targets.knows("boom:boom")
+        assert worker.node._targets.knows(broken.target), (
+            "it is here: its jobs are claimed, and fail saying what is wrong"
+        )
 
 
 def test_a_notification_that_cannot_be_sent_does_not_fail_an_enqueue_that_is_stored(

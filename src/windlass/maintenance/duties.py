@@ -59,7 +59,7 @@ class Duties:
         sweeper = turns(SWEEPER, Every(settings.node.sweep_interval))
         statistics = turns(STATISTICS, Every(settings.node.statistics_interval))
         self.all: list[Duty] = [  # the sweeper first: it frees what keeps others waiting
-            Sweeper(database, sweeper, recovery, expiry, errors),
+            Sweeper(database, sweeper, recovery, expiry, settings.node.sweep_interval, errors),
             Archiving(database, archive, settings.jobs.retention, errors, ids_tell_time=ids_tell_time),
             Statistics(statistics, errors),
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -56,6 +56,7 @@ class Recovery(Service):
         found_work: Callable[[], None],
         heartbeat: Heartbeat,
         given_up: GivenUp,
+        known_targets: Callable[[], Collection[str]],
         errors: ErrorHandling,
     ) -> None:
         super().__init__("recovery", errors)
@@ -66,6 +67,7 @@ class Recovery(Service):
         self._found_work = found_work
         self._heartbeat = heartbeat
         self._given_up = given_up
+        self._known_targets = known_targets
         lease = lease_for(settings.heartbeat_interval, settings.missed_heartbeats)
         self._patience = min(lease, PATIENCE)
         self._lease = LeaseHolder(database, leases.RECOVERY, lambda: heartbeat.node.id, LEASE, Always())
@@ -75,6 +77,8 @@ class Recovery(Service):
         if self._heartbeat.steady_for() >= self._patience:
             marked = await self._database.arun(cluster.mark_lost, self._heartbeat.node.id)
             reached("recovery.marked", lambda: marked > 0)
+        if known := self._known_targets():
+            await self._database.arun(queues.targets_known, known)
         if await self._database.aread(cluster.anything_lost) and await self._lease.take() <= 0:
             await self._recover_all()
         spread = random.uniform(0.8, 1.2)  # noqa: S311 - spreads nodes, guards nothing

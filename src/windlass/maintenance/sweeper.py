@@ -12,7 +12,7 @@ from windlass.maintenance.expiry import Expiry
 from windlass.maintenance.recovery import Recovery
 from windlass.runtime.duty import Duty
 from windlass.runtime.guard import ErrorHandling
-from windlass.stores import cluster, guards, leases
+from windlass.stores import cluster, guards, leases, queues
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
 
@@ -20,15 +20,24 @@ logger = saying.logger("windlass.sweeper")
 
 
 IDLE_KEY_US = 3_600_000_000
+NOBODY_THERE = 60.0
+"""Seconds beyond its interval for which the sweeper has not passed, after which there was probably no node at all."""
 
 
 class Sweeper(Duty):
     """Every few seconds, on one node."""
 
     def __init__(
-        self, database: Database, lease: LeaseHolder, recovery: Recovery, expiry: Expiry, errors: ErrorHandling
+        self,
+        database: Database,
+        lease: LeaseHolder,
+        recovery: Recovery,
+        expiry: Expiry,
+        interval: float,
+        errors: ErrorHandling,
     ) -> None:
         super().__init__("sweeper", lease, errors)
+        self._longest_pause = interval + NOBODY_THERE
         self._database = database
         self._lease = lease
         self._recovery = recovery
@@ -43,5 +52,8 @@ class Sweeper(Duty):
         await self._lease.run(guards.forget_idle_keys, IDLE_KEY_US)
         if await self._database.aread(cluster.anything_lost):
             self._recovery.wake()
+        if self._lease.idle_for > self._longest_pause:
+            self._lease.idle_for = 0.0
+            await self._lease.run(queues.start_over_unknown)
         expired = await self._expiry.cancel_expired(self._lease)
         return await self._recovery.fail_unknown(self._lease) + expired > 0

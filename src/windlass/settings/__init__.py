@@ -101,7 +101,7 @@ class NodeSettings(Section):
     concurrency: Whole = whole(100, minimum=1)
     """How many jobs a worker runs at a time, unless it is told otherwise."""
     unknown_target_after: Seconds = duration(86_400, zero="at once")
-    """How long a job may wait for a node that knows its target, before it fails as `target_not_found`."""
+    """How long no node may have known a target, since one passed it over, before its jobs fail: `target_not_found`."""
     process_jobs: Whole = whole(1000, minimum=1)
     """How many jobs with `executor="process"` a process runs before it is replaced."""
     process_memory_bytes: OptionalWhole = optional_bytes(None, minimum=67_108_864)

@@ -27,6 +27,8 @@ class LeaseHolder:
         self._lease_us = int(seconds * MICROSECONDS)
         self._rhythm = rhythm
         self._lease: leases.Lease | None = None
+        self.idle_for = 0.0
+        """Seconds for which the duty had not been done when the lease was taken; 0 if it never was before."""
 
     async def take(self) -> float:
         """Take the lease; 0 if it is ours now, else the seconds after which it is worth asking again."""
@@ -42,6 +44,7 @@ class LeaseHolder:
         wanted = leases.Lease(self._name, self._node(), seen.fence)
         self._lease = await self._database.arun(leases.take, wanted, self._lease_us)
         if self._lease is not None:
+            self.idle_for = 0.0 if seen.passed_at is None else (seen.now - seen.passed_at) / MICROSECONDS
             return 0.0
         return max(min(seen.free_at - seen.now, self._lease_us) / MICROSECONDS, SOON)
 

@@ -68,8 +68,8 @@ def heads(
         after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE
         found += [
             Head(lane.queue, level, due, lane.lane)
-            for lane in lanes
-            if lane.queue in open_to_us and ((target := read_lane(lane.lane).target) is None or knows(target))
+            for lane in lanes  # its target first: it is known, even while its queue is paused
+            if ((target := read_lane(lane.lane).target) is None or knows(target)) and lane.queue in open_to_us
             for level, due in lane.dues.items()
         ]
     if not any_lanes and not limited:
@@ -145,14 +145,31 @@ def check_known(dialect: Dialect, name: str, declared: Collection[str] | None) -
         raise UnknownQueueError(name, closest(name, {*declared, *stored}))
 
 
+def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
+    """Say that a node knows these targets: how long they have been unknown is counted from now on."""
+    del dialect
+    for queue, lane, _ in (yield Step("target_lanes", {"waited_us": 0})):
+        if read_lane(lane).target in targets:
+            yield Step("lane_is_known", {"queue": queue, "lane": lane})
+
+
+def start_over_unknown(dialect: Dialect) -> Plan[None]:
+    """Count from now on how long targets have been unknown: no node was there that could have known them."""
+    del dialect
+    yield Step("start_over_unknown")
+
+
 def fail_unknown(
     dialect: Dialect, waited_us: int, error_for: Callable[[str], str], also: GivenUp = nothing_else
 ) -> Plan[list[Forsaken]]:
-    """Fail what has waited too long in a target lane, in bounded batches; lanes that ran empty are forgotten."""
+    """Fail what is due for too long in a lane whose target no node has known for too long, in bounded batches.
+
+    Lanes that ran empty are forgotten.
+    """
     failed: list[Forsaken] = []
-    for queue, lane in (yield Step("target_lanes")):
+    for queue, lane, is_overdue in (yield Step("target_lanes", {"waited_us": waited_us})):
         jobs: list[tuple[str, int, str]] = []
-        for level in range(10):
+        for level in range(10) if is_overdue else ():
             params = {"queue": queue, "lane": lane, "level": level, "waited_us": waited_us}
             jobs += yield Step("unknown_targets", params)
         for job, fence, target in jobs:

@@ -85,6 +85,51 @@ class LanesContract(StoreContract):
         assert bench.holder("order:7") is None
         assert bench.heads().heads == []
 
+    def test_the_limit_counts_from_when_it_was_passed_over(self, bench: Workbench) -> None:
+        """J6.3: a job that was due long before a node met it has all the time until one comes that knows it."""
+        (job_id,) = bench.put(target=STRANGE)
+        bench.clock.advance(3 * DAY)
+        bench.beat(NODE)
+        (claim,) = bench.claim()
+        assert bench.apply(passed_over(claim, bench.times(), LANE)) == [True]
+        assert self._fail_unknown(bench) == []
+        bench.clock.advance(DAY)
+        assert self._fail_unknown(bench) == [Forsaken(job_id, "default", STRANGE)]
+
+    def test_a_job_that_comes_due_later_has_its_own_time(self, bench: Workbench) -> None:
+        """J6.3: the lane is old, the job is not."""
+        self._passed_over(bench)
+        bench.clock.advance(DAY - 1)
+        bench.beat(NODE)
+        (later,) = bench.put(target=STRANGE)
+        (claim,) = bench.claim_all(knows=_knows_old).claims
+        assert bench.apply(passed_over(claim, bench.times(), LANE)) == [True]
+        bench.clock.advance(1)
+        assert len(self._fail_unknown(bench)) == 1
+        bench.clock.advance(DAY - 1)
+        assert self._fail_unknown(bench) == [Forsaken(later, "default", STRANGE)]
+
+    def test_a_node_that_knows_a_target_starts_its_limit_over(self, bench: Workbench) -> None:
+        """J6.3: somebody knew it a moment ago; other targets are as unknown as before."""
+        (known,) = self._passed_over(bench)
+        (other,) = bench.put(target="shop:other")
+        (claim,) = bench.claim_all(knows=_knows_old).claims
+        assert bench.apply(passed_over(claim, bench.times(), left_to_others(None, "shop:other"))) == [True]
+        bench.clock.advance(DAY)
+        bench.database.run(queues.targets_known, {STRANGE})
+        assert self._fail_unknown(bench) == [Forsaken(other, "default", "shop:other")]
+        bench.clock.advance(DAY)
+        assert self._fail_unknown(bench) == [Forsaken(known, "default", STRANGE)]
+
+    def test_time_without_any_node_does_not_count(self, bench: Workbench) -> None:
+        """J6.3: when nodes come back after an outage, those that know the target get their time."""
+        (job_id,) = self._passed_over(bench)
+        bench.clock.advance(3 * DAY)
+        bench.database.run(queues.start_over_unknown)
+        assert self._fail_unknown(bench) == []
+        bench.clock.advance(DAY)
+        assert self._fail_unknown(bench) == [Forsaken(job_id, "default", STRANGE)]
+
     def test_what_runs_is_not_failed_as_unknown(self, bench: Workbench) -> None:
         """J6.3: a node that knows the target was found in time."""
         self._passed_over(bench)

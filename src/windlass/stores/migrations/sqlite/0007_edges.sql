@@ -4,3 +4,7 @@ CREATE INDEX windlass_hot_expires ON windlass_hot (expires, id) WHERE expires IS
 
 -- What a node's services keep failing with, as of its last heartbeat: `health` in any process sees it.
 ALTER TABLE windlass_node ADD COLUMN error text;
+
+-- Since when no node has known the target of a lane, as far as anybody noticed.
+ALTER TABLE windlass_lane ADD COLUMN unknown_since integer;
+UPDATE windlass_lane SET unknown_since = created_at;

@@ -1,0 +1,39 @@
+"""Targets of jobs that other nodes passed over: which of them this node knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windlass import saying
+from windlass.errors import SerializationError
+from windlass.submission.registry import Registry
+from windlass.submission.target import Known
+
+logger = saying.logger("windlass.poller")
+
+
+class KnownTargets:
+    """Asks the registry, and remembers which targets it knew until the store has been told."""
+
+    def __init__(self, registry: Registry, describe: Callable[[BaseException], str]) -> None:
+        self._registry = registry
+        self._describe = describe
+        self._known: set[str] = set()
+
+    def knows(self, target: str) -> bool:
+        """Whether this node takes jobs of a target that others passed over. Never raises: every claim asks it."""
+        try:
+            known = isinstance(self._registry.resolve(target), Known)
+        except SerializationError:
+            known = True  # it is here, only broken: its jobs are claimed, and fail saying so
+        except Exception as error:  # noqa: BLE001 - a policy of the user's
+            logger.error("whether %s is known here was not to be found out: %s", target, self._describe(error))
+            return False
+        if known:
+            self._known.add(target)
+        return known
+
+    def take(self) -> set[str]:
+        """The targets that were asked for and known since the last time."""
+        known, self._known = self._known, set()
+        return known
