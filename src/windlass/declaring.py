@@ -11,6 +11,7 @@ from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.errors import ConfigurationError
 from windlass.events.bus import EventBus
 from windlass.events.types import Event
+from windlass.submission.ambient import UsedConnection
 from windlass.submission.by_name import call_by_name
 from windlass.submission.call import Call, JobHandle, bind
 from windlass.submission.instances import Instances
@@ -81,6 +82,19 @@ class Declaring(ABC):
             self.registry.instances.provide(what)
         else:
             self.registry.instances.provide(what, factory)
+
+    def use_connection(self, connection: object) -> UsedConnection:
+        """Have every enqueue in a block join the transaction of a connection or session of yours.
+
+        ```python
+        with Session(engine) as session, session.begin(), app.use_connection(session):
+            session.add(order)
+            charge.enqueue(order.id)  # stored if, and when, the session commits
+        ```
+        For `with` and `async with`; it holds for the present thread or task, and for tasks begun inside. Blocks nest;
+        `connection=` of a call comes first, and None, there or here, stands for a transaction of its own.
+        """
+        return UsedConnection(self.registry, connection)
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], T]], Callable[[E], T]]:
         """Call the decorated function with every event of a kind, after its commit: `@app.on(JobDeadLettered)`."""

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import django
 import psycopg
+import pytest
 import sqlalchemy
 from django.conf import settings
 from django.db import connections, transaction
@@ -211,8 +212,29 @@ async def psycopg_async_pipeline(url: str) -> AsyncIterator[Caller]:
 
 
 @asynccontextmanager
-async def async_engine_of(url: str, **options: Any) -> AsyncIterator[aio.AsyncEngine]:
-    target = sqlalchemy_url(url, "sqlite+aiosqlite", "postgresql+psycopg")
+async def asyncpg_transaction(url: str) -> AsyncIterator[Caller]:
+    asyncpg = pytest.importorskip("asyncpg")
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            yield Caller(connection, connection.execute)
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def asyncpg_pool(url: str) -> AsyncIterator[Caller]:
+    """A connection of a pool, in a transaction inside a transaction, without statements that stay prepared."""
+    asyncpg = pytest.importorskip("asyncpg")
+    pooled = asyncpg.create_pool(url, min_size=1, max_size=1, statement_cache_size=0)
+    async with pooled as pool, pool.acquire() as connection, connection.transaction(), connection.transaction():
+        yield Caller(connection, connection.execute)
+
+
+@asynccontextmanager
+async def async_engine_of(url: str, driver: str = "psycopg", **options: Any) -> AsyncIterator[aio.AsyncEngine]:
+    pytest.importorskip(driver)
+    target = sqlalchemy_url(url, "sqlite+aiosqlite", f"postgresql+{driver}")
     engine = aio.create_async_engine(target, poolclass=NullPool, **options)
     yield engine
     await engine.dispose()
@@ -227,6 +249,18 @@ async def sqlalchemy_async_connection(url: str) -> AsyncIterator[Caller]:
 @asynccontextmanager
 async def sqlalchemy_async_session(url: str) -> AsyncIterator[Caller]:
     async with async_engine_of(url) as engine, aio.AsyncSession(engine) as session, session.begin():
+        yield Caller(session, lambda text: session.execute(sqlalchemy.text(text)))
+
+
+@asynccontextmanager
+async def sqlalchemy_asyncpg_connection(url: str) -> AsyncIterator[Caller]:
+    async with async_engine_of(url, "asyncpg") as engine, engine.begin() as connection:
+        yield Caller(connection, lambda text: connection.execute(sqlalchemy.text(text)))
+
+
+@asynccontextmanager
+async def sqlalchemy_asyncpg_session(url: str) -> AsyncIterator[Caller]:
+    async with async_engine_of(url, "asyncpg") as engine, aio.AsyncSession(engine) as session, session.begin():
         yield Caller(session, lambda text: session.execute(sqlalchemy.text(text)))
 
 
@@ -247,6 +281,8 @@ SYNC = [
 ]
 ASYNC = [
     *(("postgres", kind) for kind in (psycopg_async, psycopg_async_rows_as_mappings, psycopg_async_pipeline)),
+    *(("postgres", kind) for kind in (asyncpg_transaction, asyncpg_pool)),
+    *(("postgres", kind) for kind in (sqlalchemy_asyncpg_connection, sqlalchemy_asyncpg_session)),
     *(
         (store, kind)
         for store in ("sqlite", "postgres")

@@ -16,6 +16,7 @@ from windlass.settings import JobsSettings
 from windlass.spi import Serializer
 from windlass.stores import limits, steering
 from windlass.stores.notifier import Notifier
+from windlass.submission.ambient import connection_for
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.callbacks import stored_callbacks
 from windlass.submission.registry import Registry
@@ -86,7 +87,7 @@ class Jobs:
         rows = self.rows(calls)
         if not rows:
             return Submitted([], [])
-        connection = one_connection([call.options for call in calls])
+        connection = one_connection([connection_for(call.options, self._registry) for call in calls])
         self._following.authorization.check_calls(calls)
         if connection is not None:
             return Submitted(self.handles(calls, self._transactional.submit(connection, rows)), [])
@@ -103,7 +104,7 @@ class Jobs:
         rows = self.rows(calls)
         if not rows:
             return Submitted([], [])
-        connection = one_connection([call.options for call in calls])
+        connection = one_connection([connection_for(call.options, self._registry) for call in calls])
         await self._following.authorization.acheck_calls(calls)
         if connection is not None:
             return Submitted(self.handles(calls, await self._transactional.asubmit(connection, rows)), [])

@@ -9,8 +9,8 @@ from typing import Any, Final
 from windlass.errors import InvalidOptionError
 
 SUPPORTED: Final = (
-    "a sqlite3.Connection, a psycopg.Connection or AsyncConnection, a SQLAlchemy Connection, Session, AsyncConnection "
-    "or AsyncSession, or django.db.connection"
+    "a sqlite3.Connection, a psycopg (version 3) Connection or AsyncConnection, an asyncpg connection, a SQLAlchemy "
+    "Connection, Session, AsyncConnection or AsyncSession, or django.db.connection"
 )
 
 
@@ -20,6 +20,7 @@ class ConnectionKind(Enum):
     SQLITE3 = "sqlite3"
     PSYCOPG = "psycopg"
     PSYCOPG_ASYNC = "psycopg, async"
+    ASYNCPG = "asyncpg"
     SQLALCHEMY = "SQLAlchemy"
     SQLALCHEMY_ASYNC = "SQLAlchemy, async"
     DJANGO = "Django"
@@ -27,13 +28,15 @@ class ConnectionKind(Enum):
     @property
     def is_async(self) -> bool:
         """Whether it has to be awaited."""
-        return self in (ConnectionKind.PSYCOPG_ASYNC, ConnectionKind.SQLALCHEMY_ASYNC)
+        return self in (ConnectionKind.PSYCOPG_ASYNC, ConnectionKind.ASYNCPG, ConnectionKind.SQLALCHEMY_ASYNC)
 
 
 _KINDS: Final = {
     ("sqlite3", "Connection"): ConnectionKind.SQLITE3,
     ("psycopg", "Connection"): ConnectionKind.PSYCOPG,
     ("psycopg", "AsyncConnection"): ConnectionKind.PSYCOPG_ASYNC,
+    ("asyncpg", "Connection"): ConnectionKind.ASYNCPG,
+    ("asyncpg", "PoolConnectionProxy"): ConnectionKind.ASYNCPG,
     ("sqlalchemy", "Connection"): ConnectionKind.SQLALCHEMY,
     ("sqlalchemy", "Session"): ConnectionKind.SQLALCHEMY,
     ("sqlalchemy", "scoped_session"): ConnectionKind.SQLALCHEMY,

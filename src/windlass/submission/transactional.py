@@ -29,9 +29,8 @@ def given_connection(options: JobOptions) -> Any:
     return None if options.connection is UNSET else options.connection
 
 
-def one_connection(options: Sequence[JobOptions]) -> Any:
+def one_connection(found: Sequence[Any]) -> Any:
     """The connection that calls share, or None if they have none; some with it and some without is an error."""
-    found = [given_connection(each) for each in options]
     if any(connection is not found[0] for connection in found):
         raise InvalidOptionError(
             "calls submitted together must all carry the same connection, or none: they are stored in one transaction; "

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple, Protocol
-from uuid import UUID
+from typing import Any, Final, Protocol
 
 from windlass.domain.connections import SUPPORTED, ConnectionKind
 from windlass.errors import InvalidOptionError
-
-
-class Command(NamedTuple):
-    """A statement in the driver's own form. Without parameters nothing in its text is replaced."""
-
-    text: str
-    params: Mapping[str, Any] | None = None
-    kind: str = "count"
+from windlass.stores.borrowed.asyncpg_connections import AsyncpgState, numbered
+from windlass.stores.borrowed.commands import Command, answer
 
 
 class Lent(Protocol):
@@ -33,22 +25,6 @@ class Lent(Protocol):
     def execute(self, command: Command) -> Any:
         """Run a statement and answer by its kind."""
         ...
-
-
-def answer(kind: str, rows: Sequence[Sequence[Any]], count: int) -> Any:
-    """What a plan is sent: rows of plain values, whatever the connection's own settings make of them."""
-    if kind == "count":
-        return count
-    plain = [tuple(_plain(value) for value in row) for row in rows]
-    if kind == "rows":
-        return plain
-    return plain[0] if plain else None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, UUID):
-        return str(value)
-    return value.decode() if isinstance(value, bytes) else value  # sqlite3 with `text_factory = bytes`
 
 
 def lend(connection: Any, kind: ConnectionKind) -> Lent:
@@ -142,18 +118,25 @@ class LentSqlalchemy:
         if not self._connection.in_transaction():
             self._connection.begin()  # as its own first statement would
         dialect = self._connection.dialect
-        self.database = _database(dialect.name, dialect.driver, "psycopg", "psycopg_async", "pysqlite", "aiosqlite")
+        self.database = _database(dialect.name, dialect.driver, *_SQLALCHEMY_DRIVERS)
         self.pyformat = self.database == "postgres"
-        driver = self._connection.connection.driver_connection
-        self.driver = driver._conn if dialect.driver == "aiosqlite" else driver
+        self._numbers = dialect.driver == "asyncpg"
+        proxied = self._connection.connection
+        self.driver = proxied.driver_connection
+        if self._numbers:  # it begins by itself, at its first statement, unless it was told to commit each
+            self.driver = AsyncpgState(self.driver, autocommit=proxied.dbapi_connection.autocommit)
+        elif dialect.driver == "aiosqlite":
+            self.driver = self.driver._conn
 
     def execute(self, command: Command) -> Any:
         """As the driver takes it: the text is not SQLAlchemy's to read."""
-        result = self._connection.exec_driver_sql(
-            command.text, command.params, execution_options={"preserve_rowcount": True}
-        )
+        text, params = numbered(command) if self._numbers else (command.text, command.params)
+        result = self._connection.exec_driver_sql(text, params or None, execution_options={"preserve_rowcount": True})
         rows = result.fetchall() if result.returns_rows else ()
         return answer(command.kind, rows, result.rowcount)
+
+
+_SQLALCHEMY_DRIVERS: Final = ("psycopg", "psycopg_async", "asyncpg", "pysqlite", "aiosqlite")
 
 
 class LentDjango:
@@ -182,6 +165,6 @@ def _database(vendor: str, driver: str, *known: str) -> str:
     if vendor not in databases or driver not in known:
         raise InvalidOptionError(
             f"connection leads to {vendor} through the driver {driver}; expected SQLite through sqlite3 or aiosqlite, "
-            f"or PostgreSQL through psycopg (version 3). Known are {SUPPORTED}"
+            f"or PostgreSQL through psycopg (version 3) or asyncpg. Known are {SUPPORTED}"
         )
     return databases[vendor]

@@ -11,7 +11,10 @@ from typing import Any, TypeVar
 from windlass.domain.connections import ConnectionKind, kind_of
 from windlass.errors import InvalidOptionError, StoreUnavailableError
 from windlass.stores import migrate
-from windlass.stores.borrowed.connections import Command, Lent, LentPsycopgAsync, lend
+from windlass.stores.borrowed.asyncpg_connections import LentAsyncpg
+from windlass.stores.borrowed.closed import check_open
+from windlass.stores.borrowed.commands import Command
+from windlass.stores.borrowed.connections import Lent, LentPsycopgAsync, lend
 from windlass.stores.borrowed.sqlite_terms import SqliteTerms
 from windlass.stores.borrowed.terms import Terms, another, answers
 from windlass.stores.database import MOST_RESTARTS, Database, P, PlanFunction
@@ -41,6 +44,7 @@ class Loans:
     def run(self, connection: Any, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on a sync connection."""
         kind = _kind(connection, is_async=False)
+        check_open(connection, kind)
         if self._terms.home is None:
             self._terms.home = self._database.read(migrate.installation)
         return self._play(connection, kind, lambda dialect: plan(dialect, *args, **kwargs))
@@ -48,6 +52,7 @@ class Loans:
     async def arun(self, connection: Any, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on an async connection."""
         kind = _kind(connection, is_async=True)
+        check_open(connection, kind)
         if self._terms.home is None:
             self._terms.home = await self._database.aread(migrate.installation)
 
@@ -57,7 +62,7 @@ class Loans:
         if kind is ConnectionKind.SQLALCHEMY_ASYNC:
             result: T = await connection.run_sync(lambda sync: self._play(sync, kind, started))
             return result
-        lent = LentPsycopgAsync(connection)
+        lent = (LentAsyncpg if kind is ConnectionKind.ASYNCPG else LentPsycopgAsync)(connection)
         self._check_dialect(lent.database)
         await lent.catch_up()
         return await _aplay(_borrow(self._terms, lent.driver, lent.pyformat, started), lent.execute)

@@ -1,4 +1,4 @@
-"""A loan on PostgreSQL, through whichever library of psycopg's."""
+"""A loan on PostgreSQL, through whichever library, on psycopg or asyncpg."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakref import WeakSet
 from windlass.domain.job import NewJob
 from windlass.errors import MigrationRequiredError
 from windlass.stores import migrate
-from windlass.stores.borrowed.connections import Command
+from windlass.stores.borrowed.commands import Command
 from windlass.stores.borrowed.terms import Opening, another
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import postgres_session as session
@@ -81,12 +81,13 @@ class PostgresTerms:
 
     def check_home(self, driver: Any) -> Plan[None]:
         """By the database's name and the moment our tables were made in it; each connection is asked once."""
-        if driver in self._at_home:
+        known = getattr(driver, "connection", driver)  # of asyncpg: what is looked at is made anew each time
+        if known in self._at_home:
             return
         found = yield from migrate.installation(self.dialect)
         if found != self.home:
             raise another(self._description, f"a database named {found[0]!r} on some server")
-        self._at_home.add(driver)
+        self._at_home.add(known)
 
     def explained(self, error: BaseException) -> Exception | None:
         """Our tables are not where this connection looks: another database, or another search path."""

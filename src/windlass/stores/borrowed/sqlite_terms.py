@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from windlass.errors import InvalidOptionError, MigrationRequiredError
 from windlass.stores import migrate
-from windlass.stores.borrowed.connections import Command
+from windlass.stores.borrowed.commands import Command
 from windlass.stores.borrowed.terms import Opening, another
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.sqlite import SqliteDatabase, SqliteDialect

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from windlass.errors import InvalidOptionError
-from windlass.stores.borrowed.connections import Command
+from windlass.stores.borrowed.commands import Command
 from windlass.stores.dialect import Dialect
 from windlass.stores.dialects.sqlite_session import statements_of
 from windlass.stores.plan import SCRIPT, Plan, Step
