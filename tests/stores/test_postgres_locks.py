@@ -8,8 +8,12 @@ import psycopg
 import pytest
 
 from windlass.domain.clock import VirtualClock
+from windlass.domain.lanes import Lane
 from windlass.domain.states import JobStatus
-from windlass.stores.dialect import Dialect
+from windlass.stores import claiming, limits
+from windlass.stores.dialect import Claimed, Dialect
+from windlass.stores.limits import Limit
+from windlass.stores.merging import ClaimRequest
 from windlass.stores.open import open_database
 from windlass.stores.plan import SCRIPT, Plan, Step
 from windlass.testing.contract.workbench import NODE, PATIENCE, Workbench, at_once
@@ -44,6 +48,25 @@ def test_a_claim_passes_over_rows_that_another_claimer_holds(bench: Workbench, r
     assert [claim.job_id for claim in bench.claim_all(15, chunk=15).claims] == ids[10:25]
     rival.rollback()
     assert [claim.job_id for claim in bench.claim()] == ids[:10] + ids[25:]
+
+
+def test_a_claim_holds_no_more_rows_of_a_lane_than_its_gate_has_places(bench: Workbench, rival: psycopg.Connection):
+    """J3.2, J3.4: a long backlog behind a narrow gate costs a claim nothing, and is left to others."""
+    bench.database.run(limits.configure_resource, "stripe", Limit(2, None, None))
+    bench.put(40, lane=Lane("stripe").text)
+    bench.put(40)
+    found = bench.heads()
+    left: list[int] = []
+
+    def looked_at(dialect: Dialect) -> Plan[Claimed]:
+        claimed = yield from claiming.claim(dialect, ClaimRequest(NODE, found.heads, 30, 32, 0))
+        rows = rival.execute("SELECT 1 FROM windlass_hot WHERE lane IS NOT NULL FOR UPDATE SKIP LOCKED").fetchall()
+        left.append(len(rows))
+        return claimed
+
+    claims = bench.database.run(looked_at).claims
+    assert sum(claim.lane is not None for claim in claims) == 2
+    assert left == [38]
 
 
 def test_recovery_passes_over_rows_that_somebody_holds(bench: Workbench, rival: psycopg.Connection):

@@ -135,10 +135,7 @@ class Poller(Service):
         now = self.store_now()
         for queue, lane in lanes:
             levels = [(queue, level, lane) for level in range(MAX_PRIORITY + 1)]
-            known = [key for key in levels if key in self._heads]
-            if not known and self._many_lanes and queue in self._queues:  # else it is empty, or was paused meanwhile
-                known = levels
-            self._heads.update(dict.fromkeys(known, now))
+            self._heads.update({key: now for key in levels if key in self._heads})
         if self._held:
             self._stale = True
         self.wake()

@@ -16,7 +16,16 @@ from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.merging import ANY_NUMBER, Allotment, ClaimRequest, Place, Trust, WaitingLane, merge_heads
+from windlass.stores.merging import (
+    ANY_NUMBER,
+    Allotment,
+    ClaimRequest,
+    Place,
+    Trust,
+    WaitingLane,
+    at_least,
+    merge_heads,
+)
 from windlass.stores.plan import Plan, Step
 
 
@@ -91,7 +100,9 @@ class Dialect:
         for head in heads:
             name = "claim_heads" if head.lane is None else "claim_lane_heads"
             params = {"queue": head.queue, "level": head.level, "lane": head.lane}
-            chunks.append((yield Step(name, params, literals={"chunk": request.chunk})))
+            places = allotted.get(head.place, ANY_NUMBER).places
+            chunk = request.chunk if places is None else min(request.chunk, at_least(places))
+            chunks.append((yield Step(name, params, literals={"chunk": chunk})))
         now = (yield Step("store_now"))[0]
         picked = merge_heads(heads, chunks, request, now, allotted)
         held = [(job, allotted.get(head.place, ANY_NUMBER).holds) for job, head in picked]

@@ -92,8 +92,7 @@ class PostgresDialect(Dialect):
             params["gates"] = texts([share.gate for share in shares])
             params["places"] = numbers([share.places for share in shares])
             params["holds"] = _holds(allotted)
-            most = max(request.wanted if one.places is None else one.places for one in shares)
-            rows = yield Step("claim_gated", params, literals={"chunk": min(request.chunk, at_least(most))})
+            rows = yield Step("claim_gated", params, literals={"chunk": request.chunk})
         _sort(rows, {head.level for head in heads}, request.boost_us)
         return _claimed(rows)
 

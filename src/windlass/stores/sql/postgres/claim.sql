@@ -38,12 +38,7 @@ WITH head AS MATERIALIZED (
     WHERE queue = :queue AND priority = :level::smallint AND status = 'PENDING' AND lane IS NULL AND due <= {now}
         AND {alive} AND (:holds::text IS NOT NULL OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
     ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-), claimed AS (
-    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds::text
-    WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
-    RETURNING {claimed_columns}
-)
-{with_payloads}
+), {claim_head}
 
 -- The same for one level of a lane.
 -- name: claim_lane_level :rows
@@ -52,7 +47,10 @@ WITH head AS MATERIALIZED (
     WHERE queue = :queue AND lane = :lane AND priority = :level::smallint AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
         AND {alive} AND (:holds::text LIKE '["queue:%' OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
     ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-), claimed AS (
+), {claim_head}
+
+-- name: claim_head :fragment
+claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds::text
     WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
     RETURNING {claimed_columns}
@@ -61,7 +59,8 @@ WITH head AS MATERIALIZED (
 
 -- Queues and lanes behind gates, and queues beside them that have none, in the one order of all. A gate that may run short lets the
 -- first of all that lead through it pass, and no more than it has places; the others are passed over, and end no chunk. `holds` says
--- by queue and lane what a job then holds. A queue whose limit is not among it gives nothing if it has one.
+-- by queue and lane what a job then holds. A queue whose limit is not among it gives nothing if it has one. No more rows are locked
+-- than a gate has places: the literal LIMIT is for the planner, the other one stops the scan.
 -- name: claim_gated :rows
 WITH source AS MATERIALIZED (
     SELECT s.* FROM unnest(:queues::text[], :levels::smallint[], :lanes::text[], :gates::text[], :places::int[])
@@ -72,17 +71,21 @@ WITH source AS MATERIALIZED (
     SELECT h.place, h.due, h.id, s.gate, s.places, h.nth = {chunk} AS may_go_on,
         s.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
     FROM source s CROSS JOIN LATERAL (
-        SELECT place, due, id, row_number() OVER () AS nth FROM (
-            SELECT ctid AS place, due, id FROM windlass_hot
-            WHERE s.lane IS NULL AND queue = s.queue AND priority = s.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
-            ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-        ) plain
+        (
+            SELECT place, due, id, row_number() OVER () AS nth FROM (
+                SELECT ctid AS place, due, id FROM windlass_hot
+                WHERE s.lane IS NULL AND queue = s.queue AND priority = s.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
+                ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
+            ) plain LIMIT s.places
+        )
         UNION ALL
-        SELECT place, due, id, row_number() OVER () AS nth FROM (
-            SELECT ctid AS place, due, id FROM windlass_hot
-            WHERE queue = s.queue AND lane = s.lane AND priority = s.level AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
-            ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-        ) in_lane
+        (
+            SELECT place, due, id, row_number() OVER () AS nth FROM (
+                SELECT ctid AS place, due, id FROM windlass_hot
+                WHERE queue = s.queue AND lane = s.lane AND priority = s.level AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
+                ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
+            ) in_lane LIMIT s.places
+        )
     ) h
     WHERE {alive}
 ), of_gate AS MATERIALIZED (
