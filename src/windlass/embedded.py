@@ -120,10 +120,13 @@ class Worker:
             return
         finally:
             started.set()
+        node = self.node
         try:
             loops.outlive_exits(loop.run_forever)
         finally:
             loops.close(loop)
+            if node is not None:
+                node.departure.loop_closed()
 
     # ------------------------------------------------------------------ async with: the caller's loop
 

@@ -10,6 +10,7 @@ from windlass.events.bus import EventBus
 from windlass.failure.guarded import GuardedSanitizer
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.maintenance.permit_keeper import PermitKeeper
 from windlass.runtime.process_pool import ProcessOptions, Surroundings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
@@ -102,6 +103,8 @@ class Parts(NamedTuple):
     """None: what is stored waits for a worker."""
     authorizer: Authorizer | None = None
     """None: everybody may do everything."""
+    keepers: list[PermitKeeper] = []  # noqa: RUF012 - see `make_parts`
+    """What nodes that have left keep for bodies that go on."""
     stays_open: bool = False
     """True: the store is a test's, and is closed by the test, not by `close` of the application."""
 
@@ -116,11 +119,14 @@ class Parts(NamedTuple):
             work=Notifier(database, WORK),
             done=Notifier(database, DONE),
             inline=None,
+            keepers=[],
             stays_open=True,
         )
 
     def close(self) -> None:
         """Send what is owed, and close every connection; what is used later opens again. Idempotent."""
+        for keeper in list(self.keepers):
+            keeper.close_with(self.database)
         self.results.close()
         self.work.close()
         self.done.close()
@@ -152,6 +158,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         work=Notifier(database, WORK),
         done=Notifier(database, DONE),
         authorizer=given.authorizer,
+        keepers=[],
     )
 
 

@@ -56,7 +56,7 @@ class Telling:
             parts.bus.publish(circuit_events(changes))
         back = reopened(batch)
         ended = len(back) < len(batch)
-        if holders := [attempt for attempt in batch if attempt.claim.holds is not None]:
+        if holders := [attempt for attempt in batch if attempt.claim.holds is not None or attempt.lingers]:
             self._places_moved(holders, told_as_done=ended)
         if ended:
             if parts.results.awaits:

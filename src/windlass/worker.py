@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from windlass import saying
 from windlass._version import __version__
+from windlass.departure import TIMEOUT, Departure
 from windlass.domain.clock import SystemClock
 from windlass.domain.identity import new_node_id
 from windlass.domain.transition import Failure
@@ -39,7 +40,6 @@ from windlass.parts import Parts, processes_of
 from windlass.resilience.breaker import StoreBreakers
 from windlass.runtime import logcontext
 from windlass.runtime.executors import LocalExecutors
-from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service_errors import ServiceErrors
 from windlass.spi import (
@@ -53,8 +53,6 @@ from windlass.telling import Telling
 logger = saying.logger("windlass.worker")
 
 MICROSECONDS = 1_000_000
-SIGN_OFF = 5.0
-"""Seconds that a drain waits for the store to take its leave."""
 
 
 class Node:
@@ -104,9 +102,10 @@ class Node:
         self.runner.resilience = Resilience(given or breakers, is_users=given is not None)
         self.leaving = Leaving(self._parts.database, errors)
         self.leaving.when_freed = self.telling.places_freed
-        self.coordinator.when_left = self.leaving.leave
-        self.completer.when_refused = self.telling.when_kept = self.coordinator.heard_of
-        self._invoker.thread_ended = self.coordinator.thread_ended
+        lingering = self.coordinator.lingering
+        lingering.release = self.leaving.leave
+        self.completer.when_refused = self.telling.when_kept = lingering.written
+        self._invoker.thread_ended = lingering.thread_ended
         circuits = self.telling.circuits
         self.completer.add_consequence(Consequence(circuits.concerns, circuits.record))
 
@@ -114,10 +113,11 @@ class Node:
         """The services that deal with other nodes and with clients."""
         parts, settings = self._parts, self._parts.settings
         # On connections of its own: a beat must not wait for what bodies on threads ask the store.
-        self._pulse = parts.database.apart()
+        pulse = parts.database.apart()
         self.heartbeat = Heartbeat(
-            self._pulse, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
+            pulse, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
         )
+        self.departure = Departure(parts, self.heartbeat, pulse, self.coordinator.lingering)
         self.recovery = Recovery(
             parts.database,
             settings.node,
@@ -194,31 +194,19 @@ class Node:
             await self.coordinator.stop()
             await self.leaving.stop()
             await self.completer.stop()
-            await self.reports.close(SIGN_OFF)
+            await self.reports.close(TIMEOUT)
             await self._invoker.close()
-            await self.telling.sent(SIGN_OFF)
+            await self.telling.sent(TIMEOUT)
             await self._parts.bus.drain(5.0)
         finally:
-            await self.heartbeat.astop()
-            left = await self._sign_off()
+            left = await self.departure.leave()
             logcontext.uninstall()
         return clean and left
 
     def abandon(self) -> None:
         """Its loop has ended: stop beating, so that its lease runs out and others take over what it ran."""
-        self.heartbeat.stop()
-        self._close_pulse()
+        self.departure.abandon()
         logcontext.uninstall()
-
-    async def _sign_off(self) -> bool:
-        """Leave the cluster; a store that does not answer is not waited for, the lease runs out by itself."""
-        try:
-            await asyncio.wait_for(asyncio.to_thread(self._leave), SIGN_OFF)
-            await asyncio.wait_for(self._parts.database.aclose_loop(), SIGN_OFF)
-        except TimeoutError:
-            logger.error("the store does not answer: node %s leaves without signing off", self.id)
-            return False
-        return True
 
     async def _flushed(self) -> bool:
         try:
@@ -229,19 +217,6 @@ class Node:
         why = self._service_errors.text() or "the store does not answer"
         logger.error("%s: some outcomes were not written; these jobs run again elsewhere", why)
         return False
-
-    def _leave(self) -> None:
-        try:
-            reached("drain.before_sign_off")
-            self.heartbeat.unregister()
-        except Exception as error:  # noqa: BLE001 - the lease will run out by itself
-            logger.warning("node %s could not sign off: %s", self.id, self._parts.sanitizer.sanitize(error))
-        finally:
-            self._close_pulse()
-
-    def _close_pulse(self) -> None:
-        if self._pulse is not self._parts.database:
-            self._pulse.close()
 
     # ------------------------------------------------------------------ what the services ask
 

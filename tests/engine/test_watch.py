@@ -16,9 +16,10 @@ class Ended:
 
     def __init__(self) -> None:
         self.told = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
 
     def __call__(self) -> None:
-        self.told.set()
+        self._loop.call_soon_threadsafe(self.told.set)
 
 
 def spin(times: int) -> int:

@@ -104,7 +104,7 @@ def _row(node: Node, now: datetime) -> list[Cell]:
         Cell(node.id),
         Cell("alive", "green") if node.alive else Cell("lost", "bold red"),
         Cell(str(node.running), "bold blue" if node.running else ""),
-        Cell("all" if node.queues is None else ", ".join(node.queues)),
+        Cell("all" if node.queues is None else ", ".join(node.queues) or "none"),
         Cell(node.version),
         Cell(phrases.distance(node.heartbeat_at, now), plain=phrases.utc(node.heartbeat_at)),
         Cell(phrases.distance(node.started_at, now), plain=phrases.utc(node.started_at)),

@@ -117,7 +117,7 @@ def node_of(row: Sequence[Any]) -> Node:
         host=host,
         pid=pid,
         version=version,
-        queues=None if queues is None else tuple(queues.split(",")),
+        queues=None if queues is None else tuple(filter(None, queues.split(","))),
         started_at=from_micros(started),
         heartbeat_at=from_micros(heartbeat),
         alive=bool(alive),

@@ -17,7 +17,7 @@ class Node:
     pid: int
     version: str
     queues: tuple[str, ...] | None
-    """The queues it serves; None: all of them."""
+    """The queues it serves; None: all of them. Empty: it has drained, and lives on for bodies that hold permits."""
     started_at: datetime
     heartbeat_at: datetime
     alive: bool

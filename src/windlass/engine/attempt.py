@@ -120,6 +120,8 @@ class Attempt:
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
     body_over: bool = True
     """False while its body is on a thread, which goes on for a while after it was interrupted."""
+    thread_over: bool = False
+    """Its thread has said that the body has ended; the loop may not have heard of it yet."""
     lingers: bool = False
     """Its verdict was passed while its body goes on."""
     settled: bool = False

@@ -23,6 +23,7 @@ from windlass.engine.deadlines import Timeouts, stop
 from windlass.engine.drain import Drain
 from windlass.engine.invoke import Invoker
 from windlass.engine.line import Line
+from windlass.engine.lingering import LingeringBodies
 from windlass.engine.pace import Pace
 from windlass.engine.refusals import Refusals
 from windlass.engine.runner import Runner
@@ -76,8 +77,8 @@ class Coordinator(Service):
         self._pace = Pace(monotonic())
         self._draining = False
         self._drain = Drain(self._running, self._give_up)
-        self.when_left: Callable[[Attempt], None] = lambda attempt: None
-        """Called when a body has ended, or will not begin, whose outcome nobody writes."""
+        self.lingering = LingeringBodies()
+        """Bodies that go on although the outcomes of their attempts are written."""
         self.when_free: Callable[[], None] = lambda: None
         """Called when a slot frees up and not enough waits for it."""
 
@@ -117,12 +118,12 @@ class Coordinator(Service):
         """Stop an attempt whose claim is gone: what waits is forgotten, what runs is told."""
         if attempt in self._line and self._line.withdraw(attempt):
             attempt.stop = Stop.CANCEL
-            self.when_left(attempt)
+            self.lingering.release(attempt)
         elif attempt in self._running or attempt in self._line:
             stop(attempt, Stop.CANCEL)
         elif attempt in self._waiting:
             self._waiting.remove(attempt)
-            self.when_left(attempt)
+            self.lingering.release(attempt)
 
     def _ahead(self, seconds: float) -> int:
         return int(self._pace.per_second(monotonic()) * seconds)
@@ -133,7 +134,7 @@ class Coordinator(Service):
         """Take claims over, in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
         attempts = [Attempt(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
-        self._waiting.extend(self.refusals.wanted(attempts, self.when_left))
+        self._waiting.extend(self.refusals.wanted(attempts, self.lingering.release))
         if self._draining:
             self._hand_back_unstarted()
             return
@@ -191,24 +192,7 @@ class Coordinator(Service):
         finally:
             attempt.task = None
             self._free(attempt)
-            self._leave_if_over(attempt)
-
-    def thread_ended(self, attempt: Attempt) -> None:
-        """Its body has ended on its thread, maybe long after its job."""
-        attempt.body_over = True
-        self._leave_if_over(attempt)
-
-    def heard_of(self, attempt: Attempt) -> None:
-        """The store has kept the places of its body, or somebody else's write was first: they are free when it ends.
-
-        Not before: places that are given back before they are kept would be kept for ever.
-        """
-        attempt.settled = True
-        self._leave_if_over(attempt)
-
-    def _leave_if_over(self, attempt: Attempt) -> None:
-        if (attempt.settled or attempt.stop is Stop.CANCEL) and attempt.over:
-            self.when_left(attempt)
+            self.lingering.look_at(attempt)
 
     def _free(self, attempt: Attempt) -> None:
         if attempt.turn is not None and attempt in self._line:  # ended before the one whose slot it took was heard of

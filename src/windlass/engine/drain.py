@@ -40,10 +40,9 @@ class Drain:
         for attempt in stopped:
             stop(attempt, Stop.DRAIN)
         await ended(self._running, LAST_WORDS)
-        stubborn = list(self._running)
-        for attempt in stubborn:
+        for attempt in list(self._running):
             self._give_up(attempt)
-        _log_end(awaited, len(stopped), len(stubborn))
+        _log_end(awaited, len(stopped), sum(not attempt.over for attempt in stopped))
         return not stopped
 
 
@@ -57,14 +56,14 @@ def _local(seconds: float) -> str:
     return moment.astimezone().strftime("%H:%M:%S")
 
 
-def _log_end(awaited: int, stopped: int, stubborn: int) -> None:
+def _log_end(awaited: int, stopped: int, lingering: int) -> None:
     if stopped:
         logger.warning(
             "drain forced: %d of %d running jobs finished, %d stopped and released to run again%s",
             awaited - stopped,
             awaited,
             stopped,
-            f"; {stubborn} of them did not end and may go on for a while" if stubborn else "",
+            f"; the bodies of {lingering} go on for now" if lingering else "",
         )
     elif awaited:
         logger.info("drained: what ran has finished")

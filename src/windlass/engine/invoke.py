@@ -26,7 +26,7 @@ from windlass.engine.attempt import (
 from windlass.engine.watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
 from windlass.runtime.executors import LoopExecutor, ThreadExecutor
-from windlass.runtime.threads import BodyExit, Turn
+from windlass.runtime.threads import BodyExit, ThreadGoesOn, Turn
 from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
 from windlass.submission.codec import stored_result
 from windlass.submission.target import Known
@@ -52,8 +52,12 @@ class Invoker:
         self._executors = executors
         self._limits = limits
         self._elsewhere: JobExecutor | None = None
+        self._loop = asyncio.get_running_loop()
         self.thread_ended: Callable[[Attempt], None] = lambda attempt: None
-        """Called on the loop when a body that holds places has ended on its thread."""
+        """Called when a body has ended on its thread, if it was interrupted or holds places.
+
+        On the loop or, when that is closed, on the body's thread.
+        """
 
     async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Enter the body."""
@@ -79,6 +83,10 @@ class Invoker:
             else:
                 value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
+            if isinstance(error, ThreadGoesOn) and watch is None:
+                # It may hold what its claim does not know of: of a limit that was set while it ran.
+                attempt.body_over = False
+                error.when_ended(partial(self._thread_over, attempt))
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
         finally:
             if watch is not None and watch.never_begins():
@@ -97,7 +105,15 @@ class Invoker:
     def _watch(self, attempt: Attempt) -> Watch:
         """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""
         attempt.body_over = False
-        return Watch(partial(self.thread_ended, attempt))
+        return Watch(partial(self._thread_over, attempt))
+
+    def _thread_over(self, attempt: Attempt) -> None:
+        """On the thread of a body that has ended."""
+        attempt.thread_over = True
+        try:
+            self._loop.call_soon_threadsafe(self.thread_ended, attempt)
+        except RuntimeError:  # the loop is closed, and its node has left
+            self.thread_ended(attempt)
 
     async def _invoke_elsewhere(
         self, attempt: Attempt, payload: Payload, known: Known, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 
 class Watch:
-    """Tells the loop when a body has ended on its thread. An interrupt may strike at any line of it, but only once."""
+    """Calls `ended` on a body's thread when the body has ended. An interrupt may strike at any line, but only once."""
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._ended = ended
-        self._loop = asyncio.get_running_loop()
         self._entry = [True]  # taken by the body when it begins, or by whoever makes sure that it does not
 
     def around(self, function: Callable[..., Any], *, is_coroutine: bool) -> Callable[..., Any]:
@@ -43,11 +41,7 @@ class Watch:
 
     def _over(self) -> None:
         try:
-            self._tell()
+            self._ended()
         except BaseException:
-            self._tell()  # the interrupt struck just here
+            self._ended()  # the interrupt struck just here
             raise
-
-    def _tell(self) -> None:
-        with suppress(RuntimeError):  # the loop is gone, and the node with it
-            self._loop.call_soon_threadsafe(self._ended)

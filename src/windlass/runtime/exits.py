@@ -16,6 +16,7 @@ GRACE = 2.0
 
 _closing: list[Callable[[], None]] = []
 _forced: list[int] = []
+_last_acts: list[Callable[[], None]] = []
 
 
 def at_exit(close: Callable[[], None]) -> None:
@@ -27,6 +28,17 @@ def forget(close: Callable[[], None]) -> None:
     """Not needed any more; safe to call twice."""
     if close in _closing:
         _closing.remove(close)
+
+
+def before_end(act: Callable[[], None]) -> None:
+    """Call `act` when nothing of this process goes on but daemon threads, which end with it."""
+    _last_acts.append(act)
+
+
+def forget_act(act: Callable[[], None]) -> None:
+    """Not needed any more; safe to call twice."""
+    if act in _last_acts:
+        _last_acts.remove(act)
 
 
 def end_with(code: int) -> None:
@@ -41,13 +53,22 @@ def end_with(code: int) -> None:
 def _close_all() -> None:
     while _closing:
         _closing.pop()()
+    others = [thread for thread in threading.enumerate() if not thread.daemon]
+    if len(others) <= 1:  # the main thread is one
+        _act()
     if _forced:
         threading.Thread(target=_end, args=(_forced[-1],), name="windlass-end", daemon=True).start()
 
 
 def _end(code: int) -> None:
     threading.Event().wait(GRACE)
+    _act()
     os._exit(code)
+
+
+def _act() -> None:
+    while _last_acts:
+        _last_acts.pop()()
 
 
 # Not public, but what the standard library's own executors use; where it is missing, the later hook must do.

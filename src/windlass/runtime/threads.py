@@ -25,17 +25,32 @@ class Interrupted(BaseException):
     """Thrown into a thread whose attempt is over. A BaseException, so that `except Exception` does not hold it up."""
 
 
+class ThreadGoesOn(asyncio.CancelledError):
+    """Whoever awaited a body was cancelled, and the body goes on for a while on its thread, which was interrupted."""
+
+    def __init__(self, call: _Call) -> None:
+        super().__init__()
+        self._call = call
+
+    def when_ended(self, callback: Callable[[], None]) -> None:
+        """Call back once the body has ended, on its thread; here, if it has already."""
+        self._call.when_ended(callback)
+
+
 class _Call:
     """One body on its way through a thread."""
 
     __slots__ = (
         "_armed",
         "_lock",
+        "_over",
         "_thread_id",
+        "_when_ended",
         "context",
         "error",
         "function",
         "future",
+        "interrupted",
         "passes_on",
         "turn",
         "value",
@@ -52,6 +67,9 @@ class _Call:
         self._lock = threading.Lock()
         self._armed = False
         self._thread_id = 0
+        self.interrupted = False
+        self._over = False
+        self._when_ended: Callable[[], None] | None = None
 
     def run(self) -> bool:
         """Run the body on this thread; False if the thread was interrupted and must not be used again."""
@@ -71,13 +89,35 @@ class _Call:
             self._armed = False
         return not interrupted
 
-    def interrupt(self) -> None:
-        """Throw `Interrupted` into the thread, if the body is still on it. C code (sleep, sockets) is not reached."""
+    def interrupt(self) -> bool:
+        """Throw `Interrupted` into the thread, if the body is still on it. C code (sleep, sockets) is not reached.
+
+        False: the body is not on a thread.
+        """
         with self._lock:
-            if self._armed:
-                self._armed = False
-                thread_id = ctypes.c_ulong(self._thread_id)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread_id, ctypes.py_object(Interrupted))
+            if not self._armed:
+                return False
+            self._armed = False
+            self.interrupted = True
+            thread_id = ctypes.c_ulong(self._thread_id)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread_id, ctypes.py_object(Interrupted))
+            return True
+
+    def when_ended(self, callback: Callable[[], None]) -> None:
+        """Of a body that was interrupted: call back once it has ended."""
+        with self._lock:
+            if not self._over:
+                self._when_ended = callback
+                return
+        callback()
+
+    def end(self) -> None:
+        """The thread has left a body that was interrupted."""
+        with self._lock:
+            self._over = True
+            callback, self._when_ended = self._when_ended, None
+        if callback is not None:
+            callback()
 
 
 class Turn:
@@ -147,14 +187,14 @@ class ThreadBodies:
         try:
             return await call.future
         except asyncio.CancelledError:
-            if not self.leave_line(call):
-                self._interrupt(call)
+            if not self.leave_line(call) and self._interrupt(call):
+                raise ThreadGoesOn(call) from None
             raise
 
-    def _interrupt(self, call: _Call) -> None:
+    def _interrupt(self, call: _Call) -> bool:
         with self._lock:
             call.passes_on = False
-        call.interrupt()
+        return call.interrupt()
 
     def leave_line(self, call: _Call) -> bool:
         """Take a call out of the line; False if it is not there, because a thread has taken it."""
@@ -177,6 +217,7 @@ class ThreadBodies:
             threading.Thread(target=self._work, name="windlass-job", daemon=True).start()
 
     def _work(self) -> None:
+        call: _Call | None = None
         try:
             call = self._calls.get()
             while call is not None:
@@ -192,6 +233,8 @@ class ThreadBodies:
         finally:
             with self._lock:
                 self._threads -= 1
+            if call is not None and call.interrupted:
+                call.end()
 
     def _after(self, call: _Call, *, healthy: bool) -> _Call | None:
         """The next in line takes the place of one that has ended, unless the loop has given that away."""

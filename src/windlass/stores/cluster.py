@@ -84,6 +84,12 @@ def asked_to_drain(dialect: Dialect, node_id: str) -> Plan[bool]:
     return (yield Step("asked_to_drain", {"id": node_id}, alone=True)) is not None
 
 
+def serve_nothing(dialect: Dialect, node_id: str) -> Plan[None]:
+    """A node claims no more, and lives on for the bodies that it could not stop."""
+    del dialect
+    yield Step("serve_nothing", {"id": node_id}, alone=True)
+
+
 def unregister(dialect: Dialect, node_id: str) -> Plan[None]:
     """Remove a node that leaves in good order."""
     del dialect

@@ -89,8 +89,11 @@ class Database(Protocol):
         """
         ...
 
-    def apart(self) -> Database:
-        """The same store by connections of its own, where users of a store wait for each other's; else this one."""
+    def apart(self, *, outlives: bool = False) -> Database:
+        """The same store by connections of its own, where users of a store wait for each other's; else this one.
+
+        With `outlives` also elsewhere, for what goes on after this one is closed; a store in memory is always this one.
+        """
         ...
 
     def require(self) -> None:

@@ -157,6 +157,12 @@ def leave(dialect: Dialect, bodies: Sequence[Body]) -> Plan[int]:
     return len(freed)
 
 
+def kept_by(dialect: Dialect, node: str) -> Plan[list[Body]]:
+    """The bodies of a node that kept places after their jobs' ends."""
+    del dialect
+    return [Body._make(row) for row in (yield Step("kept_places", {"node": node}))]
+
+
 def leave_for_the_lost(dialect: Dialect) -> Plan[int]:
     """Give back what bodies kept whose node is gone."""
     freed = [name for (holds,) in (yield Step("abandoned_places")) for name in held_places(holds)]

@@ -172,8 +172,9 @@ class PostgresDatabase:
             raise session.unavailable(self.description, error) from error
         raise session.refused(self.description, error) from None  # below its first line it may show values
 
-    def apart(self) -> PostgresDatabase:
+    def apart(self, *, outlives: bool = False) -> PostgresDatabase:
         """The same database by connections of its own: who uses it need not wait for those who use this one."""
+        del outlives
         return PostgresDatabase(self._url, self.virtual_now, pooled=self._pooled)
 
     # ------------------------------------------------------------------ wakeups

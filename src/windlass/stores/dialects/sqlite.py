@@ -72,9 +72,11 @@ class SqliteDatabase:
         self._pool: ThreadPoolExecutor | None = None
         self._watches: list[Watch] = []
 
-    def apart(self) -> SqliteDatabase:
-        """This one: a file has one writer at a time anyway."""
-        return self
+    def apart(self, *, outlives: bool = False) -> SqliteDatabase:
+        """This one: a file has one writer at a time anyway. Another one if it is to be open longer."""
+        if not outlives or self.place.in_memory:
+            return self
+        return SqliteDatabase(self.place.path, self.now, self._synchronous)
 
     # ------------------------------------------------------------------ plans
 

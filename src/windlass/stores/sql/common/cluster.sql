@@ -9,13 +9,18 @@ UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, 
 WHERE id = :id AND state = 'alive'
 
 -- name: count_nodes :row
-SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now}
+SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND coalesce(queues, '*') <> ''
 
 -- name: count_fresh_nodes :row
 SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND heartbeat_at > {now} - :age_us
+    AND coalesce(queues, '*') <> ''
 
 -- name: failing_nodes :rows
 SELECT id, error FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND error IS NOT NULL ORDER BY id LIMIT 10
+
+-- A node that has drained while bodies of its jobs go on: it serves no queue, and is no worker any more.
+-- name: serve_nothing :count
+UPDATE windlass_node SET queues = '' WHERE id = :id
 
 -- name: node_alive :row
 SELECT 1 FROM windlass_node WHERE id = :id AND state = 'alive'

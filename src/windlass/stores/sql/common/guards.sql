@@ -87,6 +87,9 @@ UPDATE windlass_hot SET holds = NULL WHERE id = :job_id AND fence = :fence
 -- name: leave :rows
 DELETE FROM windlass_permit WHERE job_id = :job_id AND fence = :fence RETURNING holds
 
+-- name: kept_places :rows
+SELECT job_id, fence FROM windlass_permit WHERE node = :node
+
 -- name: abandoned_places :rows
 DELETE FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHERE state = 'alive') RETURNING holds
 

@@ -1,0 +1,43 @@
+"""Bodies that go on after the outcomes of their attempts: what they hold of limits is released when they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windlass.engine.attempt import Attempt, Stop
+
+
+class LingeringBodies:
+    """Knows which bodies go on, and has their permits released once each of them has ended."""
+
+    def __init__(self) -> None:
+        self.release: Callable[[Attempt], None] = lambda attempt: None
+        """Called when a body has ended, or will not begin, whose outcome nobody writes."""
+        self._attempts: set[Attempt] = set()
+
+    def thread_ended(self, attempt: Attempt) -> None:
+        """Its body has ended on its thread, maybe long after its job."""
+        attempt.body_over = True
+        self.look_at(attempt)
+
+    def written(self, attempt: Attempt) -> None:
+        """The store has kept the permits of its body, or somebody else's write was first: they are free when it ends.
+
+        Not before: permits that are released before they are kept would be kept for ever.
+        """
+        attempt.settled = True
+        self.look_at(attempt)
+
+    def look_at(self, attempt: Attempt) -> None:
+        """Something of it has ended."""
+        if not (attempt.settled or attempt.stop is Stop.CANCEL):
+            return
+        if attempt.over:
+            self._attempts.discard(attempt)
+            self.release(attempt)
+        else:
+            self._attempts.add(attempt)
+
+    def attempts(self) -> list[Attempt]:
+        """Those whose bodies go on."""
+        return list(self._attempts)
