@@ -16,7 +16,8 @@ from windlass.parts import Parts
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
 from windlass.stores import guards
-from windlass.stores.database import WORK, Database
+from windlass.stores.channels import WORK
+from windlass.stores.database import Database
 from windlass.stores.notifier import EVERYTHING, payload_of
 
 logger = saying.logger("windlass.worker")
