@@ -49,7 +49,7 @@ if __name__ == "__main__":
 def test_the_first_program_prints_its_result_and_nothing_else(tmp_path: Path):
     """api.md: no server, no migration step, no warning; the job is stored under the file's module name."""
     (tmp_path / "shop.py").write_text(FIRST_PROGRAM)
-    command = [sys.executable, "-W", "error", "-X", "dev", "shop.py"]
+    command = [sys.executable, "-W", "error", "shop.py"]
     for _ in range(2):
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
         assert (ran.stdout, ran.stderr, ran.returncode) == ("charged 42\n", "", 0)

@@ -113,7 +113,7 @@ def test_what_was_opened_again_is_closed_at_exit(tmp_path: Path):
     """J10.5: a worker that was started after a `close` drains and signs off when the program ends."""
     (tmp_path / "shop.py").write_text(PROGRAM)
     ran = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "shop.py"],
+        [sys.executable, "-W", "error", "shop.py"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
