@@ -94,6 +94,7 @@ class Node:
         self.telling.poller = self.poller
         self._mind_gates(errors)
         self._join_the_cluster(row, errors)
+        self._listen_to_clients(errors)
 
     def _mind_gates(self, errors: ErrorHandling) -> None:
         """What attempts hold of gates comes back, and circuits learn how calls ended."""
@@ -110,7 +111,7 @@ class Node:
         self.completer.add_consequence(Consequence(circuits.concerns, circuits.record))
 
     def _join_the_cluster(self, row: cluster.NodeRow, errors: ErrorHandling) -> None:
-        """The services that deal with other nodes and with clients."""
+        """The services that deal with other nodes."""
         parts, settings = self._parts, self._parts.settings
         # On connections of its own: a beat must not wait for what bodies on threads ask the store.
         pulse = parts.database.apart()
@@ -140,6 +141,10 @@ class Node:
             purges=[Purge("dead letters", dead_letters.purge, old.retention, old.purge_cron)],
             ids_tell_time=isinstance(parts.clock, SystemClock),
         )
+
+    def _listen_to_clients(self, errors: ErrorHandling) -> None:
+        """The services that hear of new work and of cancels."""
+        parts, settings = self._parts, self._parts.settings
         self.cancellations = Cancellations(
             parts.database, self.coordinator, lambda: self.poller.node, settings.node.heartbeat_interval, errors
         )
