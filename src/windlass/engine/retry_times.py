@@ -26,4 +26,4 @@ class RetryTimes:
         """Note when they are due. A plan that is run again notes it again."""
         due = yield from jobs.due_times(dialect, [attempt.claim.job_id for attempt in attempts])
         for attempt in attempts:
-            attempt.due_again = due[attempt.claim.job_id]
+            attempt.due_again = due.get(attempt.claim.job_id)
