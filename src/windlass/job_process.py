@@ -24,6 +24,7 @@ from windlass.runtime.process_errors import raised
 from windlass.runtime.process_messages import Answer, Ready, Returned, Run, Snoozed, Start
 from windlass.spi import InstanceResolver, Serializer
 from windlass.submission.codec import JsonSerializer, stored_result
+from windlass.submission.context_parameters import with_context
 from windlass.submission.job_function import Enqueueable
 from windlass.submission.registry import Registry
 from windlass.submission.target import ImportResolver, Known, find_loaded
@@ -84,6 +85,8 @@ class Jobs:
         process_logs.take_levels(job.levels)  # a module may have set up logging while it was imported
         spec = found.known.spec
         args, kwargs = found.serializer.decode_arguments(spec, job.payload.args)
+        if spec.contexts:
+            args, kwargs = with_context(spec.contexts, current_context.get(), args, kwargs)
         function = found.known.ready(found.instances)
         value = asyncio.run(function(*args, **kwargs)) if spec.is_coroutine else function(*args, **kwargs)
         if value is None:

@@ -23,6 +23,16 @@ async def ping(host: str) -> int:
     return len(host)
 
 
+@app.job
+def with_context(invoice: int, ctx: JobContext | None = None) -> str:
+    return str(invoice if ctx is None else ctx.attempt)
+
+
+def context_parameter() -> None:
+    assert_type(with_context.enqueue(7), JobHandle[str])
+    assert_type(with_context(7), str)
+
+
 def options() -> None:
     charge.using(retry_on=None, give_up_on=[KeyError], expires=timedelta(1)).enqueue(7)
     charge.using(expires=datetime(2030, 1, 1, tzinfo=UTC)).enqueue(7)

@@ -29,6 +29,7 @@ from windlass.runtime.executors import LoopExecutor, ThreadExecutor
 from windlass.runtime.threads import BodyExit, ThreadGoesOn, Turn
 from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
 from windlass.submission.codec import stored_result
+from windlass.submission.context_parameters import with_context
 from windlass.submission.target import Known
 
 logger = saying.logger("windlass.job")
@@ -68,6 +69,8 @@ class Invoker:
         chosen = attempt.options.executor
         if chosen == "process":
             return await self._invoke_elsewhere(attempt, payload, known, args, kwargs)
+        if known.spec.contexts:
+            args, kwargs = with_context(known.spec.contexts, attempt.context, args, kwargs)
         kind = _kind(chosen, known)
         attempt.in_thread = kind == "thread"
         watch = self._watch(attempt) if attempt.in_thread and attempt.claim.holds is not None else None

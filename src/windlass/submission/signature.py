@@ -9,6 +9,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from windlass.errors import ConfigurationError, SerializationError
+from windlass.submission.context_parameters import ContextParameter, context_parameters, without
 from windlass.submission.values import Envelope, ValueCodec, envelope_reader, value_codec
 
 _NEVER: Final = 1 << 30
@@ -48,6 +49,8 @@ class CallSpec:
     """How many positional arguments alone are enough; out of reach if some parameter is needed by name."""
     read_all: Callable[[str], Envelope] | None
     """The quick way to read a call whose parameters are all given by position."""
+    contexts: tuple[ContextParameter, ...] = ()
+    """Parameters that are filled in where the body runs, and stand in none of the others."""
 
     def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise `TypeError`, naming the function and its signature, unless it could be called like this."""
@@ -87,6 +90,9 @@ def _build(function: Callable[..., Any], *, skip_first: bool) -> CallSpec:
     if skip_first:
         signature = _without_first(signature, name)
     hints = _hints(function, name)
+    contexts = context_parameters(signature, hints)
+    if contexts:
+        signature = without(signature, contexts)
     slots = signature.parameters.values()
     parameters = {slot.name: Parameter(slot.name, hints.get(slot.name, Any)) for slot in slots}
 
@@ -108,6 +114,7 @@ def _build(function: Callable[..., Any], *, skip_first: bool) -> CallSpec:
         required=frozenset(required),
         fewest=_NEVER if by_name else len(required),
         read_all=None if by_name else envelope_reader([item.value for item in positional]),
+        contexts=contexts,
     )
 
 
