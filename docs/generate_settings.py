@@ -3,6 +3,7 @@
 import ast
 import inspect
 import sys
+from enum import Enum
 from pathlib import Path
 
 from docs.generated_parts import write_page
@@ -50,6 +51,8 @@ def _shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return f'"{value}"'
+    if isinstance(value, Enum):
+        return f'"{value.name.lower()}"'
     return str(value)
 
 

@@ -13,8 +13,17 @@ from typing import assert_type
 import msgspec
 import pytest
 
+from windlass import CircuitProfile, Windlass
 from windlass.errors import ConfigurationError
-from windlass.settings import SECTIONS, DeadLettersSettings, JobsSettings, NodeSettings, PollerSettings, Settings
+from windlass.settings import (
+    SECTIONS,
+    CircuitsSettings,
+    DeadLettersSettings,
+    JobsSettings,
+    NodeSettings,
+    PollerSettings,
+    Settings,
+)
 
 FIELDS = [(section, name) for section, kind in SECTIONS.items() for name in kind.options()]
 
@@ -49,6 +58,7 @@ def test_defaults_are_those_of_the_specification():
     assert dataclasses.asdict(settings.dead_letters) == {
         "retention": 90 * 86_400, "purge_cron": "0 2 * * *", "alert_window": 3600,
     }  # fmt: skip
+    assert dataclasses.asdict(settings.circuits) == {"profile": CircuitProfile.DEFAULT, "refresh": 1}
 
 
 def test_a_cron_expression_is_kept_in_one_form_and_may_be_absent():
@@ -149,6 +159,46 @@ def test_an_argument_equal_to_the_default_still_wins_and_an_unset_one_does_not(e
     unset = Settings.load(environ={}, overrides={"poller": {"batch_size": msgspec.UNSET}, "jobs": {}})
     assert unset.poller.batch_size == 9
     assert unset.jobs.timeout == 5
+
+
+def test_what_is_given_in_code_is_laid_over_file_and_environment(empty_folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """api.md Settings: field by field, also where the value is that of the default."""
+    (empty_folder / "windlass.toml").write_text("[node]\nconcurrency = 5\ncrash_budget = 6\nmissed_heartbeats = 7\n")
+    monkeypatch.setenv("WINDLASS_NODE__CRASH_BUDGET", "8")
+    monkeypatch.setenv("WINDLASS_JOBS__TIMEOUT", "9")
+    settings = Settings(node=NodeSettings(concurrency=100), jobs=JobsSettings(max_log_lines=10))
+    app = Windlass("sqlite://", settings=settings)
+    node, jobs = app.settings.node, app.settings.jobs
+    assert (node.concurrency, node.crash_budget, node.missed_heartbeats, node.drain_timeout) == (100, 8, 7, 30)
+    assert (jobs.max_log_lines, jobs.timeout) == (10, 9)
+    assert Windlass("sqlite://").settings.node.concurrency == 5
+
+
+def test_what_was_loaded_is_not_laid_over_other_sources_again(empty_folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """api.md Settings: who loads another file, or ignores the environment, has decided."""
+    (empty_folder / "other.toml").write_text("[node]\nconcurrency = 5\n")
+    loaded = Settings.load("other.toml", environ={})
+    monkeypatch.setenv("WINDLASS_NODE__CONCURRENCY", "6")
+    monkeypatch.setenv("WINDLASS_JOBS__TIMEOUT", "9")
+    assert Windlass("sqlite://", settings=loaded).settings == loaded
+    changed = dataclasses.replace(loaded, jobs=JobsSettings(max_log_lines=10))
+    assert Windlass("sqlite://", settings=changed).settings.node.concurrency == 5
+
+
+@pytest.mark.parametrize("wrong", [{}, {"node": {"concurrency": 5}}, NodeSettings(), 5])
+def test_settings_that_are_none_are_refused(wrong):
+    """api.md Errors: what was expected, what came, what to do."""
+    with pytest.raises(ConfigurationError, match=r"settings must be a Settings, e\.g\. Settings\(node="):
+        Windlass("sqlite://", settings=wrong)
+
+
+def test_a_circuit_profile_is_given_by_name_or_as_it_is():
+    """api.md: circuits.profile."""
+    assert CircuitsSettings(profile=CircuitProfile.FAST).profile is CircuitProfile.FAST
+    assert CircuitsSettings(profile="external_api").profile is CircuitProfile.EXTERNAL_API
+    assert load(WINDLASS_CIRCUITS__PROFILE="Critical").circuits.profile is CircuitProfile.CRITICAL
+    with pytest.raises(ConfigurationError, match=r"circuits\.profile must be .*default, fast.* got 'quick'"):
+        load(WINDLASS_CIRCUITS__PROFILE="quick")
 
 
 def test_the_table_of_pyproject_is_read_when_there_is_no_windlass_toml(empty_folder: Path):

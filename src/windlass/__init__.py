@@ -63,7 +63,14 @@ from windlass.events.types import (
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
-from windlass.settings import DeadLettersSettings, JobsSettings, NodeSettings, PollerSettings, Settings
+from windlass.settings import (
+    CircuitsSettings,
+    DeadLettersSettings,
+    JobsSettings,
+    NodeSettings,
+    PollerSettings,
+    Settings,
+)
 from windlass.spi import (
     Authorizer,
     Clock,
@@ -96,6 +103,7 @@ __all__ = [
     "CircuitSettings",
     "CircuitState",
     "CircuitStatus",
+    "CircuitsSettings",
     "Clock",
     "ConfigurationError",
     "Coordinator",

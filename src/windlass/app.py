@@ -26,7 +26,7 @@ from windlass.errors import ConfigurationError, WouldBlockLoopError
 from windlass.events.types import Event
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.runtime import exits
-from windlass.settings import Settings
+from windlass.settings import Settings, in_force
 from windlass.spi import (
     Authorizer,
     Clock,
@@ -95,7 +95,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         authorizer: Authorizer | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.settings = settings if settings is not None else Settings.load()
+        self.settings = in_force(settings)
         self.url, is_default = choose_url(url)
         self.allow = check_modules(allow, "allow")
         self.registry = Registry(

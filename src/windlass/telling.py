@@ -28,7 +28,7 @@ class Telling:
         self._parts = parts
         self._loop = loop
         self._sending: set[asyncio.Task[None]] = set()
-        self.circuits = CircuitRecorder()
+        self.circuits = CircuitRecorder(parts.settings.circuits.profile.value)
         self.when_written: Callable[[Sequence[Attempt]], None] = lambda attempts: None
         """Called after the commit with the attempts whose outcome stands."""
         self.when_kept: Callable[[Attempt], None] = lambda attempt: None

@@ -88,7 +88,8 @@ class Node:
         self.coordinator = Coordinator(parts.database, self.runner, invoker, self.completer, errors, concurrency)
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
         self._targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
-        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._targets.knows)
+        fresh = settings.circuits.refresh
+        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._targets.knows, fresh)
         self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
         self.coordinator.when_free = self.poller.slot_freed
         self.telling.poller = self.poller

@@ -1,12 +1,13 @@
 """The order in which a worker starts jobs when some of them wait behind limits."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
-from windlass import JobStatus, Priority, Windlass
+from windlass import CircuitsSettings, JobStatus, Priority, Windlass
 from windlass.engine import coordinator
 from windlass.engine import poller as polling
 from windlass.stores import queues
@@ -19,11 +20,15 @@ BEHIND: dict[str, dict[str, Any]] = {
 }
 
 
+UNHURRIED = replace(ONLY_WAKEUPS, circuits=CircuitsSettings(refresh=600))
+"""What the worker read of the store is believed until it has changed."""
+
+
 @pytest.fixture
 def app(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> Windlass:
     """An application whose worker claims one job at a time, as with bodies that take long."""
     monkeypatch.setattr(coordinator, "CLAIM_AHEAD", 0)
-    app = apps(settings=ONLY_WAKEUPS, allow=["tests.engine.jobs"])
+    app = apps(settings=UNHURRIED, allow=["tests.engine.jobs"])
     app.configure_resource("stripe", 100)
     return app
 
@@ -43,7 +48,6 @@ def test_a_critical_job_behind_a_limit_starts_next_also_when_it_comes_while_the_
     app: Windlass, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ):
     """J3.1, J3.6: a node that gets all it asks for still learns of lanes that it did not know."""
-    monkeypatch.setattr(polling, "HEADS_FRESH", 600.0)
     monkeypatch.setattr(polling, "BUSY_FRESH", 0.0)
     note = app.job(jobs.anote)
     with app.worker(concurrency=1):
@@ -61,7 +65,6 @@ def test_of_more_lanes_than_one_look_shows_the_next_ones_are_looked_at_while_the
 ):
     """J3.1: what comes first of all starts after one round through all lanes at the latest."""
     monkeypatch.setattr(queues, "MOST_LANES", 2)
-    monkeypatch.setattr(polling, "HEADS_FRESH", 600.0)
     monkeypatch.setattr(polling, "BUSY_FRESH", 0.0)
     note = app.job(jobs.anote)
     calls = [note.using(resource="stripe", resource_key=key).bind(key) for key in "abcdefgh" for _ in range(4)]

@@ -16,6 +16,7 @@ from windlass.domain.keys import check_name, check_queue
 from windlass.domain.lanes import CIRCUIT, RESOURCE, read_lane
 from windlass.domain.protected import CircuitStatus, Per, Resource, check_cap, check_per, check_rate, per_of
 from windlass.errors import InvalidOptionError
+from windlass.settings import Settings
 from windlass.stores import limits
 from windlass.submission.declared import declared_circuits, declared_queues
 from windlass.submission.registry import Registry
@@ -85,6 +86,7 @@ class Protection:
     _aftermath: Aftermath
     _authorization: Authorization
     registry: Registry
+    settings: Settings
 
     def limit_queue(
         self,
@@ -191,12 +193,12 @@ class Protection:
     def circuits(self) -> list[CircuitStatus]:
         """Every circuit that was ever configured, switched or learned from, by name."""
         self._authorization.check("circuits")
-        return [_circuit_of(row) for row in self._gates(CIRCUIT)]
+        return [_circuit_of(row, self.settings.circuits.profile.value) for row in self._gates(CIRCUIT)]
 
     async def acircuits(self) -> list[CircuitStatus]:
         """Async twin of `circuits`."""
         await self._authorization.acheck("circuits")
-        return [_circuit_of(row) for row in await self._agates(CIRCUIT)]
+        return [_circuit_of(row, self.settings.circuits.profile.value) for row in await self._agates(CIRCUIT)]
 
     def _gates(self, prefix: str) -> list[limits.GateRow]:
         rows: list[limits.GateRow] = []
@@ -269,8 +271,8 @@ def _resource_of(row: limits.GateRow) -> Resource:
     )
 
 
-def _circuit_of(row: limits.GateRow) -> CircuitStatus:
-    circuit = row.circuit or Circuit()
+def _circuit_of(row: limits.GateRow, default: CircuitSettings) -> CircuitStatus:
+    circuit = (row.circuit or Circuit()).with_default(default)
     shown = circuit.trials if circuit.opens_at is not None else circuit.calls
     return CircuitStatus(
         service=row.gate.name.removeprefix(CIRCUIT),

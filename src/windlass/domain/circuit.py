@@ -92,6 +92,12 @@ class Circuit:
     """How the trials fared so far."""
     held_open: bool = False
     """Opened by hand: until it is closed by hand."""
+    configured: bool = False
+    """Whether its settings were set; else they are those that nodes have for circuits nobody configured."""
+
+    def with_default(self, settings: CircuitSettings) -> Circuit:
+        """The circuit, with these settings unless it has its own."""
+        return self if self.configured else replace(self, settings=settings)
 
     def state(self, now: int) -> CircuitState:
         """What it does at this moment of the store's clock."""
@@ -130,7 +136,7 @@ class Circuit:
 
     def closed(self) -> Circuit:
         """Closed, with nothing counted."""
-        return Circuit(settings=self.settings)
+        return Circuit(settings=self.settings, configured=self.configured)
 
     def _counted(self, failed: bool, now: int) -> Circuit:
         settings = self.settings
@@ -162,7 +168,9 @@ class Circuit:
         lists = {name: tuple(given[name]) for name in ("record", "ignore") if name in given}
         names = {field.name for field in fields(cls)} - {"settings"}
         rest = {name: value for name, value in stored.items() if name in names}
-        return cls(settings=CircuitSettings(**{**given, **lists}), **rest)
+        settings = CircuitSettings(**{**given, **lists})
+        rest.setdefault("configured", settings != CircuitSettings())  # as stored before there was that field
+        return cls(settings=settings, **rest)
 
 
 NEVER: Final = 2**62

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windlass.domain.circuit import Call, class_names
+from windlass.domain.circuit import Call, CircuitSettings, class_names
 from windlass.domain.lanes import CIRCUIT, read_lane
 from windlass.engine.attempt import Attempt, Ending, Raised, Returned
 from windlass.stores import limits
@@ -41,7 +41,8 @@ def call_of(attempt: Attempt, ending: Ending) -> Call | None:
 class CircuitRecorder:
     """Has circuits learn from what was won, and keeps what changed by it until it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, default: CircuitSettings) -> None:
+        self._default = default
         self._changes: list[limits.CircuitChange] = []
 
     @staticmethod
@@ -56,7 +57,7 @@ class CircuitRecorder:
             circuit = circuit_name(attempt)
             if circuit is not None and attempt.call is not None:
                 calls.setdefault(circuit, []).append(attempt.call)
-        self._changes = yield from limits.record_calls(dialect, calls)
+        self._changes = yield from limits.record_calls(dialect, calls, self._default)
 
     def take(self) -> list[limits.CircuitChange]:
         """What changed with the last commit, once."""

@@ -23,11 +23,9 @@ from windlass.stores.merging import ClaimRequest, Head, Trust
 
 LANES_REST = 1.0
 """Seconds between two rounds through more lanes than are looked at in one go, if a round took no time to speak of."""
-HEADS_FRESH = 1.0
-"""Seconds that heads are believed; a paused queue is left alone within that time."""
 BUSY_FRESH = 0.1
-"""The same while claims come back full and something has changed: where a store only tells that somebody wrote, that is
-all the time, and mostly this node itself."""
+"""Seconds that heads are believed at most while claims come back full and something has changed: where a store only
+tells that somebody wrote, that is all the time, and mostly this node itself."""
 UNSURE_FOR = 10.0
 """How long after a claim without an answer the store may still be about to carry it out."""
 UNSURE_PAUSE = 1.0
@@ -44,6 +42,8 @@ class PollerOptions(NamedTuple):
     boost_us: int
     serves: Callable[[str], bool]
     knows: Callable[[str], bool]
+    fresh: float
+    """Seconds that heads are believed; a paused queue is left alone within that time."""
 
 
 class Poller(Service):
@@ -245,8 +245,8 @@ class Poller(Service):
     def _believed_for(self) -> float:
         """How old what is known may get; while it finds all it asks for, a node looks at further lanes soon."""
         if self._claims_full:
-            return BUSY_FRESH if self._stale or self._many_lanes else HEADS_FRESH
-        return 0.0 if self._stale else HEADS_FRESH
+            return min(BUSY_FRESH, self._options.fresh) if self._stale or self._many_lanes else self._options.fresh
+        return 0.0 if self._stale else self._options.fresh
 
     def _chunk(self, levels: int, wanted: int) -> int:
         """Rows to read of each level.

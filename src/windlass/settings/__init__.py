@@ -1,6 +1,8 @@
 """Every setting of every component: its default, its meaning, what it accepts, and where its value comes from.
 
-`Settings()` holds the defaults; `Settings.load()` lays a file, the environment and arguments over them:
+`Settings.load()` lays a file, the environment and arguments over the defaults. What an application is given in code is
+laid over the same sources, field by field: a field that is not given comes from the environment, the file, or the
+default.
 
 ```python
 settings = Settings(poller=PollerSettings(batch_size=64), jobs=JobsSettings(timeout=timedelta(minutes=5)))
@@ -17,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
+from windlass.domain.circuit import CircuitProfile
 from windlass.domain.polling import AdaptivePolling
 from windlass.errors import ConfigurationError
 from windlass.settings.option import (
@@ -25,10 +28,12 @@ from windlass.settings.option import (
     KeepLogs,
     OptionalSeconds,
     OptionalWhole,
+    Profile,
     Seconds,
     Section,
     Switch,
     Whole,
+    circuit_profile,
     commit_mode,
     cron,
     duration,
@@ -42,6 +47,7 @@ from windlass.settings.sources import from_environ, from_file, from_overrides
 
 __all__ = [
     "SECTIONS",
+    "CircuitsSettings",
     "DeadLettersSettings",
     "JobsSettings",
     "NodeSettings",
@@ -152,8 +158,20 @@ class DeadLettersSettings(Section):
     """How long further deaths of the same target and kind of error only add to an alert's count."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CircuitsSettings(Section):
+    """When circuits open that nobody configured, and how long a node believes what it knows of them."""
+
+    section: ClassVar[str] = "circuits"
+
+    profile: Profile = circuit_profile(CircuitProfile.DEFAULT)
+    """The profile of circuits that were never configured."""
+    refresh: Seconds = duration(1)
+    """How long a node believes what it last read of circuits, paused queues and due jobs, if no notification comes."""
+
+
 SECTIONS: Final[dict[str, type[Section]]] = {
-    kind.section: kind for kind in (PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings)
+    kind.section: kind for kind in (PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings, CircuitsSettings)
 }
 """The section classes by name."""
 
@@ -173,6 +191,8 @@ class Settings:
     """What holds for every job that does not say otherwise."""
     dead_letters: DeadLettersSettings = field(default_factory=DeadLettersSettings)
     """How long dead letters are kept, and when they are alerted of."""
+    circuits: CircuitsSettings = field(default_factory=CircuitsSettings)
+    """When circuits open that nobody configured, and how long a node believes what it knows of them."""
 
     def __post_init__(self) -> None:
         for name, kind in SECTIONS.items():
@@ -194,13 +214,26 @@ class Settings:
 
         Example: `Settings.load(environ={"WINDLASS_JOBS__TIMEOUT": "none"}).jobs.timeout is None`
         """
-        given: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+        given: dict[str, dict[str, Any]] = {
+            name: {key: option.default for key, option in kind.options().items()} for name, kind in SECTIONS.items()
+        }  # in full, so that what was loaded once is not laid over other sources again
         entries = (*from_file(path, SECTIONS), *from_environ(environ), *from_overrides(overrides or {}, SECTIONS))
         for entry in entries:
             checked = entry.value(SECTIONS)  # before the lookup: it is what refuses an unknown section
             given[entry.section][entry.key] = checked
         parts: dict[str, Any] = {name: kind(**given[name]) for name, kind in SECTIONS.items()}
         return cls(**parts)
+
+
+def in_force(given: object) -> Settings:
+    """Give the settings of an application: those given in code over the environment, the file and the defaults."""
+    if given is None:
+        return Settings.load()
+    if not isinstance(given, Settings):
+        raise ConfigurationError(
+            f"settings must be a Settings, e.g. Settings(node=NodeSettings(concurrency=20)), got {given!r}"
+        )
+    return Settings.load(overrides={name: getattr(given, name).given() for name in SECTIONS})
 
 
 def adaptive_polling(poller: PollerSettings) -> AdaptivePolling:

@@ -3,16 +3,27 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from windlass.domain.circuit import CircuitProfile
 from windlass.domain.cron import Cron as CronTimes
 from windlass.domain.durations import seconds
 from windlass.errors import ConfigurationError
 
 Accepted = TypeVar("Accepted")
 Value = TypeVar("Value")
+
+
+class Default(Generic[Value]):
+    """What a field is given when nobody gave it anything, so that it can be told from the same value given in code."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 class Option(Generic[Accepted, Value]):
@@ -35,13 +46,17 @@ class Option(Generic[Accepted, Value]):
         self.path = f"{owner.section}.{name}"
 
     def __get__(self, instance: object | None, owner: type | None = None) -> Value:
-        if instance is None:
-            return self.default
+        if instance is None:  # what a dataclass takes for the default of its field
+            return cast("Value", Default(self.default))
         value: Value = instance.__dict__[self._name]
         return value
 
     def __set__(self, instance: object, value: Accepted) -> None:
-        instance.__dict__[self._name] = self.accept(value)
+        if isinstance(value, Default):
+            instance.__dict__[self._name] = self.default
+        else:
+            instance.__dict__[self._name] = self.accept(value)
+            instance.__dict__.setdefault("_given", set()).add(self._name)
 
     def accept(self, value: object) -> Value:
         """Return a value given in code as it is kept, or raise `ConfigurationError`."""
@@ -73,6 +88,11 @@ class Section:
         """Give the fields by name, for whoever loads or documents them."""
         return {item.name: vars(cls)[item.name] for item in fields(cls)}
 
+    def given(self) -> dict[str, Any]:
+        """Give the fields that were given a value, even if it is that of the default."""
+        names: set[str] = vars(self).get("_given", set())
+        return {name: getattr(self, name) for name in self.options() if name in names}
+
 
 Seconds: TypeAlias = Option[float | timedelta, float]
 OptionalSeconds: TypeAlias = Option[float | timedelta | None, float | None]
@@ -84,6 +104,7 @@ Commit: TypeAlias = Option[CommitMode, CommitMode]
 Cron: TypeAlias = Option[str | None, str | None]
 KeptLogs: TypeAlias = Literal["job", "all", "none"]
 KeepLogs: TypeAlias = Option[KeptLogs, KeptLogs]
+Profile: TypeAlias = Option[CircuitProfile | str, CircuitProfile]
 
 
 def duration(default: float, *, zero: str = "") -> Seconds:
@@ -169,6 +190,21 @@ def kept_logs(default: KeptLogs) -> KeepLogs:
         raise ValueError
 
     return Option(default, '"job", "all" or "none"', str | None, accept)
+
+
+def circuit_profile(default: CircuitProfile) -> Profile:
+    """Make a choice of circuit profile, by its name in files and variables."""
+    names = {profile.name.lower(): profile for profile in CircuitProfile}
+
+    def accept(value: Any) -> CircuitProfile:
+        if isinstance(value, CircuitProfile):
+            return value
+        if isinstance(value, str) and value.strip().lower() in names:
+            return names[value.strip().lower()]
+        raise ValueError
+
+    allowed = f"a CircuitProfile, or its name: {', '.join(names)}"
+    return Option(default, allowed, str, accept)
 
 
 def _from_zero(value: Any) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.circuit import Call, Circuit, CircuitSettings, CircuitState
+from windlass.domain.circuit import Call, Circuit, CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.gates import Gate
 from windlass.domain.lanes import CIRCUIT, QUEUE, resource_gate
 from windlass.domain.suggestions import closest
@@ -20,6 +20,9 @@ from windlass.stores.plan import Plan, Step
 
 LOOK_AGAIN_US: Final = 1_000_000
 """When to look again at a full queue or a circuit on trial, should word of a free place get lost."""
+
+
+DEFAULT: Final = CircuitProfile.DEFAULT.value
 
 
 class Limit(NamedTuple):
@@ -117,15 +120,28 @@ class CircuitChange(NamedTuple):
         return self.after.opens_at is None and self.before.opens_at is not None
 
 
-def record_calls(dialect: Dialect, calls: Mapping[str, Sequence[Call]]) -> Plan[list[CircuitChange]]:
-    """Have circuits learn how calls to their services ended; answers those that opened or closed by it."""
-    changed = yield from _change(dialect, sorted(calls), lambda name, circuit, now: circuit.after(calls[name], now))
+def record_calls(
+    dialect: Dialect, calls: Mapping[str, Sequence[Call]], default: CircuitSettings = DEFAULT
+) -> Plan[list[CircuitChange]]:
+    """Have circuits learn how calls to their services ended; answers those that opened or closed by it.
+
+    Those that nobody configured go by `default`.
+    """
+
+    def learn(name: str, circuit: Circuit, now: int) -> Circuit:
+        return circuit.with_default(default).after(calls[name], now)
+
+    changed = yield from _change(dialect, sorted(calls), learn)
     return [one for one in changed if one.opened or one.closed]
 
 
 def configure_circuit(dialect: Dialect, service: str, settings: CircuitSettings) -> Plan[None]:
     """Set when a circuit opens and closes. Its state stays: an open one keeps its wait, and trials start over."""
-    yield from _change(dialect, [service], lambda _, circuit, __: replace(circuit, settings=settings, trials=""))
+
+    def configure(_: str, circuit: Circuit, __: int) -> Circuit:
+        return replace(circuit, settings=settings, trials="", configured=True)
+
+    yield from _change(dialect, [service], configure)
 
 
 def steer_circuit(
