@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import msgspec
-
 from windlass.client.views import job_of
 from windlass.domain.job import Job, Outcome
 from windlass.errors import SerializationError
@@ -38,10 +36,7 @@ class Reader(NamedTuple):
                 return self.serializer.decode_arguments(resolution.spec, text)
             except SerializationError:
                 pass  # the signature has changed since: show what is stored
-        try:
-            return plain_arguments(text)
-        except (msgspec.DecodeError, ValueError, TypeError):
-            return (text,), {}  # somebody damaged it: one row must not hide a whole page
+        return plain_arguments(text)
 
     def _result(self, target: str, text: str | None) -> Any:
         try:

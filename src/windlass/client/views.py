@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -22,10 +22,15 @@ from windlass.stores.queues import Depth
 from windlass.stores.reading import StoredJob
 from windlass.stores.reports import LineRow
 from windlass.stores.statistics import Sums
-from windlass.submission.stored_options import from_text
+from windlass.submission.stored_options import DEFAULTS, from_text
+from windlass.submission.wording import short
 
 Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
 Result = Callable[[str, str | None], Any]
+T = TypeVar("T")
+
+DAMAGED: Final = "(damaged)"
+"""What stands for a value that cannot be read."""
 
 
 def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
@@ -35,40 +40,56 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         business_key, parent, batch, created, fence, attempts, crashes, node, due, picked, paused_from,
         result_text, error, error_class, reason, superseded_by, started, finished, *progress, lane,
     ) = stored.row  # fmt: skip
-    live = JobStatus(status) in LIVE
+    read = _Columns()
+    state = read("status", JobStatus, status, JobStatus.PAUSED)
+    live = state in LIVE
     last = stored.last_attempt if attempts or not live else None  # retried by hand: what was before is history
     last_error, last_class, wait_us, last_started, last_ended = last or (None,) * 5
-    args, kwargs = arguments(target, args_text)
+    began = last_started if live else started
     return Job(
-        id=UUID(job_id),
-        target=target,
-        queue=queue,
-        status=JobStatus(status),
-        priority=priority,
-        args=args,
-        kwargs=kwargs,
-        result=result(target, result_text),
-        error=last_error if live else error,
+        id=read("id", UUID, job_id, UUID(int=0)),
+        **_texts(read, target=target, queue=queue),
+        status=state,
+        **_numbers(read, priority=priority, attempts=attempts, crash_count=crashes),
+        **_arguments(read, arguments, target, args_text),
+        result=read("result", lambda text: result(target, text), result_text, DAMAGED),
         error_class=last_class if live else error_class,
         reason=reason,
-        attempts=attempts,
-        max_retries=from_text(options).max_retries,
-        crash_count=crashes,
-        tags=tags_of(tags),
-        params=msgspec.json.decode(params) if params else {},
+        max_retries=read("options", from_text, options, DEFAULTS).max_retries,
+        tags=read("tags", _tags, tags, (DAMAGED,)),
+        params=read("params", _params, params, {DAMAGED: short(params)}),
         idempotency_key=idempotency_key,
         business_key=business_key,
         node=node,
-        **_moments(created_at=created, due_at=due, picked_at=picked, finished_at=finished),
-        started_at=_moment(last_started if live else started),
+        created_at=read("created_at", from_micros, created, from_micros(0)),
+        **_moments(read, due_at=due, picked_at=picked, started_at=began, finished_at=finished),
         **_times(wait_us, last_started, last_ended),
         correlation_id=correlation_id,
-        **_ids(parent_id=parent, batch_id=batch, superseded_by=superseded_by),
-        paused_from=None if paused_from is None else JobStatus(paused_from),
-        version=_version(fence, ended=not live or paused_from == JobStatus.FAILED),
+        **_ids(read, parent_id=parent, batch_id=batch, superseded_by=superseded_by),
+        paused_from=read("paused_from", _status, paused_from, None),
+        version=_version(read("fence", _number, fence, 0), ended=not live or paused_from == JobStatus.FAILED),
         **_gates(lane),
-        progress=_progress(*progress),
+        progress=read("progress", lambda said: _progress(*said), progress, None),
+        error=read.told(last_error if live else error),  # last: it names what the lines above could not read
     )
+
+
+class _Columns:
+    """Reads columns one by one: what of a row is damaged hides neither the rest of it nor the rest of a page."""
+
+    def __init__(self) -> None:
+        self._damaged: list[str] = []
+
+    def __call__(self, name: str, read: Callable[[Any], T], stored: Any, otherwise: T) -> T:
+        try:
+            return read(stored)
+        except Exception:  # noqa: BLE001 - whatever is stored there, and whatever a user's serializer makes of it
+            self._damaged.append(name)
+            return otherwise
+
+    def told(self, error: str | None) -> str | None:
+        """A job's error; of a job without one, what of its row could not be read."""
+        return error or (f"{DAMAGED} {', '.join(self._damaged)}" if self._damaged else None)
 
 
 def _version(fence: int, *, ended: bool) -> int:
@@ -84,9 +105,8 @@ def attempt_of(row: Sequence[Any]) -> Attempt:
     return Attempt(
         number=number,
         node=node,
-        picked_at=_moment(picked),
-        started_at=_moment(started),
-        ended_at=from_micros(ended),
+        **_moments(_Columns(), picked_at=picked, started_at=started),
+        ended_at=_Columns()("ended_at", from_micros, ended, from_micros(0)),
         wait_ms=_milliseconds(wait_us),
         run_ms=_span(started, ended),
         outcome=outcome,
@@ -180,17 +200,58 @@ def _moment(value: int | None) -> datetime | None:
     return None if value is None else from_micros(value)
 
 
-def _moments(**values: int | None) -> dict[str, Any]:
-    return {name: _moment(value) for name, value in values.items()}
-
-
 def _milliseconds(value: int | None) -> int | None:
-    return None if value is None else value // 1000
+    return value // 1000 if isinstance(value, int) else None
 
 
 def _span(start: int | None, end: int | None) -> int | None:
-    return None if start is None or end is None else max(end - start, 0) // 1000
+    return max(end - start, 0) // 1000 if isinstance(start, int) and isinstance(end, int) else None
 
 
-def _ids(**values: str | None) -> dict[str, Any]:
-    return {name: None if value is None else UUID(value) for name, value in values.items()}
+def _ids(read: _Columns, **values: str | None) -> dict[str, Any]:
+    return {name: None if value is None else read(name, UUID, value, None) for name, value in values.items()}
+
+
+def _arguments(read: _Columns, arguments: Arguments, target: str, stored: str) -> dict[str, Any]:
+    as_stored: tuple[tuple[Any, ...], dict[str, Any]] = ((stored,), {})
+    args, kwargs = read("args", lambda text: arguments(target, text), stored, as_stored)
+    return {"args": args, "kwargs": kwargs}
+
+
+def _texts(read: _Columns, **values: str) -> dict[str, Any]:
+    return {name: read(name, _text, value, DAMAGED) for name, value in values.items()}
+
+
+def _numbers(read: _Columns, **values: int) -> dict[str, Any]:
+    return {name: read(name, _number, value, 0) for name, value in values.items()}
+
+
+def _moments(read: _Columns, **values: int | None) -> dict[str, Any]:
+    return {name: read(name, _moment, value, None) for name, value in values.items()}
+
+
+def _status(value: str | None) -> JobStatus | None:
+    return None if value is None else JobStatus(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise TypeError(value)
+
+
+def _number(value: object) -> int:
+    if isinstance(value, int):
+        return value
+    raise TypeError(value)
+
+
+def _tags(text: str | None) -> tuple[str, ...]:
+    found = tags_of(text)
+    if text and not found:
+        raise ValueError(text)
+    return found
+
+
+def _params(text: str | None) -> dict[str, Any]:
+    return msgspec.json.decode(text, type=dict[str, Any]) if text else {}

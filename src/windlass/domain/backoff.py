@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, Literal, Self
 
-from windlass.domain.durations import seconds
+from windlass.domain.durations import MAX_SECONDS, seconds
 from windlass.errors import InvalidOptionError, SerializationError
 
 MAX_EXPONENT: Final = 20
 MAX_DELAY_MS: Final = 24 * 60 * 60 * 1000
+MAX_BASE_MS: Final = MAX_SECONDS * 1000
 
 Kind = Literal["none", "fixed", "exponential"]
 
@@ -78,9 +79,11 @@ class Backoff:
         match stored:
             case None:
                 return cls()
-            case ["fixed", int(base_ms)] if base_ms >= 0:
+            case ["fixed", int(base_ms)] if 0 <= base_ms <= MAX_BASE_MS:
                 return cls("fixed", base_ms)
-            case ["exponential", int(base_ms), int(jitter) | float(jitter)] if base_ms >= 0 and 0 <= jitter <= 1:
+            case ["exponential", int(base_ms), int(jitter) | float(jitter)] if (
+                0 <= base_ms <= MAX_BASE_MS and 0 <= jitter <= 1
+            ):
                 return cls("exponential", base_ms, float(jitter))
         raise SerializationError(
             f'stored backoff must be null, ["fixed", ms] or ["exponential", ms, jitter], got {stored!r}; '

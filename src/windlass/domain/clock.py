@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from windlass.errors import InvalidOptionError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = datetime(1, 1, 1, tzinfo=UTC)
+_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _VIRTUAL_START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -33,8 +35,14 @@ def micros(moment: datetime) -> int:
 
 
 def from_micros(value: int) -> datetime:
-    """Give microseconds since the epoch as an aware datetime in UTC; the inverse of `micros`."""
-    return _EPOCH + timedelta(microseconds=value)
+    """Give microseconds since the epoch as an aware datetime in UTC; the inverse of `micros`.
+
+    What lies outside of the calendar is its first or last moment: a damaged row must not hide a whole page.
+    """
+    try:
+        return _EPOCH + timedelta(microseconds=value)
+    except OverflowError:
+        return _LAST if value > 0 else _FIRST
 
 
 class SystemClock:

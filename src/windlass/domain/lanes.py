@@ -63,7 +63,7 @@ def general_gate(gate: str) -> str:
 def read_lane(text: str | None) -> Lane:
     """What a stored lane says."""
     found = NO_LANE
-    for word in text.split(" ") if text else ():
+    for word in text.split(" ") if isinstance(text, str) else ():
         if word.startswith(TARGET):
             found = found._replace(target=word.removeprefix(TARGET))
         elif word.startswith(CIRCUIT):

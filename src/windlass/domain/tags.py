@@ -15,6 +15,7 @@ def tags_of(text: str | None) -> tuple[str, ...]:
     if not text:
         return ()
     try:
-        return tuple(json.loads(text))
-    except (ValueError, TypeError):
+        tags = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
         return ()
+    return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()

@@ -16,6 +16,7 @@ from windlass.domain.circuit import Call
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
+from windlass.engine.damage import check_payload, damage_of_claim, is_id, is_sound, mended
 from windlass.errors import SerializationError, WorkerLostError
 from windlass.runtime.threads import Turn
 from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
@@ -164,14 +165,25 @@ class Attempt:
         """Whether it is too late for it to start."""
         return self.claim.expires is not None and self.store_time(monotonic()) >= self.claim.expires
 
-    def read_options(self, text: str) -> None:
-        """Take the options that differ from the defaults, once."""
-        if self.options is not DEFAULTS:
+    @classmethod
+    def of(cls, claim: Claim, payload: Payload | None, received: float) -> Attempt:
+        """An attempt of what was claimed. A damaged row has one, too, which does not enter the body."""
+        if not is_id(claim.job_id):
+            payload = None  # nothing can be written about it: it is set aside where payloads are loaded
+        if is_sound(claim):
+            return cls(claim, payload, received)
+        return cls(mended(claim), payload, received, damage=damage_of_claim(claim))
+
+    def read_payload(self, payload: Payload) -> None:
+        """Take the options that differ from the defaults, once, and see whether the rest can be used."""
+        if self.damage is not None or self.options is not DEFAULTS:
             return
         try:
-            self.options = from_text(text)
+            check_payload(payload)
+            if payload.options is not None:
+                self.options = from_text(payload.options)
         except SerializationError as error:
-            self.damage = error
+            self.damage = error.with_traceback(None)  # it has frames of ours only
 
     def store_time(self, moment: float) -> int:
         """A moment of this process's monotonic clock by the store's clock."""
@@ -186,7 +198,7 @@ class Attempt:
         picked_at = claim.picked_at
         ended = picked_at + int((monotonic() - received) * 1_000_000)
         started = self.started if self.turn is None else self.turn.began
-        if started is None or payload is None:
+        if started is None or payload is None or self.damage is not None:
             return Times(None, ended, None)
         began = picked_at + int((started - received) * 1_000_000)
         return Times(began, ended, max(0, began - max(payload.created_at, claim.due_at)))

@@ -21,6 +21,7 @@ from windlass import saying
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
+from windlass.engine.damage import pause_damaged
 from windlass.engine.set_aside import SetAside
 from windlass.errors import StoreStatementError
 from windlass.runtime.failpoints import reached
@@ -186,11 +187,12 @@ class Completer(Service):
         """A job whose outcome the database will not take fails, with an error that it will take."""
         claim, refused = attempt.claim, attempt.verdict
         if attempt.payload is None or refused.reason == "poison_payload":
-            logger.error("job %s: the database refuses its outcome: %s", claim.job_id, error)
+            await pause_damaged(self._database, claim, str(error))
             self._written([attempt])
             return
         failure = Failure("StoreDataError: the database refused what this job would store", "StoreDataError")
-        poison = dead_letter(claim, refused.times, failure, "poison_payload", holds_key=attempt.holds_key)
+        times = refused.times._replace(wait_us=None)  # what was refused may have been that
+        poison = dead_letter(claim, times, failure, "poison_payload", holds_key=attempt.holds_key)
         attempt.transition = poison._replace(lingers=refused.lingers)
         await self._write([attempt], unsure=False)
 

@@ -133,7 +133,7 @@ class Coordinator(Service):
     def accept(self, claimed: Claimed, received: float) -> None:
         """Take claims over, in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
-        attempts = [Attempt(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
+        attempts = [Attempt.of(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
         self._waiting.extend(self.refusals.wanted(attempts, self.lingering.release))
         if self._draining:
             self._hand_back_unstarted()
@@ -170,8 +170,7 @@ class Coordinator(Service):
             self._begin(waiting.popleft(), payload)
 
     def _begin(self, attempt: Attempt, payload: Payload) -> None:
-        if payload.options is not None:
-            attempt.read_options(payload.options)
+        attempt.read_payload(payload)
         # In a context of its own: a slot is mostly filled by the task of the job before, whose variables are not ours.
         attempt.task = self._loop.create_task(self._attend(attempt, payload), context=self._context.copy())
 

@@ -86,10 +86,12 @@ class Runner:
         claim = attempt.claim
         if claim.lane is not None or claim.expires is not None or self._bus.wanted(JobStarted) or are_armed():
             return None
-        if payload.options is not None:
-            attempt.read_options(payload.options)
-        found = self._before_the_body(attempt)
-        return self._invoker.turn_for(attempt, found, until) if isinstance(found, Known) else None
+        attempt.read_payload(payload)
+        try:
+            found = self._before_the_body(attempt)
+            return self._invoker.turn_for(attempt, found, until) if isinstance(found, Known) else None
+        except Exception:  # noqa: BLE001 - it is met again when the attempt has its slot, and is its failure there
+            return None
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Through the resilience strategy, if that is the user's own and the job has a circuit."""
@@ -135,14 +137,14 @@ class Runner:
         """The body is entered only if nobody wants it stopped, no gate is shut, and its target is allowed and known."""
         if attempt.stop is not None and attempt.stop is not Stop.TIMEOUT:
             return HANDED
+        if attempt.damage is not None:
+            return Refused(attempt.damage, "poison_payload")
         if attempt.expired:
             return Expired()
         if attempt.claim.lane is not None:
             held = self._held_at_a_gate(attempt, attempt.claim.lane)
             if held is not None:
                 return held
-        if attempt.damage is not None:
-            return Refused(attempt.damage, "poison_payload")
         try:
             resolution = self._registry.resolve(attempt.claim.target)
         except SerializationError as error:

@@ -166,5 +166,5 @@ def _on_failure(options: str) -> StoredCallback | None:
 def _params(text: str | None) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any]) if text else {}
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return {}

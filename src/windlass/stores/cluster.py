@@ -120,13 +120,14 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
     given_up: list[tuple[str, str]] = []
     more = False
     for (node,) in (yield Step("orphaned_nodes")):
-        jobs: Sequence[tuple[str, int, int]] = yield Step("orphaned_jobs", {"node": node})
+        jobs: Sequence[tuple[str, int, Any]] = yield Step("orphaned_jobs", {"node": node})
         more = more or bool(jobs)
-        back = [job for job, _, crashes in jobs if crashes < crash_budget]
+        spent = {job for job, _, crashes in jobs if not isinstance(crashes, int) or crashes >= crash_budget}
+        back = [job for job, _, _ in jobs if job not in spent]
         if back:
             recovered[node] = yield from _bring_back(dialect, back, node)
         for job, fence, crashes in jobs:
-            if crashes >= crash_budget and (yield from _give_up(job, fence, node, crashes)):
+            if job in spent and (yield from _give_up(job, fence, node, crashes)):
                 given_up.append((job, node))
     if given_up:
         yield Step("count_ended", {"ids": dialect.ids([job for job, _ in given_up])})
@@ -148,8 +149,9 @@ def _bring_back(dialect: Dialect, ids: Sequence[str], node: str) -> Plan[int]:
     return count
 
 
-def _give_up(job: str, fence: int, node: str, crashes: int) -> Plan[bool]:
-    error = f"WorkerLostError: the job's worker was lost {crashes + 1} times, the last time on node {node}"
+def _give_up(job: str, fence: int, node: str, crashes: object) -> Plan[bool]:
+    times = f"{crashes + 1} times" if isinstance(crashes, int) else "too often"
+    error = f"WorkerLostError: the job's worker was lost {times}, the last time on node {node}"
     params = {"id": job, "fence": fence, "error": error, "error_class": "WorkerLostError"}
     params |= {"reason": "worker_lost", "crashes": 1, "holder_id": job}
     if (yield Step("recover_attempt", params)) != 1:

@@ -158,7 +158,7 @@ def unpacked(text: str) -> Envelope:
     """The opposite of `packed`; empty if somebody damaged it: one row must not hide a whole page."""
     try:
         return msgspec.json.decode(text, type=Envelope)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
         return Envelope()
 
 

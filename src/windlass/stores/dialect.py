@@ -24,6 +24,7 @@ from windlass.stores.merging import (
     Trust,
     WaitingLane,
     at_least,
+    is_time,
     merge_heads,
 )
 from windlass.stores.plan import Plan, Step
@@ -40,6 +41,9 @@ class Claimed(NamedTuple):
 
 SMALL_PAYLOAD = 600
 """Bytes of arguments, params and options up to which they come with the claim; more is read when a slot takes it."""
+
+STATUSES: frozenset[str] = frozenset(JobStatus)
+"""A row with another status was damaged: its job has not ended."""
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """The escape of NUL, and not an escaped backslash before `u0000`."""
@@ -130,7 +134,7 @@ class Dialect:
                 break
             queue, lane = following
             rows = yield Step("lane_dues", {"queue": queue, "lane": lane}, alone=True)
-            dues = {level: due for level, due in rows if due is not None}
+            dues = {level: due for level, due in rows if is_time(due)}
             if dues:
                 found.append(WaitingLane(queue, lane, dues))
         return found
@@ -197,7 +201,7 @@ class Dialect:
     def outcomes(self, ids: Sequence[str]) -> Plan[list[Outcome]]:
         """How far these jobs are; unknown ids are left out."""
         rows = yield Step("outcomes", {"ids": self.ids(ids)}, alone=True)
-        return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows]
+        return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows if status in STATUSES]
 
 
 GivenUp = Callable[[Dialect, Sequence[str]], Plan[None]]

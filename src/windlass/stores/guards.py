@@ -111,7 +111,10 @@ def held(rows: Sequence[Sequence[Any]]) -> Held:
 
 def held_places(holds: str | None) -> list[str]:
     """The gates in the text of what a job holds."""
-    return msgspec.json.decode(holds, type=list[str]) if holds else []
+    try:
+        return msgspec.json.decode(holds, type=list[str]) if holds else []
+    except (msgspec.DecodeError, TypeError):  # somebody damaged it: what is not to be read cannot be given back
+        return []
 
 
 # ---------------------------------------------------------------------- giving back

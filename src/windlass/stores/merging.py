@@ -87,6 +87,11 @@ HOLDS_QUEUE = '["' + QUEUE
 ANY_NUMBER = Allotment(None, None, None)
 
 
+def is_time(due: object) -> bool:
+    """Whether a due time is one: SQLite keeps whatever was put there."""
+    return isinstance(due, int | float)
+
+
 def at_least(number: int) -> int:
     """The power of two that is not below: statements are made per chunk, and so stay few."""
     return 1 << max(number - 1, 0).bit_length()

@@ -12,7 +12,7 @@ from windlass.domain.suggestions import closest
 from windlass.errors import UnknownQueueError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, GivenUp, nothing_else
-from windlass.stores.merging import Head
+from windlass.stores.merging import Head, is_time
 from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.statistics import NOTHING, Sums, last_hour
 
@@ -62,7 +62,8 @@ def heads(
     now, any_lanes = next((due, flag) for queue, _, due, flag in rows if queue is None)
     open_to_us = frozenset(queue for queue, _, _, _ in rows if queue is not None and serves(queue))
     limited = frozenset(queue for queue, _, _, flag in rows if queue in open_to_us and flag)
-    found = [Head(queue, level, due) for queue, level, due, _ in rows if queue in open_to_us and due is not None]
+    # Where somebody has put a text in the place of a due time, SQLite keeps it, and behind all times.
+    found = [Head(queue, level, due) for queue, level, due, _ in rows if queue in open_to_us and is_time(due)]
     if any_lanes:
         lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
         after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE

@@ -21,7 +21,7 @@ from windlass.submission.codec import by_name, by_position, encode_one
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
 from windlass.submission.signature import CallSpec, Parameter
-from windlass.submission.stored_options import Callbacks, StoredCallback
+from windlass.submission.stored_options import Callbacks, MarkName, StoredCallback
 from windlass.submission.tagged import untag
 from windlass.submission.wording import short
 
@@ -45,7 +45,7 @@ class _Arguments:
     def __init__(self) -> None:
         self.positional: list[Any] = []
         self.named: dict[str, Any] = {}
-        self.marks: dict[str, str] = {}
+        self.marks: dict[str, MarkName] = {}
 
     def mark(self, place: str, mark: Mark) -> None:
         self.marks[place] = mark.value

@@ -177,8 +177,10 @@ def _decode_one(spec: CallSpec, name: str, parameter: Parameter, raw: msgspec.Ra
 
 def plain_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Give stored arguments without knowing the signature, for showing: plain JSON, what carries its type as it was."""
-    args, kwargs = untag(read_json(text))
-    return tuple(args), kwargs
+    match untag(read_json(text)):
+        case [list(args), dict(kwargs)]:
+            return tuple(args), kwargs
+    raise SerializationError(f"stored arguments {short(text)} are damaged: expected [[positional, …], {{name: …}}]")
 
 
 def by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[tuple[str, Parameter, Any]]:

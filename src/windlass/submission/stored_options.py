@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.durations import MAX_SECONDS
+from windlass.domain.option_checks import MAX_RETRIES, Executor
 from windlass.domain.options import UNSET, ResolvedOptions, Unset
 from windlass.domain.priority import Priority
 from windlass.errors import SerializationError
@@ -19,27 +22,34 @@ MOST_CACHED_TEXT = 512
 """Characters up to which read options are kept: longer ones have arguments of callbacks in them, no two alike."""
 
 
+Micros = Annotated[int, Meta(gt=-(1 << 62), lt=1 << 62)]
+"""Microseconds, far from where adding some to the store's clock would overflow."""
+
+
+MarkName = Literal["outcome", "value", "error", "error_text"]
+
+
 class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
     """A job that follows another one's outcome, all but what only the outcome brings."""
 
     target: str
     args: tuple[list[Any], dict[str, Any]]
     """Its arguments in terms of JSON."""
-    marks: dict[str, str] = {}
+    marks: dict[str, MarkName] = {}
     """Which arguments are filled in when the job has ended, by number or name, and with what (see `callbacks`)."""
     queue: str | None = None
     """None: the queue of the job it follows."""
-    priority: int = Priority.NORMAL.value
-    due_at: int | None = None
-    delay_us: int = 0
+    priority: Annotated[int, Meta(ge=0, le=9)] = Priority.NORMAL.value
+    due_at: Micros | None = None
+    delay_us: Micros = 0
     options: str | None = None
     tags: tuple[str, ...] = ()
     params: str | None = None
     correlation_id: str | None = None
     """None: that of the job it follows."""
     lane: str | None = None
-    expires_at: int | None = None
-    expires_us: int | None = None
+    expires_at: Micros | None = None
+    expires_us: Micros | None = None
 
 
 Callbacks = Mapping[str, StoredCallback]
@@ -72,6 +82,22 @@ class StoredOptions(NamedTuple):
 DEFAULTS = StoredOptions()
 
 
+class _Text(msgspec.Struct):
+    """What a text of options holds, as far as this version knows: a later one may store more."""
+
+    max_retries: Annotated[int, Meta(ge=0, le=MAX_RETRIES)] = 0
+    backoff: list[Any] | None = None
+    retry_on: frozenset[str] | None = None
+    give_up_on: frozenset[str] = frozenset()
+    timeout: Annotated[float, Meta(gt=0, le=MAX_SECONDS)] | msgspec.UnsetType | None = msgspec.UNSET
+    executor: Executor | None = None
+    on_success: StoredCallback | None = None
+    on_failure: StoredCallback | None = None
+
+
+_decode: Final = msgspec.json.Decoder(_Text).decode
+
+
 def to_text(options: ResolvedOptions, callbacks: Callbacks = NO_CALLBACKS) -> str | None:
     """What is stored; None when everything is as by default."""
     stored: dict[str, Any] = {**callbacks}
@@ -99,28 +125,20 @@ def from_text(text: str | None) -> StoredOptions:
 
 def _read(text: str) -> StoredOptions:
     try:
-        stored = msgspec.json.decode(text, type=dict[str, Any])
-        backoff = Backoff.from_json(stored.get("backoff"))
-        on_success, on_failure = (
-            msgspec.convert(stored.get(name), StoredCallback | None) for name in ("on_success", "on_failure")
-        )
-        rules = _retry_rules(stored) if "retry_on" in stored or "give_up_on" in stored else None
-    except (ValueError, TypeError) as error:  # also msgspec's own, and what a backoff says of bad numbers
+        stored = _decode(text)
+        backoff = Backoff.from_json(stored.backoff)
+    except (ValueError, TypeError, RecursionError) as error:  # also msgspec's own
         raise SerializationError(f"stored options {short(text)} are damaged: {error}") from error
+    has_rules = stored.retry_on is not None or stored.give_up_on
     return StoredOptions(
-        stored.get("max_retries", 0),
+        stored.max_retries,
         backoff,
-        stored.get("timeout", UNSET),
-        stored.get("executor"),
-        on_success,
-        on_failure,
-        rules,
+        UNSET if stored.timeout is msgspec.UNSET else stored.timeout,
+        stored.executor,
+        stored.on_success,
+        stored.on_failure,
+        RetryRules(stored.retry_on, stored.give_up_on) if has_rules else None,
     )
-
-
-def _retry_rules(stored: Mapping[str, Any]) -> RetryRules:
-    retry_on = msgspec.convert(stored.get("retry_on"), frozenset[str] | None)
-    return RetryRules(retry_on, msgspec.convert(stored.get("give_up_on", ()), frozenset[str]))
 
 
 _cached = lru_cache(maxsize=1024)(_read)

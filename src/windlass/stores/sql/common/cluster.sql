@@ -63,12 +63,12 @@ SELECT id, fence, crash_count FROM windlass_hot WHERE node = :node AND status = 
 
 -- name: recover_attempt :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome, error_class, error)
-SELECT id, fence, attempts + 1, node, picked_at, {now}, 'lost', :error_class, :error
-FROM windlass_hot WHERE id = :id AND fence = :fence
+SELECT h.id, h.fence, {next_attempt}, h.node, h.picked_at, {now}, 'lost', :error_class, :error
+FROM windlass_hot h WHERE h.id = :id AND h.fence = :fence
 
 -- name: recover_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome, error)
-SELECT h.id, h.fence, h.attempts + 1, h.node, h.picked_at, {now}, 'lost', :error
+SELECT h.id, h.fence, {next_attempt}, h.node, h.picked_at, {now}, 'lost', :error
 FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.node = :node AND h.status = 'RUNNING'
 
 -- name: free_places_of_lost :count
@@ -77,14 +77,14 @@ SELECT e.value, count(*) FROM {ids} i CROSS JOIN windlass_hot h CROSS JOIN {each
 WHERE h.id = i.id AND h.node = :node AND h.status = 'RUNNING' AND h.holds IS NOT NULL GROUP BY e.value
 
 -- name: recover_hots :count
-UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, crash_count = crash_count + 1, node = NULL, picked_at = NULL,
+UPDATE windlass_hot SET status = 'PENDING', fence = {next_fence}, crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END, node = NULL, picked_at = NULL,
     holds = NULL, expires = NULL
 WHERE id IN (SELECT id FROM {ids} i) AND node = :node AND status = 'RUNNING'
 
 -- name: give_up_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, error, error_class, reason,
     picked_at, finished_at)
-SELECT id, queue, target, 'FAILED', fence, attempts, crash_count + :crashes, node, due, :error, :error_class, :reason, picked_at, {now}
+SELECT id, queue, target, 'FAILED', fence, attempts, CASE WHEN crash_count < 1000000 THEN crash_count + :crashes ELSE crash_count END, node, due, :error, :error_class, :reason, picked_at, {now}
 FROM windlass_hot WHERE id = :id AND fence = :fence
 ON CONFLICT (id) DO NOTHING
 

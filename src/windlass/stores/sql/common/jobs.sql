@@ -57,7 +57,7 @@ WHERE queue = :queue AND lane = :lane AND priority = :level AND status = 'PENDIN
 ORDER BY due, id LIMIT {chunk}
 
 -- name: claim_picked :count
-UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds
+UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}, holds = :holds
 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: claimed_rows :rows
@@ -100,12 +100,12 @@ FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t
 DELETE FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: requeue_hot :count
-UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = fence + 1, attempts = :attempts, node = NULL,
+UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = {next_fence}, attempts = :attempts, node = NULL,
     picked_at = NULL, holds = NULL, expires = CASE WHEN CAST(:started_at AS bigint) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
 -- name: hand_back_hot :count
-UPDATE windlass_hot SET status = 'PENDING', fence = fence + 1, node = NULL, picked_at = NULL, holds = NULL,
+UPDATE windlass_hot SET status = 'PENDING', fence = {next_fence}, node = NULL, picked_at = NULL, holds = NULL,
     lane = coalesce(:lane, lane), expires = CASE WHEN CAST(:started_at AS bigint) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
@@ -113,10 +113,10 @@ WHERE id = :id AND fence = :fence
 SELECT h.id, h.due FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
 -- name: charge_crash :count
-UPDATE windlass_hot SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: charge_last_crash :count
-UPDATE windlass_done SET crash_count = crash_count + 1 WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_done SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id IN (SELECT id FROM {ids} i)
 
 -- Only the owner of an attempt knows when it started: a `lost` without a start was written by whoever recovered the job.
 -- name: applied :rows

@@ -22,7 +22,7 @@ FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE
 
 -- name: cancel_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome)
-SELECT h.id, h.fence, h.attempts + 1, h.node, h.picked_at, {now}, 'canceled'
+SELECT h.id, h.fence, {next_attempt}, h.node, h.picked_at, {now}, 'canceled'
 FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.status = 'RUNNING'
 
 -- name: cancel_live :count
@@ -35,7 +35,7 @@ UPDATE windlass_done SET status = 'CANCELED', reason = :reason, paused_from = NU
 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: pause_live :count
-UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {next_fence} WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: pause_ended :count
 UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED', fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
@@ -46,14 +46,14 @@ UPDATE windlass_progress SET fence = fence + 1
 WHERE job_id IN (SELECT id FROM {ids} i) AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)
 
 -- name: resume_live :count
-UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL, fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL, fence = {next_fence} WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: resume_ended :count
 UPDATE windlass_done SET status = 'FAILED', paused_from = NULL, fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
 
 -- name: revive :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
-SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, {now}, d.fence + 1, 0, 0
+SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, {now}, CASE WHEN d.fence < 4611686018427387904 THEN d.fence + 1 ELSE 4611686018427387904 END, 0, 0
 FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id = i.id
 
 -- name: forget_ended :count

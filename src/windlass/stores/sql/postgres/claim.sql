@@ -9,7 +9,7 @@ WITH pair AS MATERIALIZED (
     SELECT p.name AS queue, p.level FROM unnest(:queues::text[], :levels::smallint[]) AS p(name, level) WHERE NOT {limited}
 ), head AS MATERIALIZED (
     SELECT h.place, h.due, h.id, h.nth = {chunk} AS may_go_on,
-        p.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
+        p.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - greatest(h.due, 0)) / :boost_us::bigint END AS rank
     FROM pair p CROSS JOIN LATERAL (
         SELECT place, due, id, row_number() OVER () AS nth FROM (
             SELECT ctid AS place, due, id FROM windlass_hot
@@ -21,7 +21,7 @@ WITH pair AS MATERIALIZED (
 ), ranked AS MATERIALIZED (
     SELECT place, may_go_on, row_number() OVER (ORDER BY rank DESC, due, id) AS nth FROM head
 ), claimed AS (
-    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1
+    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}
     WHERE ctid = ANY(ARRAY(
         SELECT place FROM ranked
         WHERE nth <= least(:wanted::bigint, (SELECT min(nth) FROM ranked WHERE may_go_on))
@@ -51,7 +51,7 @@ WITH head AS MATERIALIZED (
 
 -- name: claim_head :fragment
 claimed AS (
-    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1, holds = :holds::text
+    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}, holds = :holds::text
     WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
     RETURNING {claimed_columns}
 )
@@ -69,7 +69,7 @@ WITH source AS MATERIALIZED (
     WHERE :holds::jsonb ->> concat(s.queue, ' ', s.lane) LIKE '["queue:%' OR NOT {limited}
 ), head AS MATERIALIZED (
     SELECT h.place, h.due, h.id, s.gate, s.places, h.nth = {chunk} AS may_go_on,
-        s.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - h.due) / :boost_us::bigint END AS rank
+        s.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - greatest(h.due, 0)) / :boost_us::bigint END AS rank
     FROM source s CROSS JOIN LATERAL (
         (
             SELECT place, due, id, row_number() OVER () AS nth FROM (
@@ -95,7 +95,7 @@ WITH source AS MATERIALIZED (
         row_number() OVER (ORDER BY rank DESC, due, id) AS nth
     FROM of_gate WHERE places IS NULL OR nth_of_gate <= places
 ), claimed AS (
-    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = fence + 1,
+    UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence},
         holds = :holds::jsonb ->> concat(queue, ' ', lane)
     WHERE ctid = ANY(ARRAY(
         SELECT place FROM ranked

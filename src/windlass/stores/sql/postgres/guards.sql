@@ -7,7 +7,7 @@
 (SELECT * FROM unnest(:gates::text[], :changes::int[], :takes::text[]) AS r(name, change, taken))
 
 -- name: each_held :fragment
-json_array_elements_text(h.holds::json) AS e(value)
+json_array_elements_text(CASE WHEN h.holds ~ '^\["[^"\\]+"(,"[^"\\]+")*\]$' THEN h.holds ELSE '[]' END::json) AS e(value)
 
 -- The time is asked for outside: inside it would be that of before a wait for the lock.
 -- name: lock_gates :rows

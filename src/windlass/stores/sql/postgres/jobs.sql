@@ -130,7 +130,7 @@ WITH input AS MATERIALIZED (
     SELECT h.id, h.fence, h.queue, h.node, h.picked_at, h.holds FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
     ORDER BY h.id FOR UPDATE OF h
 ), back AS (
-    UPDATE windlass_hot h SET status = 'PENDING', fence = h.fence + 1, attempts = i.attempts, node = NULL, picked_at = NULL,
+    UPDATE windlass_hot h SET status = 'PENDING', fence = CASE WHEN h.fence < 4611686018427387904 THEN h.fence + 1 ELSE 4611686018427387904 END, attempts = i.attempts, node = NULL, picked_at = NULL,
         holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane),
         expires = CASE WHEN i.started_at IS NULL THEN h.expires END
     FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE h.id = held.id AND h.fence = held.fence

@@ -37,4 +37,4 @@
     FROM json_each(:rows))
 
 -- name: each_held :fragment
-json_each(h.holds) AS e
+json_each(CASE json_valid(h.holds) WHEN 1 THEN CASE json_type(h.holds) WHEN 'array' THEN h.holds ELSE '[]' END ELSE '[]' END) AS e

@@ -1,0 +1,26 @@
+"""Plans for rows that were damaged: what cannot be run, and cannot be failed either, is taken out of the way."""
+
+from __future__ import annotations
+
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+
+
+def pause(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
+    """Pause a claimed job, without its history: nothing that is written here can be refused. False: it is gone."""
+    del dialect
+    row = {"id": job_id, "fence": fence}
+    yield Step("free_place", row)
+    count: int = yield Step("pause_damaged", row)
+    return count == 1
+
+
+def remove_orphan(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
+    """Remove the live row of a job that has no other; False if it has one, or somebody else owns it."""
+    del dialect
+    row = {"id": job_id, "fence": fence, "holder_id": job_id}
+    yield Step("free_place", row)
+    count: int = yield Step("remove_orphan", row)
+    if count:
+        yield Step("delete_live_key", row)
+    return count == 1
