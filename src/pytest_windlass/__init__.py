@@ -50,7 +50,7 @@ def windlass_app(request: pytest.FixtureRequest, windlass_clock: VirtualClock) -
 
     with ExitStack() as stack:
         named = request.config.getini(APP)
-        app = _load(named) if named else stack.enter_context(_new())
+        app = load(named) if named else stack.enter_context(_new())
         stack.enter_context(isolated(app, clock=windlass_clock))
         if request.config.getini(INLINE):
             stack.enter_context(inline(app))
@@ -78,14 +78,16 @@ def _new() -> closing[Windlass]:
     return closing(Windlass("sqlite://"))
 
 
-def _load(name: str) -> Windlass:
+def load(name: str) -> Windlass:
+    """The application of a name; a wrong one is an error of usage that says what to write."""
     from windlass import Windlass
 
     try:
         found = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"  # also what the module itself raises
         raise pytest.UsageError(
-            f'{APP} = "{name}" was not found ({error}); it must be module:name, e.g. shop:app, and the module on the '
+            f'{APP} = "{name}" was not found ({what}); it must be module:name, e.g. shop:app, and the module on the '
             'path: pythonpath = ["."] in the configuration of pytest puts the root of the project there'
         ) from error
     if not isinstance(found, Windlass):

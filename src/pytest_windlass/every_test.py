@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_windlass import APP, load
+
 if TYPE_CHECKING:
     from windlass import Windlass
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Find the application before the first test: a wrong name is one error, not one for each test."""
+    load(session.config.getini(APP))
 
 
 @pytest.fixture(autouse=True)

@@ -145,6 +145,8 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
             self._wake(work)
             if self._parts.inline is not None:
                 self._parts.inline.run()
+        elif handles and self._parts.inline is not None:
+            self._parts.inline.uncommitted = True
         return handles
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
@@ -156,6 +158,8 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
             self._wake(work)
             if self._parts.inline is not None:
                 await self._parts.inline.arun()
+        elif handles and self._parts.inline is not None:
+            self._parts.inline.uncommitted = True
         return handles
 
     def _wake(self, work: Sequence[tuple[str, int]]) -> None:

@@ -71,6 +71,9 @@ class Replacements(NamedTuple):
 class Inline(Protocol):
     """Runs what was just stored, before `enqueue` returns: a test's way to do without a worker."""
 
+    uncommitted: bool
+    """Whether jobs were stored in transactions of the test's own, which are there once it has committed."""
+
     def run(self) -> None:
         """Run what is due."""
 

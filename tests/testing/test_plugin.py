@@ -162,12 +162,17 @@ def test_it(app, windlass_app):
     [
         ("shpo:app", "No module named 'shpo'"),
         ("shop:charge", "must be a Windlass app"),
+        ("broken:app", "ZeroDivisionError"),
     ],
 )
-def test_a_wrong_name_says_what_to_write(project: Project, name: str, says: str):
-    _, output = project.run(NAMED.replace("shop:app", name), "def test_it():\n    pass\n")
-    assert f'windlass_app = "{name}"' in output
+def test_a_wrong_name_is_one_error_that_says_what_to_write(project: Project, name: str, says: str):
+    """api.md Testing: before the first test, without a traceback."""
+    tests = "def test_it():\n    pass\n\ndef test_another():\n    pass\n"
+    counted, output = project.run(NAMED.replace("shop:app", name), tests, broken="1 / 0\n")
+    assert counted == {}
+    assert output.count(f'windlass_app = "{name}"') == 1
     assert says in output
+    assert "Traceback" not in output
 
 
 def test_projects_that_do_not_use_it_do_not_pay_for_it(project: Project):

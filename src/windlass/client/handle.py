@@ -171,7 +171,7 @@ class StoredHandle(Generic[R]):
     async def _await(self, timeout: Timeout) -> Outcome:
         limit = None if timeout is None else seconds(timeout, "timeout")
         await self._following.authorization.acheck("get", self._key)
-        future = self._following.results.expect(self._key)
+        future = await self._following.results.aexpect(self._key)
         try:
             outcome = await self._aread()
             if outcome.status in TERMINAL:

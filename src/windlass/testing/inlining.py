@@ -23,7 +23,9 @@ def inline(app: Windlass, *, propagate: bool = False) -> Iterator[Windlass]:
 
     Enters `isolated(app)` unless the test has. Jobs go through the same store and engine as ever: they are retried,
     leave their history, and `result()` raises `JobFailedError`. With `propagate`, what a body raises comes out of
-    `enqueue` itself. Jobs that are not due wait for `advance`, which runs them.
+    `enqueue` itself. Jobs that are not due wait for `advance`, which runs them. Jobs that were enqueued with
+    `connection=` or inside `use_connection` are there once you have committed, which nobody hears of: they run when
+    the test asks for them (`result()`, `join()`), or at the next `enqueue`, `advance` or `drain`.
     """
     with nullcontext(app) if is_on_stage(app) else isolated(app):
         before = app.exchange(app.parts._replace(inline=_Drains(app, propagate=propagate)))
@@ -37,6 +39,7 @@ class _Drains:
     def __init__(self, app: Windlass, *, propagate: bool) -> None:
         self._app = app
         self._propagate = propagate
+        self.uncommitted = False
 
     def run(self) -> None:
         if not on_a_loop():

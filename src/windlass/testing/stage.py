@@ -41,11 +41,11 @@ def isolated(app: Windlass, *, url: str = IN_MEMORY, clock: VirtualClock | None 
     ```
 
     What `app` was made with stays (settings, policies, listeners), but for a coordinator: nobody else is told.
-    `url` names another store, which is migrated and should be empty.
+    `url` names another store, which is migrated and should be empty. Waiting for a job that nothing in the test runs
+    is a `NobodyRunsJobsError`, on any store.
     """
     store = Store.open(url, clock or VirtualClock())
-    results = _Results(store.database, app) if url == IN_MEMORY else Results(store.database)
-    staged = app.parts.on_store(store, results)
+    staged = app.parts.on_store(store, _Results(store.database, app))
     before = app.exchange(staged)
     _on_stage.append(app)
     try:
@@ -108,7 +108,23 @@ class _Results(Results):
         self._app = app
 
     def expect(self, job_id: str) -> Future[Outcome]:
-        """A future that is only asked if the job is not over yet."""
+        """A future that is only asked if the job is not over yet.
+
+        In inline mode jobs of the test's own transactions run first: nobody has heard of their commit.
+        """
+        inline = self._app.parts.inline
+        if inline is not None and inline.uncommitted:
+            inline.run()
+        return self._expected(job_id)
+
+    async def aexpect(self, job_id: str) -> Future[Outcome]:
+        """Async twin of `expect`."""
+        inline = self._app.parts.inline
+        if inline is not None and inline.uncommitted:
+            await inline.arun()
+        return self._expected(job_id)
+
+    def _expected(self, job_id: str) -> Future[Outcome]:
         if self._app.has_worker:
             return super().expect(job_id)
         future: Future[Outcome] = Future()
