@@ -26,6 +26,7 @@ from windlass.errors import ConfigurationError, WouldBlockLoopError
 from windlass.events.types import Event
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.runtime import exits
+from windlass.runtime.middleware import check_middleware
 from windlass.settings import Settings, in_force
 from windlass.spi import (
     Authorizer,
@@ -35,6 +36,7 @@ from windlass.spi import (
     ExecutorProvider,
     InstanceResolver,
     InvocationResolver,
+    JobMiddleware,
     PollingStrategy,
     ResilienceStrategy,
     RetryPolicy,
@@ -93,6 +95,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         invocation_resolver: InvocationResolver | None = None,
         instance_resolver: InstanceResolver | None = None,
         authorizer: Authorizer | None = None,
+        middleware: Iterable[JobMiddleware] = (),
         clock: Clock | None = None,
     ) -> None:
         self.settings = in_force(settings)
@@ -109,7 +112,8 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         store = Store.open(self.url, clock or SystemClock(), is_default=is_default)
         self.registry.app, self.registry.database = self, shared_place(store.database)
         given = Replacements(
-            retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer
+            *(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer),
+            check_middleware(middleware),
         )
         self._assemble(make_parts(store, self.registry, self.settings, given))
 

@@ -11,6 +11,7 @@ import contextvars
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -18,11 +19,12 @@ from windlass.app import Windlass
 from windlass.context import JobContext, Snooze, current_context
 from windlass.domain.targets import module_of
 from windlass.errors import ConfigurationError, TargetNotFoundError
-from windlass.runtime import logcontext, process_life, process_logs
+from windlass.runtime import logcontext, middleware, process_life, process_logs
+from windlass.runtime.middleware import around
 from windlass.runtime.process_channel import Channel, Reporter
 from windlass.runtime.process_errors import raised
 from windlass.runtime.process_messages import Answer, Ready, Returned, Run, Snoozed, Start
-from windlass.spi import InstanceResolver, Serializer
+from windlass.spi import InstanceResolver, JobMiddleware, Serializer
 from windlass.submission.codec import JsonSerializer, stored_result
 from windlass.submission.context_parameters import with_context
 from windlass.submission.job_function import Enqueueable
@@ -88,6 +90,8 @@ class Jobs:
         if spec.contexts:
             args, kwargs = with_context(spec.contexts, current_context.get(), args, kwargs)
         function = found.known.ready(found.instances)
+        if found.middleware:
+            function = around(function, found.middleware, JobContext.current(), is_coroutine=spec.is_coroutine)
         value = asyncio.run(function(*args, **kwargs)) if spec.is_coroutine else function(*args, **kwargs)
         if value is None:
             return Returned(None, None)
@@ -100,6 +104,7 @@ class Found(NamedTuple):
     known: Known
     serializer: Serializer
     instances: InstanceResolver
+    middleware: Sequence[JobMiddleware] = ()
 
 
 class Program:
@@ -139,7 +144,7 @@ class Program:
         place = target if app is not None and target in app.registry else self._imported(target, home)
         app = app or _app_behind(place)
         if app is None and self._needs_app:
-            raise self._import_error or _homeless(target, "its serializer or its invocation resolver")
+            raise self._import_error or _homeless(target, "its serializer, invocation resolver or middleware")
         given = Registry() if app is None else app.registry
         if target in given:
             known = given.resolve(target)
@@ -149,7 +154,9 @@ class Program:
             raise TargetNotFoundError(known.error)
         if app is None and self._provides and known.owner is not None:
             raise self._import_error or _homeless(target, "the objects it provides")
-        return Found(known, JsonSerializer() if app is None else app.parts.serializer, given.instances)
+        if app is None:
+            return Found(known, JsonSerializer(), given.instances)
+        return Found(known, app.parts.serializer, given.instances, app.parts.middleware)
 
     def _imported(self, target: str, home: str | None) -> str:
         """Import the module that declares a target; answers the name that leads there: its own, else its home."""
@@ -194,7 +201,7 @@ def _homeless(target: str, what: str) -> ConfigurationError:
 def _without_our_frames(error: BaseException) -> BaseException:
     """The traceback begins where the body does."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, middleware.__file__):
         trace = trace.tb_next
     return error.with_traceback(trace)
 

@@ -19,6 +19,7 @@ from windlass.spi import (
     Coordinator,
     ErrorSanitizer,
     ExecutorProvider,
+    JobMiddleware,
     PollingStrategy,
     ResilienceStrategy,
     RetryPolicy,
@@ -66,6 +67,7 @@ class Replacements(NamedTuple):
     polling: PollingStrategy | None
     resilience: ResilienceStrategy | None
     authorizer: Authorizer | None
+    middleware: tuple[JobMiddleware, ...] = ()
 
 
 class Inline(Protocol):
@@ -106,6 +108,8 @@ class Parts(NamedTuple):
     """None: what is stored waits for a worker."""
     authorizer: Authorizer | None = None
     """None: everybody may do everything."""
+    middleware: tuple[JobMiddleware, ...] = ()
+    """Around every body, the first one outermost."""
     keepers: list[PermitKeeper] = []  # noqa: RUF012 - see `make_parts`
     """What nodes that have left keep for bodies that go on."""
     stays_open: bool = False
@@ -161,6 +165,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         work=Notifier(database, WORK),
         done=Notifier(database, DONE),
         authorizer=given.authorizer,
+        middleware=given.middleware,
         keepers=[],
     )
 
@@ -177,4 +182,4 @@ def _surroundings(parts: Parts) -> Surroundings:
     registry, instances = parts.registry, parts.registry.instances
     plain = type(parts.serializer) is JsonSerializer and isinstance(registry.resolver, ImportResolver)
     provides = instances.provides if isinstance(instances, Instances) else True
-    return Surroundings(home_of(registry.app), not plain, provides)
+    return Surroundings(home_of(registry.app), not plain or bool(parts.middleware), provides)

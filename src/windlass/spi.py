@@ -5,9 +5,11 @@ Each is a small Protocol with a default; an application takes a replacement by t
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from windlass.context import JobContext
 from windlass.domain.job import Claim, Job, Payload
 from windlass.domain.polling import PollObservation
 
@@ -194,6 +196,30 @@ class Authorizer(Protocol):
         """Say whether `principal` may do `action`, the name of a verb (`"cancel"`), to `job`, or at all without one.
 
         Called from several threads. To raise, or to say anything but True or False, is to refuse.
+        """
+        ...
+
+
+class JobMiddleware(Protocol):
+    """Code around the body of every job (`middleware=[…]`), e.g. for tracing, tenants or a database session.
+
+    ```python
+    class Timed:
+        @contextmanager
+        def around(self, ctx: JobContext) -> Iterator[None]:
+            began = perf_counter()
+            try:
+                yield
+            finally:
+                TIMES.labels(ctx.target).observe(perf_counter() - began)
+    ```
+    """
+
+    def around(self, ctx: JobContext) -> AbstractContextManager[Any] | AbstractAsyncContextManager[Any]:
+        """Give a context manager, which is entered where the body runs: on its loop, its thread or in its process.
+
+        Around a coroutine it may be async. What it raises is the attempt's error; if it suppresses an error of the
+        body, the job succeeds with the result None.
         """
         ...
 

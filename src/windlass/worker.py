@@ -79,7 +79,9 @@ class Node:
         retry_times = RetryTimes(parts.bus)
         self.completer.add_consequence(Consequence(retry_times.concerns, retry_times.read))
         limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
-        self._invoker = invoker = Invoker(parts.serializer, parts.registry.instances, self._executors, limits)
+        self._invoker = invoker = Invoker(
+            parts.serializer, parts.registry.instances, self._executors, limits, parts.middleware
+        )
         budget = settings.node.crash_budget
         policies = Policies(parts.retry_policy, self._describe, parts.sanitizer.sanitize_text, budget)
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)

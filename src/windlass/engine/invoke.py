@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,8 +26,17 @@ from windlass.engine.attempt import (
 from windlass.engine.watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
 from windlass.runtime.executors import LoopExecutor, ThreadExecutor
+from windlass.runtime.middleware import around
 from windlass.runtime.threads import BodyExit, ThreadGoesOn, Turn
-from windlass.spi import EncodedResult, ExecutorProvider, InstanceResolver, Invocation, JobExecutor, Serializer
+from windlass.spi import (
+    EncodedResult,
+    ExecutorProvider,
+    InstanceResolver,
+    Invocation,
+    JobExecutor,
+    JobMiddleware,
+    Serializer,
+)
 from windlass.submission.codec import stored_result
 from windlass.submission.context_parameters import with_context
 from windlass.submission.target import Known
@@ -46,12 +55,18 @@ class Invoker:
     """Runs one body and says how it ended; never raises anything but its own cancellation at shutdown."""
 
     def __init__(
-        self, serializer: Serializer, instances: InstanceResolver, executors: ExecutorProvider, limits: Limits
+        self,
+        serializer: Serializer,
+        instances: InstanceResolver,
+        executors: ExecutorProvider,
+        limits: Limits,
+        middleware: Sequence[JobMiddleware] = (),
     ) -> None:
         self._serializer = serializer
         self._instances = instances
         self._executors = executors
         self._limits = limits
+        self._middleware = middleware
         self._elsewhere: JobExecutor | None = None
         self._loop = asyncio.get_running_loop()
         self.thread_ended: Callable[[Attempt], None] = lambda attempt: None
@@ -75,7 +90,7 @@ class Invoker:
         attempt.in_thread = kind == "thread"
         watch = self._watch(attempt) if attempt.in_thread and attempt.claim.holds is not None else None
         try:
-            function = known.ready(self._instances)
+            function = self._inside_middleware(attempt, known) if self._middleware else known.ready(self._instances)
             if watch is not None:
                 function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
@@ -97,6 +112,11 @@ class Invoker:
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
+
+    def _inside_middleware(self, attempt: Attempt, known: Known) -> Callable[..., Any]:
+        assert attempt.context is not None
+        function = known.ready(self._instances)
+        return around(function, self._middleware, attempt.context, is_coroutine=known.spec.is_coroutine)
 
     def turn_for(self, attempt: Attempt, known: Known, until: float) -> Turn | None:
         """A place in line for a thread, for a body that needs one of ours and holds nothing that others wait for."""

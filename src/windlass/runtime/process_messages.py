@@ -26,7 +26,7 @@ class Start(msgspec.Struct, tag=True):
     home: str | None
     """Where the application is a global, as `module:name`; None if it is nowhere."""
     needs_app: bool
-    """Whether arguments, results or names mean something only to the application."""
+    """Whether arguments, results or names mean something only to the application, or it has middleware."""
     provides: bool
     """Whether objects were provided to the application, or it has a resolver of its own."""
     memory_bytes: int | None
