@@ -388,3 +388,11 @@ def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path):
     )
     assert (ran.stdout, ran.stderr, ran.returncode) == ("charged 42\n", "", 0)
     assert query(f"sqlite:///{tmp_path / 'shop.db'}", "SELECT id FROM windlass_node") == [], "it has signed off"
+
+
+def test_an_application_shows_its_store_and_no_password():
+    """api.md: for logs and notebooks."""
+    assert repr(Windlass("sqlite:///shop.db")).startswith("<Windlass on SQLite shop.db")
+    shown = repr(Windlass("postgresql://shop:hunter2@db.example/shop"))
+    assert shown.startswith("<Windlass on PostgreSQL db.example")
+    assert "hunter2" not in shown

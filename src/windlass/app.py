@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from windlass.client.access import Access
@@ -23,7 +23,6 @@ from windlass.declaring import Declaring
 from windlass.domain.clock import SystemClock
 from windlass.embedded import Worker
 from windlass.errors import ConfigurationError, WouldBlockLoopError
-from windlass.events.types import Event
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
@@ -51,10 +50,7 @@ from windlass.submission.modules import PrefixPolicy, check_modules, nothing_to_
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
-P = ParamSpec("P")
 R = TypeVar("R")
-E = TypeVar("E", bound=Event)
-T = TypeVar("T")
 
 
 class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acting):

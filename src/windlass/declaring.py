@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
 from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.other_queues import OF_AN_APPLICATION, not_here
 from windlass.errors import ConfigurationError
 from windlass.events.bus import EventBus
 from windlass.events.types import Event
@@ -71,6 +72,12 @@ class Declaring(ABC):
             )
 
         return decorate if function is None else decorate(function)
+
+    if not TYPE_CHECKING:  # else every attribute would pass for one of an application
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what the verb of another queue is called here: `app.task` is `app.job`."""
+            raise AttributeError(not_here("app", name, OF_AN_APPLICATION), name=name, obj=self)
 
     def provide(self, what: object, factory: Callable[[], object] | None = None) -> None:
         """Give the object that methods of its class run on, or a class and a factory that makes it when needed."""

@@ -53,6 +53,23 @@ def test_a_wrong_form_is_answered_with_the_right_one(invoke, place):
     assert "did you mean shop:app?" in result.output
 
 
+def test_a_module_without_an_attribute_is_answered_with_the_applications_in_it(invoke, programs):
+    """J10.1: `windlass worker package.store` names what it finds there, in a package too."""
+    result = invoke("worker", "package.store")
+    assert result.exit_code == 2
+    assert "got 'package.store'; did you mean package.store:app?" in result.output
+    (programs / "package" / "two.py").write_text("from windlass import Windlass\na = Windlass()\nb = Windlass()\n")
+    assert "did you mean package.two:a or package.two:b?" in invoke("worker", "package.two").output
+
+
+def test_a_module_that_cannot_be_imported_is_answered_with_the_form(invoke, programs):
+    """J10.1: what it holds is not known; the error of its import comes once the form is right."""
+    (programs / "package" / "broken.py").write_text("raise SystemExit(3)\n")
+    result = invoke("worker", "package.broken")
+    assert result.exit_code == 2
+    assert "expected an application as module:attribute" in result.output
+
+
 def test_no_app_is_answered_with_what_is_here(invoke):
     result = invoke("worker")
     assert result.exit_code == 2

@@ -246,6 +246,13 @@ class TestMerged:
         assert merged.timeout is None
 
 
+@pytest.mark.parametrize("name", ["name", "aliases"])
+def test_names_belong_on_the_decorator(name: str):
+    """J1.8: one call cannot have another name."""
+    with pytest.raises(InvalidOptionError, match=f"{name} belongs on the decorator"):
+        JobOptions.make(**{name: "x"})  # type: ignore[arg-type]
+
+
 class TestResolved:
     def test_the_defaults_are_those_of_the_specification(self):
         """J1.3: NORMAL. J5.1: no retries. J5.2: no backoff. And the queue is `default`."""

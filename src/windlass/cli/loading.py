@@ -21,6 +21,7 @@ from windlass.app import Windlass
 from windlass.errors import ConfigurationError
 
 _FORM: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_MODULE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _DECLARED: Final = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:windlass\.)?Windlass\(", re.MULTILINE)
 _MOST_FILES: Final = 100
 _MOST_BYTES: Final = 65_536
@@ -55,8 +56,7 @@ def application(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def load_app(place: str) -> Windlass:
     """Import the application at `module:attribute`; the current folder comes first on the path."""
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    _put_folder_on_path()
     module_name, _, attribute = place.partition(":")
     module = _module(module_name, attribute)
     found = _attribute(module, attribute)
@@ -75,10 +75,25 @@ def place_of(place: str | None, example: str = "--app shop:app") -> str:
             f"with --app, or in WINDLASS_APP{_hint(_declared_here())}"
         )
     if not _FORM.fullmatch(place):
-        raise click.UsageError(
-            f"expected an application as module:attribute (shop:app), got {place!r}{_hint(_repaired(place))}"
-        )
+        likely = _apps_of_module(place) or _repaired(place)
+        raise click.UsageError(f"expected an application as module:attribute (shop:app), got {place!r}{_hint(likely)}")
     return place
+
+
+def _put_folder_on_path() -> None:
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+
+
+def _apps_of_module(place: str) -> list[str]:
+    """The applications of a module that was named without an attribute, and can be imported."""
+    if not _MODULE.fullmatch(place):
+        return []
+    _put_folder_on_path()
+    try:
+        return _apps_in(import_module(place))
+    except (Exception, SystemExit):  # noqa: BLE001 - users' code; the form is wrong in any case
+        return []
 
 
 def _module(name: str, attribute: str) -> ModuleType:

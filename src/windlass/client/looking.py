@@ -42,6 +42,9 @@ class Looking:
     _aftermath: Aftermath
     _authorization: Authorization
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} on {self._access.database.description}>"
+
     def get(self, job_id: UUID | str) -> Job:
         """One job as it is now; `JobNotFoundError` if there is none."""
         key = parse_job_id(job_id)

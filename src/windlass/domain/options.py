@@ -9,6 +9,7 @@ from typing import Any, Final, Self, TypedDict, Unpack
 
 from windlass.domain.backoff import Backoff
 from windlass.domain.option_checks import CHECKS, Callback, Executor, OnConflict
+from windlass.domain.other_queues import OPTIONS
 from windlass.domain.priority import Priority
 from windlass.errors import InvalidOptionError, WindlassError
 
@@ -203,6 +204,10 @@ def _check_expires_after_due(options: ResolvedOptions) -> None:
 
 
 def _unknown(name: str) -> str:
+    if name in OPTIONS:
+        return f"unknown option {name!r}; it is called {OPTIONS[name]!r} here"
+    if name in ("name", "aliases"):
+        return f"{name} belongs on the decorator, e.g. @app.job({name}=...), and cannot be changed for one call"
     close = difflib.get_close_matches(name, _NAMES, n=1)
     if close:
         return f"unknown option {name!r}; did you mean {close[0]!r}?"

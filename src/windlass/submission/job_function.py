@@ -5,10 +5,11 @@ import inspect
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
 from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.other_queues import OF_A_JOB, not_here
 from windlass.errors import SerializationError
 from windlass.submission.call import Call, JobHandle, Submitter
 from windlass.submission.registry import Registry
@@ -72,6 +73,13 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         known = self._registry.admit(self.target)
         known.spec.bind_check(args, kwargs)
         return Call(known.target, args, kwargs, options, known.spec, self._submitter, known.circuit)
+
+    if not TYPE_CHECKING:  # else every attribute would pass for one of a job
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what the verb of another queue is called here: `.delay()` is `.enqueue()`."""
+            called = self.__dict__.get("__name__", "the job")
+            raise AttributeError(not_here(called, name, OF_A_JOB), name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<job {self.__module__}:{self.__qualname__}>"
