@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 import windlass
+from windlass.client.dead_letters import Alerts, DeadLetters
+from windlass.client.handle import StoredHandle
+from windlass.client.protection import CircuitSwitch
+from windlass.embedded import Worker
+from windlass.submission.job_function import AsyncJobFunction, JobFunction
 
 
 def words(text: str) -> list[str]:
@@ -75,19 +80,75 @@ def test_every_public_method_is_documented(name: str):
     assert silent == []
 
 
-def test_every_verb_that_touches_the_store_has_an_async_twin():
+WITH_VERBS: list[type] = [
+    windlass.Windlass,
+    windlass.Call,
+    StoredHandle,
+    JobFunction,
+    AsyncJobFunction,
+    Worker,
+    DeadLetters,
+    Alerts,
+    CircuitSwitch,
+]
+"""Classes whose methods work on the store. `StoredHandle` is what stands behind `JobHandle`."""
+WITHOUT_A_TWIN = {
+    "Windlass": {
+        "acting_as": "sets a context variable",
+        "bind": "makes a value",
+        "check_startable": "for a worker, before its loop runs",
+        "circuit": "makes a handle",
+        "exchange": "for windlass.testing; connects to nothing",
+        "follow": "makes a handle",
+        "handle": "makes a handle",
+        "job": "declares",
+        "on": "declares",
+        "provide": "declares",
+        "run_worker": "has a loop of its own and handles signals",
+        "use_connection": "one object for `with` and `async with`",
+        "worker": "one object for `with` and `async with`",
+    },
+    "Call": {"using": "makes a value"},
+    "JobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
+    "AsyncJobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
+    "Worker": {
+        "canceled": "wakes the worker's loop, from any thread",
+        "look_again": "wakes the worker's loop, from any thread",
+        "run": "has a loop of its own and handles signals",
+        "wake": "wakes the worker's loop, from any thread",
+    },
+}
+"""Public methods that do not touch the store, or have a reason to be there only once."""
+
+
+def methods_of(cls: type) -> dict[str, Any]:
+    """Public methods that a class has from us."""
+    ours = [base for base in cls.__mro__ if base.__module__.startswith("windlass.")]
+    names = {name for base in ours for name, value in members(base) if inspect.isfunction(value)}
+    return {name: getattr(cls, name) for name in names}
+
+
+@pytest.mark.parametrize("cls", WITH_VERBS, ids=lambda cls: cls.__name__)
+def test_every_verb_that_touches_the_store_has_an_async_twin(cls: type):
     """api.md: `enqueue`/`aenqueue`, `result`/`aresult`: an `a` in front, the same parameters."""
-    pairs = {
-        windlass.Windlass: ["enqueue_many", "get", "history"],
-        windlass.Call: ["enqueue"],
-        windlass.JobHandle: ["status", "result", "join"],
-    }
-    for cls, verbs in pairs.items():
-        for verb in verbs:
-            sync, twin = getattr(cls, verb), getattr(cls, f"a{verb}")
-            assert inspect.iscoroutinefunction(twin)
-            assert not inspect.iscoroutinefunction(sync)
-            assert list(inspect.signature(sync).parameters) == list(inspect.signature(twin).parameters)
+    methods = methods_of(cls)
+    twins = {name for name, method in methods.items() if inspect.iscoroutinefunction(method)}
+    alone = {name for name in methods if name not in twins and f"a{name}" not in twins}
+    assert alone == set(WITHOUT_A_TWIN.get(cls.__name__, ()))
+    assert {name for name in twins if name[0] != "a" or name[1:] not in methods} == set()
+    for twin in twins:
+        assert parameters(methods[twin]) == parameters(methods[twin[1:]]), twin
+
+
+def parameters(method: Any) -> list[tuple[str, Any, Any]]:
+    """Names, kinds and defaults."""
+    return [(each.name, each.kind, each.default) for each in inspect.signature(method).parameters.values()]
+
+
+def test_a_handle_says_all_that_stands_behind_it():
+    """api.md: what `JobHandle` promises is there, and nothing more."""
+    public = {name for name in dir(windlass.JobHandle) if not name.startswith("_")}
+    assert public - {"id", "duplicate"} == set(methods_of(StoredHandle))
 
 
 def test_values_have_the_fields_of_the_specification():

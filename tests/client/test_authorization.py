@@ -121,7 +121,7 @@ TWINS: dict[str, tuple[str, AVerb]] = {
     "handle.ajoin": ("get", lambda app, job: app.handle(job).ajoin(timeout=0)),
     "acheck_may": ("export", lambda app, job: app.acheck_may("export", job)),
 }
-NOT_ASKED = {"health", "migrate", "close", "worker", "run_worker", "submit", "enqueue_many"}
+NOT_ASKED = {"health", "migrate", "close", "worker", "run_worker", "submit", "enqueue_many", "enqueue_by_name"}
 """Probes, and what programs do; enqueueing has tests of its own."""
 
 
@@ -211,6 +211,8 @@ def test_enqueueing_is_judged_by_the_job_it_would_be(apps: Apps):
     with app.acting_as("ann"):
         with pytest.raises(NotAuthorizedError, match="ann may not enqueue: the authorizer refused"):
             app.enqueue_many(calls)
+        with pytest.raises(NotAuthorizedError):
+            app.enqueue_by_name(add.target, [3, 4], queue="payroll")
         assert count(apps.url, "job") == 0
         handle = calls[0].enqueue()
         with pytest.raises(NotAuthorizedError):
@@ -227,10 +229,12 @@ def test_enqueueing_is_judged_by_the_job_it_would_be(apps: Apps):
 
 
 async def test_enqueueing_async_is_judged_too(apps: Apps):
-    """J6.5: `aenqueue`, `aenqueue_many`."""
+    """J6.5: `aenqueue`, `aenqueue_many`, `aenqueue_by_name`."""
     app = await asyncio.to_thread(judged, apps, Judge(answer=False))
-    with pytest.raises(NotAuthorizedError, match="the program itself may not enqueue"):
-        await app.bind(jobs.add, 1, 2).aenqueue()
+    call = app.bind(jobs.add, 1, 2)
+    for enqueued in (call.aenqueue(), app.aenqueue_many([call]), app.aenqueue_by_name(call.target, [1, 2])):
+        with pytest.raises(NotAuthorizedError, match="the program itself may not enqueue"):
+            await enqueued
     assert count(apps.url, "job") == 0
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, count, query, settled, until
+from tests.support.facts import rows
 from windlass import (
     DuplicateBusinessKeyError,
     InvalidOptionError,
@@ -185,6 +186,14 @@ def test_a_dead_letter_starts_over(app: Windlass):
     assert [(attempt.number, attempt.outcome) for attempt in app.history(handle.id)] == [
         (1, "retried"), (2, "failed"), (1, "retried"), (2, "failed"),
     ]  # fmt: skip
+
+
+def test_retry_resets_the_crash_budget(app: Windlass, apps: Apps):
+    """J2.4: what a job had crashed before counts no more."""
+    handle = failed_job(app)
+    rows(apps.url, "UPDATE windlass_done SET crash_count = 2")
+    assert (app.get(handle.id).crash_count, handle.retry()) == (2, True)
+    assert app.get(handle.id).crash_count == 0
 
 
 def test_retry_takes_the_business_key_again_or_raises_if_somebody_holds_it(app: Windlass):

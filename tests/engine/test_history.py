@@ -115,6 +115,17 @@ def test_waiting_and_running_times_are_those_of_the_rows(app: Windlass, delay: f
     assert (attempt.wait_ms, attempt.run_ms) == (job.wait_ms, job.run_ms)
 
 
+def test_a_due_time_in_the_past_adds_nothing_to_the_waiting_time(app: Windlass):
+    """J2.5: wait_ms = start - max(due, created): nobody waited for a job before it was there."""
+    handle = app.job(jobs.add).using(run_at=app.parts.clock.now() - timedelta(hours=1)).enqueue(1, 2)
+    with app.worker():
+        job = settled(app, handle.id)
+    assert job.due_at is not None
+    assert job.started_at is not None
+    assert job.due_at < job.created_at
+    assert job.wait_ms == (job.started_at - job.created_at) // timedelta(milliseconds=1)
+
+
 def test_a_job_says_everything_it_was_enqueued_with(app: Windlass):
     """J2.5, J1.1: what `app.get` shows of a job that has not run."""
     add = app.job(max_retries=3)(jobs.add)
