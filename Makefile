@@ -2,6 +2,7 @@
 #   make demo    a small shop on SQLite, nothing else needed        make check   style, types, import directions
 #   make test    all tests but the soak ones                        make bench   what a store can do; bench-peers: beside others
 #   make soak    the long tests                                     make docs    the site, in docs/_build/html
+#   make test-servers   what depends on it, on every PostgreSQL     make test-fast   what needs no server and no crash
 #   make chaos   workers killed and stopped at random, judged       ARGS="--store postgres --seed 7 --jobs 3000 --kills 15"
 #   make clean   remove caches and build results (keeps .venv)
 # Arguments for the tool behind a target: make test ARGS="tests/domain -k backoff"
@@ -19,11 +20,11 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test soak chaos check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
+.PHONY: help demo test test-fast test-servers soak chaos check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,7s/^# *//p' Makefile
+	@sed -n '2,8s/^# *//p' Makefile
 
 $(BIN)/python:
 	@python=$$($(find_python)) && echo "venv: creating $(VENV) with $$($$python --version)" && $$python -m venv $(VENV)
@@ -53,6 +54,16 @@ test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not soak and not serial" $(ARGS)
 	@$(BIN)/python -m pytest -q -p no:xdist -m "serial and not soak" $(ARGS) || [ $$? -eq 5 ]
 
+# What a change of Python may break, in two minutes: for other versions, `make test-fast VENV=.venv-py313 PYTHON=python3.13`.
+FAST := tests/domain tests/submission tests/failure tests/events tests/runtime tests/observability tests/test_app.py tests/test_errors.py \
+	tests/test_public_names.py tests/test_settings.py tests/stores/test_contract.py
+test-fast: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not soak and not serial" -k "not postgres" $(FAST) $(ARGS)
+
+# On every PostgreSQL that is found; ARGS="--only 15 -- -x".
+test-servers: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.servers $(ARGS)
+
 soak: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -p no:xdist -m soak --timeout 3600 $(ARGS)
 
@@ -63,6 +74,7 @@ check: $(VENV)/.installed-dev
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
 
 format: $(VENV)/.installed-dev

@@ -26,7 +26,9 @@ from windlass.client.health import Health
 )
 @json_option("health")
 def command(place: str, max_age: float | None, as_json: bool) -> None:
-    """Say whether APP can work: its store answers, the schema is current, a worker is alive, and the sweeper passes.
+    """Say whether APP can work: its store answers, the schema is current, and workers are alive and do their work.
+
+    Workers whose statements the store refuses, and a sweeper that does not pass, are unhealthy, too.
 
     It changes no job, and suits probes of container platforms and load balancers.
 

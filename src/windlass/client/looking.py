@@ -131,6 +131,7 @@ class Looking:
 
         With `max_age` a worker counts only if its last heartbeat is younger than so many seconds, by the store's clock.
         A sweeper that has not passed for a minute, although there is a worker to do it, is told too.
+        So are errors that workers keep meeting though the store answers: statements that it refuses.
         A store that does not answer is told, not raised.
         """
         return examine(self._access.database, max_age, self.settings.node.sweep_interval)
