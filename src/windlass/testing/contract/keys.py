@@ -72,7 +72,7 @@ class KeysContract(StoreContract):
         """J1.5: the old holder is CANCELED, names its successor, and never runs."""
         (old,) = bench.put(business_key="order:7", tags=("t",))
         new = new_job(business_key="order:7", on_conflict="replace")
-        assert bench.submit_one(new) == Placed(new.id)
+        assert bench.submit_one(new) == Placed(new.id, supersedes=old)
         canceled = bench.job(old)
         assert (canceled.status, canceled.reason) == (JobStatus.CANCELED, "superseded")
         assert (canceled.superseded_by, canceled.attempts) == (UUID(new.id), 0)
@@ -85,7 +85,7 @@ class KeysContract(StoreContract):
         claim = bench.claimed_job(business_key="order:7")
         bench.retry(claim, delay_us=1_000_000)
         new = new_job(business_key="order:7", on_conflict="replace")
-        assert bench.submit_one(new) == Placed(new.id)
+        assert bench.submit_one(new) == Placed(new.id, supersedes=claim.job_id)
         assert (bench.job(claim.job_id).status, bench.job(claim.job_id).attempts) == (JobStatus.CANCELED, 1)
         assert bench.outcomes(claim.job_id) == [(1, "retried")]
 
@@ -103,7 +103,8 @@ class KeysContract(StoreContract):
         """J1.5: within one transaction each replacement sees the one before it."""
         (old,) = bench.put(business_key="order:7")
         first, second = (new_job(business_key="order:7", on_conflict="replace") for _ in range(2))
-        assert bench.submit([first], [second]) == [[Placed(first.id)], [Placed(second.id)]]
+        placed, again = Placed(first.id, supersedes=old), Placed(second.id, supersedes=first.id)
+        assert bench.submit([first], [second]) == [[placed], [again]]
         assert bench.job(old).superseded_by == UUID(first.id)
         assert bench.job(first.id).superseded_by == UUID(second.id)
         assert bench.holder("order:7") == (second.id, "PENDING")
@@ -157,7 +158,8 @@ class KeysContract(StoreContract):
         (first,) = bench.put(business_key="order:7")
         jobs = [new_job(business_key="order:7", on_conflict="replace") for _ in range(RACERS)]
         answers = at_once(*self._submitting(bench, jobs))
-        assert answers == [Placed(job.id) for job in jobs]
+        assert [answer.job_id for answer in answers] == [job.id for job in jobs]
+        assert len({answer.supersedes for answer in answers}) == RACERS
         line = [first]
         while (successor := bench.job(line[-1]).superseded_by) is not None:
             line.append(str(successor))
@@ -175,7 +177,7 @@ class KeysContract(StoreContract):
                 assert answer == Conflict(f"order:{number}", old, "RUNNING")
                 assert not bench.exists(new.id)
             else:
-                assert answer == Placed(new.id)
+                assert answer == Placed(new.id, supersedes=old)
                 assert bench.job(old).status is JobStatus.CANCELED
             started |= {claim.job_id for claim in bench.claim()}
             assert len(started) == 1
