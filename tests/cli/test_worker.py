@@ -32,6 +32,16 @@ def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop_on):
     worker.says(r"SIGTERM: draining")
 
 
+def test_a_module_of_include_that_is_missing_is_named(sqlite_commands):
+    """J10.1: the worker does not start; exit code 1."""
+    (sqlite_commands.folder / "core.py").write_text(
+        f"from windlass import Windlass\napp = Windlass({sqlite_commands.url!r}, include=['core_tasks'])\n"
+    )
+    worker = sqlite_commands.start("worker", "core:app")
+    assert worker.exit_code() == 1
+    worker.says(r"include names 'core_tasks', and there is no module 'core_tasks' here")
+
+
 def test_a_second_signal_forces(sqlite_commands, shop_on):
     """J7.6: exit code 3, and the job waits again with no attempt spent."""
     worker = sqlite_commands.start("worker", "shop:app")

@@ -1,5 +1,7 @@
 """Stable names and aliases of jobs, and enqueueing by name."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -328,3 +330,26 @@ def test_a_policy_that_denies_a_job_declared_here_denies_it_by_name(apps: Apps):
     app.job(name="sums.add")(jobs.add)
     with pytest.raises(TargetNotAllowedError):
         app.enqueue_by_name("sums.add", [1, 2])
+
+
+NOTEBOOK = """
+from windlass import ConfigurationError, Windlass
+app = Windlass("sqlite://")
+exec('@app.job(name="sums.add", aliases=["old:add"])\\ndef add(a, b): return a + b')
+exec('\\n\\n@app.job(name="sums.add", aliases=["old:add"])\\ndef add(a, b): return a + b + 1')
+try:
+    exec('@app.job(name="sums.add")\\ndef subtract(a, b): return a - b')
+except ConfigurationError as error:
+    print(error)
+from windlass.testing import inline
+with inline(app):
+    print(add.enqueue(1, 2).result())
+"""
+
+
+def test_a_cell_that_is_run_again_replaces_its_job_and_another_function_may_not():
+    """J1.8: in an interactive session, the same function may be declared anew under its name."""
+    ran = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, timeout=60, check=False)
+    refused, result = ran.stdout.splitlines()
+    assert refused.startswith("two functions are registered as 'sums.add'")
+    assert (result, ran.returncode) == ("4", 0)

@@ -88,23 +88,23 @@ class Registry:
 
     def names_of(self, target: str) -> frozenset[str]:
         """Every name under which jobs of the same function may be stored: its name, aliases and `module:qualname`."""
-        function = self._names.get(target)
-        if function is None:
-            found = find_loaded(target)
-            function = None if found is None else self._registered_in(found)
-            if function is None or function.home != target:  # also a method that a subclass inherits
-                return frozenset((target,))
-        return frozenset(name for name in (function.target, *function.aliases, function.home) if name is not None)
+        function = self._function(target)
+        names = () if function is None else (function.target, *function.aliases, function.home)
+        if target not in names:  # unknown, or a method as a subclass inherits it
+            return frozenset((target,))
+        return frozenset(name for name in names if name is not None)
 
     def __contains__(self, target: object) -> bool:
         """Say whether a name is registered, or leads to a registered function in a module that is loaded already.
 
         The latter serves methods inherited from a class whose methods are jobs, and names left behind by a move.
         """
-        if self._names.get(target) is not None:
-            return True
-        found = find_loaded(target) if isinstance(target, str) else None
-        return found is not None and self._registered_in(found) is not None
+        return isinstance(target, str) and self._function(target) is not None
+
+    def _function(self, target: str) -> TargetFunction | None:
+        function = self._names.get(target)
+        found = find_loaded(target) if function is None else None
+        return function if found is None else self._registered_in(found)
 
     def _registered_in(self, found: Found) -> TargetFunction | None:
         inner = _unwrapped(found.value)
@@ -211,10 +211,7 @@ class Registry:
 
     def options_of(self, target: str) -> JobOptions | None:
         """Give the options that a registered function was declared with."""
-        found = None if (function := self._names.get(target)) is not None else find_loaded(target)
-        if found is not None:
-            function = self._registered_in(found)
-        options = getattr(function, "options", None)
+        options = getattr(self._function(target), "options", None)
         return options if isinstance(options, JobOptions) else None
 
     def spec_of(self, target: str) -> CallSpec | None:
