@@ -4,7 +4,7 @@ from windlass._version import __version__
 from windlass.app import Windlass
 from windlass.client.filters import Page
 from windlass.client.health import Health
-from windlass.context import JobContext, StopJob
+from windlass.context import JobContext
 from windlass.domain.backoff import Backoff
 from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.cluster import Node, Queue, QueueHour
@@ -34,6 +34,7 @@ from windlass.errors import (
     ResultDroppedError,
     SerializationError,
     StaleClaimError,
+    StopJob,
     StoreStatementError,
     StoreUnavailableError,
     TargetNotAllowedError,

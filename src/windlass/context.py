@@ -17,9 +17,9 @@ from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
 from windlass.domain.report import amount
 from windlass.domain.tags import tags_of
-from windlass.errors import ConfigurationError, InvalidOptionError, WindlassError
+from windlass.errors import ConfigurationError, InvalidOptionError, StaleClaimError, StopJob
 
-__all__ = ["JobContext", "Snooze", "StopJob"]
+__all__ = ["JobContext", "Snooze"]
 
 current_context: ContextVar[JobContext | None] = ContextVar("windlass_job_context", default=None)
 """Set once per attempt, in its own task; log records read it too."""
@@ -90,10 +90,6 @@ class Snooze(BaseException):
         super().__init__(f"snoozed for {self.delay:g} s")
 
 
-class StopJob(WindlassError):  # noqa: N818 - an instruction to the body to end, and no failure
-    """Raised by `ctx.check()` in a body that should end: its job was canceled or timed out, or its node drains."""
-
-
 class JobContext:
     """The running attempt, as its body sees it.
 
@@ -107,7 +103,7 @@ class JobContext:
     ```
     """
 
-    __slots__ = ("_claim", "_payload", "_received", "_report", "_reporter", "_stopped", "node")
+    __slots__ = ("_claim", "_claim_lost", "_payload", "_received", "_report", "_reporter", "_stopped", "node")
 
     def __init__(
         self, claim: Claim, payload: Payload, node: str, reporter: Reporter | None = None, received: float = 0.0
@@ -118,6 +114,7 @@ class JobContext:
         self._received = received  # when the claim arrived, on the monotonic clock
         self._report: Report | None = None
         self._stopped = False
+        self._claim_lost = False
         self.node = node
         """Id of the node it runs on."""
 
@@ -185,7 +182,7 @@ class JobContext:
         """Say how far the job is: `ctx.progress(3, 10, "resizing")`; seen in `app.get(id).progress`.
 
         Never waits, so a tight loop may call it in every round: the latest word counts, and is written a few times a
-        second and once more at the end of the attempt. From any thread.
+        second and once more at the end of the attempt. From any thread. `StaleClaimError` if the claim was lost.
         """
         if not isinstance(message, str):
             raise InvalidOptionError(
@@ -193,6 +190,8 @@ class JobContext:
                 'e.g. ctx.progress(3, 10, "resizing")'
             )
         done, total = amount(done, "done"), None if total is None else amount(total, "total")
+        if self._claim_lost:
+            raise self._stale()
         report = self._report or self._opened()
         if report is not None:
             report.tell(done, total, message)
@@ -234,8 +233,20 @@ class JobContext:
         """Ask the body to end; it sees it in `canceled` and `check`."""
         self._stopped = True
 
+    def lose_claim(self) -> None:
+        """The job is another claim's by now: the body hears of it in `check` and `progress`."""
+        self._claim_lost = self._stopped = True
+
+    def _stale(self) -> StaleClaimError:
+        return StaleClaimError(
+            f"job {self.job_id}: the claim of this attempt (fence {self.fence}) was lost, since its node was given up; "
+            "the job runs elsewhere, and nothing of this attempt counts"
+        )
+
     def check(self) -> None:
-        """Leave the body if the attempt should end."""
+        """Leave the body if the attempt should end: raises `StopJob`, and `StaleClaimError` if the claim was lost."""
+        if self._claim_lost:
+            raise self._stale()
         if self._stopped:
             raise StopJob(f"job {self.job_id} should end: it was canceled, timed out, or its node drains")
 

@@ -20,7 +20,8 @@ WindlassError
 ├── JobStateError                      the job cannot do that in its state    .job_id .why
 ├── JobTimeoutError                    an attempt ran longer than its timeout
 ├── WorkerLostError                    the process that ran the job died
-├── StaleClaimError                    another claim has taken the job over
+├── StopJob                            told to a body: end now
+│   └── StaleClaimError                another claim has taken the job over
 ├── StoreUnavailableError              the database does not answer           .lasting
 ├── StoreStatementError                the database answers, and refuses a statement of ours
 ├── MigrationRequiredError             the schema is not the one this version needs
@@ -49,6 +50,7 @@ __all__ = [
     "ResultDroppedError",
     "SerializationError",
     "StaleClaimError",
+    "StopJob",
     "StoreStatementError",
     "StoreUnavailableError",
     "TargetNotAllowedError",
@@ -230,8 +232,15 @@ class WorkerLostError(WindlassError):
     """The process that ran the job died; the job is given out again until its crash budget is spent."""
 
 
-class StaleClaimError(WindlassError):
-    """The claim behind a write is no longer the job's current one; nothing was written."""
+class StopJob(WindlassError):  # noqa: N818 - an instruction to the body to end, and no failure
+    """Raised by `ctx.check()` in a body that should end: its job was canceled or timed out, or its node drains."""
+
+
+class StaleClaimError(StopJob):
+    """Raised by `ctx.check()` and `ctx.progress()` in a body whose job another claim has taken over.
+
+    The node was given up by the cluster, e.g. because it stood still. Nothing that the body still does is heard.
+    """
 
 
 class StoreUnavailableError(WindlassError):

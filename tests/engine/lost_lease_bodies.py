@@ -3,9 +3,10 @@
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 from tests.engine.apps import LONG
-from windlass import JobContext
+from windlass import JobContext, StopJob
 
 entered: Counter[str] = Counter()
 """How often a body was entered, by its name."""
@@ -26,6 +27,29 @@ async def on_the_loop(name: str) -> str:
         except asyncio.CancelledError:
             told.append(name)
             raise
+    return f"{name} again"
+
+
+def checking(name: str) -> str:
+    """Asks whether it should go on."""
+    return _until_told(name, lambda context: context.check())
+
+
+def reporting(name: str) -> str:
+    """Says how far it is."""
+    return _until_told(name, lambda context: context.progress(1))
+
+
+def _until_told(name: str, ask: Callable[[JobContext], None]) -> str:
+    if _enter(name):
+        pause = threading.Event()
+        for _ in range(int(LONG / 0.01)):
+            try:
+                ask(JobContext.current())
+            except StopJob as error:
+                told.append(type(error).__name__)
+                raise
+            pause.wait(0.01)
     return f"{name} again"
 
 

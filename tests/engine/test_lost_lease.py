@@ -1,12 +1,13 @@
 """A node that was given up by the cluster: it notices, lets go of what it ran, and goes on under another name."""
 
 import logging
+from typing import Any
 
 import pytest
 
 from tests.engine import jobs, lost_lease_bodies
 from tests.engine.apps import LONG, Apps, until
-from windlass import JobStatus, NodeSettings, Settings, Windlass
+from windlass import JobStatus, NodeSettings, Settings, StaleClaimError, StopJob, Windlass
 from windlass.domain.clock import VirtualClock
 from windlass.embedded import Worker
 from windlass.stores import cluster, leases
@@ -70,6 +71,31 @@ def test_a_node_that_was_given_up_lets_go_of_what_it_runs(
         job = slow.get(handle.id)
         assert (job.status, job.node, job.attempts, job.crash_count) == (JobStatus.SUCCEEDED, new_name, 1, 1)
         assert [attempt.outcome for attempt in slow.history(handle.id)] == ["lost", "succeeded"]
+
+
+@pytest.mark.parametrize("body", [lost_lease_bodies.checking, lost_lease_bodies.reporting])
+def test_a_body_whose_claim_was_lost_is_told_so(slow: Windlass, clock: VirtualClock, body: Any):
+    """J7.3, api.md StaleClaimError: from `check` and `progress`, as soon as its node knows; the job runs again."""
+    handle = slow.job(body).enqueue(body.__name__)
+    worker = slow.worker()
+    with worker:
+        until(lambda: lost_lease_bodies.entered)
+        notice(worker, lose(slow, worker, clock))
+        assert handle.result(LONG) == f"{body.__name__} again"
+        until(lambda: lost_lease_bodies.told)
+    assert lost_lease_bodies.told == [StaleClaimError.__name__]
+    assert [attempt.outcome for attempt in slow.history(handle.id)] == ["lost", "succeeded"]
+
+
+def test_a_body_whose_job_another_process_canceled_is_told_to_stop(slow: Windlass, apps: Apps):
+    """J2.2: its claim is gone too, but nobody has taken it over."""
+    handle = slow.job(lost_lease_bodies.checking).enqueue("x")
+    with slow.worker():
+        until(lambda: lost_lease_bodies.entered)
+        assert apps().cancel(handle.id)
+        until(lambda: lost_lease_bodies.told)
+    assert lost_lease_bodies.told == [StopJob.__name__]
+    assert handle.status() is JobStatus.CANCELED
 
 
 def test_a_node_that_was_given_up_claims_nothing_until_it_has_noticed(slow: Windlass, clock: VirtualClock):

@@ -8,7 +8,7 @@ knowing what, or nothing for a while, compares everything it runs with what it h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from windlass import saying
 from windlass.domain.clock import monotonic
@@ -99,15 +99,13 @@ class Cancellations(Service):
         before = [attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids]
         held = await self._database.aread(jobs.fences_of, sorted(ids))
         self._next_full_look = full_look
-        still = self._coordinator.attempts()
-        self._end([attempt for attempt in before if _key(attempt) not in held and attempt in still])
+        self._end_gone(before, held)
 
     async def _compare(self) -> None:
         before, known = self._coordinator.attempts(), self._coordinator.held()
         claims = await self._database.aread(jobs.claims_of, self._node())
         held = {(claim.job_id, claim.fence) for claim in claims}
-        still = self._coordinator.attempts()
-        self._end([attempt for attempt in before if _key(attempt) not in held and attempt in still])
+        self._end_gone(before, held)
         known |= self._coordinator.held()
         self._take_up([claim for claim in claims if (claim.job_id, claim.fence) not in known])
 
@@ -120,6 +118,19 @@ class Cancellations(Service):
         if old:
             logger.warning("%d jobs were claimed for this node without its knowledge; they begin now", len(old))
             self._coordinator.accept(Claimed(old, {}), now)
+
+    def _end_gone(self, before: Iterable[Attempt], held: Collection[tuple[str, int]]) -> None:
+        """End those that ran before the store was asked, and whose claims it does not know.
+
+        Canceled, unless the job has another fence by now, or this node lost the name under which it began them.
+        """
+        still, taken_over = self._coordinator.attempts(), {job for job, _ in held}
+        gone = [attempt for attempt in before if _key(attempt) not in held and attempt in still]
+        for attempt in gone:
+            context = attempt.context
+            if context is not None and (context.node != self._node() or attempt.claim.job_id in taken_over):
+                context.lose_claim()
+        self._end(gone)
 
     def _end(self, attempts: Collection[Attempt]) -> None:
         for attempt in attempts:

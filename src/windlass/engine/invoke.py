@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windlass import saying
-from windlass.context import Snooze, StopJob
+from windlass.context import Snooze
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
 from windlass.engine.attempt import (
@@ -24,7 +24,7 @@ from windlass.engine.attempt import (
     Stop,
 )
 from windlass.engine.watch import Watch
-from windlass.errors import JobTimeoutError, SerializationError, WorkerLostError
+from windlass.errors import JobTimeoutError, SerializationError, StopJob, WorkerLostError
 from windlass.runtime.executors import LoopExecutor, ThreadExecutor
 from windlass.runtime.middleware import around
 from windlass.runtime.threads import BodyExit, ThreadGoesOn, Turn
