@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -21,8 +20,7 @@ from windlass.client.reports import Reporting
 from windlass.client.steering import Steering
 from windlass.declaring import Declaring
 from windlass.domain.clock import SystemClock
-from windlass.embedded import Worker
-from windlass.errors import ConfigurationError, WouldBlockLoopError
+from windlass.errors import ConfigurationError
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
@@ -46,14 +44,15 @@ from windlass.stores import migrate
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.call import Call, JobHandle
-from windlass.submission.modules import PrefixPolicy, check_modules, nothing_to_run
+from windlass.submission.modules import check_modules
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
+from windlass.worker_host import WorkerHost
 
 R = TypeVar("R")
 
 
-class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acting):
+class Windlass(WorkerHost, Declaring, Looking, Steering, Protection, Reporting, Triage, Acting):
     """A durable job engine on the database you have.
 
     ```python
@@ -104,7 +103,6 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
             resolver=invocation_resolver,
             instances=instance_resolver,
         )
-        self._worker: Worker | None = None
         store = Store.open(self.url, clock or SystemClock(), is_default=is_default)
         self.registry.app, self.registry.database = self, shared_place(store.database)
         given = Replacements(
@@ -189,53 +187,6 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         """`handle` with a known return type; what `charge.handle(id)` does."""
         return self._jobs.handle(job_id, spec)
 
-    # ------------------------------------------------------------------ running
-
-    def worker(
-        self,
-        *,
-        concurrency: int | None = None,
-        queues: Iterable[str] | None = None,
-        drain_timeout: float | timedelta | None = None,
-    ) -> Worker:
-        """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application.
-
-        `drain_timeout` is how long running jobs may go on when it is left; default: the setting `node.drain_timeout`.
-        """
-        slots = self.settings.node.concurrency if concurrency is None else concurrency
-        return Worker(self.check_startable, slots, queues, self._entered, drain_timeout)
-
-    def run_worker(
-        self,
-        *,
-        concurrency: int | None = None,
-        queues: Iterable[str] | None = None,
-        drain_timeout: float | timedelta | None = None,
-    ) -> int:
-        """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced."""
-        return self.worker(concurrency=concurrency, queues=queues, drain_timeout=drain_timeout).run()
-
-    def _entered(self, worker: Worker | None) -> None:
-        if worker is not None and self._worker is not None:
-            raise ConfigurationError(
-                "this application already runs a worker in this process; "
-                "give it more concurrency, or start another process"
-            )
-        self._worker = worker
-
-    @property
-    def has_worker(self) -> bool:
-        """Whether a worker of this application runs in this process."""
-        return self._worker is not None
-
-    def check_startable(self) -> Parts:
-        """Find out what would keep a worker from starting; gives what it needs. Not on a loop: this may migrate."""
-        self.registry.import_included()
-        if not (self.registry.targets or self.allow) and isinstance(self.registry.policy, PrefixPolicy):
-            raise ConfigurationError(nothing_to_run(self.registry.app))
-        self._access.readiness.ensure()
-        return self._parts
-
     # ------------------------------------------------------------------ the store
 
     @property
@@ -270,8 +221,7 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
 
         Idempotent. Whatever is asked of the application afterwards opens it again; a store in memory is then empty.
         """
-        if self._worker is not None:
-            self._drain_worker(self._worker)
+        self._drain_worker()
         if not self._parts.stays_open:
             self._parts.close()
             self._access.readiness.reset()
@@ -289,11 +239,3 @@ class Windlass(Declaring, Looking, Steering, Protection, Reporting, Triage, Acti
         if self._worker is not None:
             await self._worker.adrain()
         await asyncio.to_thread(self.close)
-
-    def _drain_worker(self, worker: Worker) -> None:
-        try:
-            worker.drain()
-        except WouldBlockLoopError:
-            raise WouldBlockLoopError(
-                "close() would block the event loop that the worker runs on; write `await app.aclose()` instead"
-            ) from None

@@ -184,8 +184,11 @@ class Worker:
 
     # ------------------------------------------------------------------ run: the main thread, with signals
 
-    def run(self, when_ready: Callable[[Node], None] = lambda node: None) -> int:
-        """Run until SIGTERM or SIGINT, then drain; a second signal forces. Answers the exit code."""
+    def run(self, when_ready: Callable[[Node], None] = lambda node: None, *, burst: bool = False) -> int:
+        """Run until SIGTERM or SIGINT, then drain; a second signal forces. Answers the exit code.
+
+        With `burst` it drains by itself once nothing is due any more.
+        """
         if threading.current_thread() is not threading.main_thread():
             raise ConfigurationError(
                 "run_worker() handles signals and so needs the main thread; use `with app.worker():` here"
@@ -195,7 +198,7 @@ class Worker:
         loop = loops.new_loop()
         try:
             asyncio.set_event_loop(loop)
-            life = loop.create_task(self._run(when_ready))
+            life = loop.create_task(self._run(when_ready, burst=burst))
             with garbage.seldom():
                 return loops.outlive_exits(lambda: loop.run_until_complete(life), life.done)
         finally:
@@ -203,7 +206,7 @@ class Worker:
             asyncio.set_event_loop(None)
             self._entered(None)
 
-    async def _run(self, when_ready: Callable[[Node], None]) -> int:
+    async def _run(self, when_ready: Callable[[Node], None], *, burst: bool) -> int:
         loop = asyncio.get_running_loop()
         asked = asyncio.Event()
         forced = asyncio.Event()
@@ -222,7 +225,10 @@ class Worker:
         node = self.node
         assert node is not None
         when_ready(node)
+        emptied = loop.create_task(_drain_when_empty(node)) if burst else None
         await loops.first(asked, node.asked_to_drain)
+        if emptied is not None:
+            emptied.cancel()
         asked.set()
         return await self._drain_or_force(node, forced)
 
@@ -238,6 +244,12 @@ class Worker:
             return CLEAN
         exits.end_with(FORCED)
         return FORCED
+
+
+async def _drain_when_empty(node: Node) -> None:
+    await node.emptied()
+    logger.info("nothing is due any more; node %s leaves", node.id)
+    node.asked_to_drain.set()
 
 
 def _checked_concurrency(concurrency: object) -> int:

@@ -53,6 +53,8 @@ from windlass.telling import Telling
 logger = saying.logger("windlass.worker")
 
 MICROSECONDS = 1_000_000
+EMPTY_CHECK = 0.02
+"""Seconds between two looks whether a node has run all that is due."""
 
 
 class Node:
@@ -189,6 +191,17 @@ class Node:
         except BaseException:
             await self.drain(0)  # half a node must not look alive
             raise
+
+    async def emptied(self) -> None:
+        """Wait until nothing runs here and nothing is due that this node could claim."""
+        while True:
+            while self.coordinator.attempts() or self.completer.unwritten:  # noqa: ASYNC110 - told of neither
+                await asyncio.sleep(EMPTY_CHECK)
+            await self.poller.stop()  # so that no claim is under way
+            if not self.coordinator.attempts() and not await self.poller.anything_due():
+                return
+            self.poller.start()
+            await asyncio.sleep(EMPTY_CHECK)
 
     async def drain(self, timeout: float | None = None) -> bool:
         """Stop claiming, hand back, finish, leave. True when all bodies finished in time and all is written."""

@@ -109,21 +109,24 @@ class Supervisor:
             started = monotonic()
             code, asked = await self._one_life(slot)
             if self._asked.is_set():
-                # One that was told to stop before it could listen had not begun, and left nothing undone.
-                return CLEAN if code in (CLEAN, -signal.SIGTERM) else FORCED
+                return self._end_code(code)
             if asked:
-                logger.info("worker %d was asked to leave and %s; it is not started again", slot, _ending(code))
+                logger.info("worker %d was asked to leave and %s; it is not started again", slot, ending(code))
                 return code
             lived = monotonic() - started
             pause = FIRST_PAUSE if lived > STEADY_AFTER else pause
             logger.warning(
                 "worker %d %s after %.1f s without having been asked to; restarting it in %.1f s",
-                *(slot, _ending(code), lived, pause),
+                *(slot, ending(code), lived, pause),
             )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), pause)
                 return CLEAN
             pause = min(pause * 2, LAST_PAUSE)
+
+    def _end_code(self, code: int) -> int:
+        """Of a child that was told to stop; one that could not listen yet had not begun, and left nothing undone."""
+        return CLEAN if code in (CLEAN, -signal.SIGTERM) else FORCED
 
     async def _one_life(self, slot: int) -> Ended:
         ours, theirs = socket.socketpair()
@@ -158,7 +161,8 @@ def _said_farewell(ours: socket.socket) -> bool:
     return False
 
 
-def _ending(code: int) -> str:
+def ending(code: int) -> str:
+    """How a process ended, for people."""
     if code >= 0:
         return f"ended with code {code}"
     with suppress(ValueError):

@@ -11,13 +11,19 @@ from windlass.app import Windlass
 from windlass.cli import logs
 from windlass.cli.loading import application, load_app
 from windlass.cli.output import facts, say
+from windlass.cli.reloader import RELOAD, Reloader
+from windlass.cli.source_watch import SourceWatch
 from windlass.cli.supervisor import Lifeline, Supervisor
+from windlass.embedded import FORCED
 from windlass.errors import ConfigurationError
+from windlass.runtime import exits
 from windlass.stores import migrate
 from windlass.stores.dialects.sqlite import SqliteDatabase
 from windlass.worker import Node
 
 SHOWN_TARGETS = 8
+RELOAD_DRAIN = 1.0
+"""Seconds that running jobs may go on when a source file has changed, unless --drain-timeout says otherwise."""
 
 
 class Shape(NamedTuple):
@@ -27,6 +33,8 @@ class Shape(NamedTuple):
     concurrency: int | None
     queues: tuple[str, ...] | None
     drain_timeout: float | None
+    burst: bool = False
+    reloads: bool = False
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -92,6 +100,15 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     show_envvar=True,
     help="Likewise.",
 )
+@click.option("--burst", is_flag=True, show_envvar=True, help="Run what is due, and what comes due by it; then leave.")
+@click.option(
+    "--reload",
+    "reload_",
+    is_flag=True,
+    show_envvar=True,
+    help="For development: start anew when a source file that was imported changes.",
+)
+@click.option("--reloads", is_flag=True, hidden=True, help="Leave when a source file changes.")
 @click.option("--lifeline", type=int, hidden=True, help="Number of the socket to the supervisor.")
 def command(
     place: str,
@@ -101,12 +118,22 @@ def command(
     drain_timeout: float | None,
     log_level: str,
     log_format: str,
+    burst: bool,
+    reload_: bool,
+    reloads: bool,
     lifeline: int | None,
 ) -> None:
     """Run the jobs of APP until told to stop."""
+    shape = Shape(processes, concurrency, queues, drain_timeout, burst, reloads)
+    options = ["--log-level", log_level, "--log-format", log_format, *_options(shape)]
+    if reload_:
+        _refuse_with_reload(shape)
+        logs.set_up(log_level, log_format)
+        raise SystemExit(Reloader(["worker", place, "--reloads", *options]).run())
     app = load_app(place)
     logs.set_up(log_level, log_format)
-    shape = Shape(processes, concurrency, queues, drain_timeout)
+    if reloads:
+        facts(f"windlass {__version__}", banner(app, place, shape))
     if lifeline is not None:
         supervisor = Lifeline(lifeline)
         code = _run(app, shape)
@@ -117,11 +144,21 @@ def command(
     if processes == 1:
         raise SystemExit(_run(app, shape))
     app.close()  # the children have connections of their own
-    options = ["--log-level", log_level, "--log-format", log_format]
-    options += [] if concurrency is None else ["--concurrency", str(concurrency)]
-    options += [] if queues is None else ["--queues", ",".join(queues)]
-    options += [] if drain_timeout is None else ["--drain-timeout", str(drain_timeout)]
     raise SystemExit(Supervisor(["worker", place, "--processes", "1", *options], processes).run())
+
+
+def _options(shape: Shape) -> list[str]:
+    """The options of a child that is to be the same."""
+    options = [] if shape.concurrency is None else ["--concurrency", str(shape.concurrency)]
+    options += [] if shape.queues is None else ["--queues", ",".join(shape.queues)]
+    options += [] if shape.drain_timeout is None else ["--drain-timeout", str(shape.drain_timeout)]
+    return [*options, "--burst"] if shape.burst else options
+
+
+def _refuse_with_reload(shape: Shape) -> None:
+    if shape.processes > 1 or shape.burst:
+        other = "--processes" if shape.processes > 1 else "--burst"
+        raise click.UsageError(f"--reload is for one process that stays, during development: leave out {other}")
 
 
 def _run(app: Windlass, shape: Shape) -> int:
@@ -130,7 +167,16 @@ def _run(app: Windlass, shape: Shape) -> int:
 
     try:
         worker = app.worker(concurrency=shape.concurrency, queues=shape.queues, drain_timeout=shape.drain_timeout)
-        return worker.run(ready)
+        if not shape.reloads:
+            return worker.run(ready, burst=shape.burst)
+        watch = SourceWatch(lambda: worker.drain(RELOAD_DRAIN if shape.drain_timeout is None else None))
+        watch.start()
+        code = worker.run(ready)
+        if watch.changed is None:
+            return code
+        if code == FORCED:
+            exits.end_with(RELOAD)
+        return RELOAD
     finally:
         app.close()
 

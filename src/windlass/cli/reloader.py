@@ -1,0 +1,57 @@
+"""`windlass worker --reload`: runs a worker, and another one each time a source file has changed.
+
+The worker itself knows which modules it has imported, watches their files, drains, and leaves with a code of its own.
+One that cannot start, for an error in the source, is tried again when a file below the current folder has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from windlass.cli.source_watch import INTERVAL, changed, log_change, sources_below, stamps
+from windlass.cli.supervisor import Supervisor, ending
+from windlass.embedded import CLEAN
+
+logger = logging.getLogger("windlass.reload")
+
+RELOAD: Final = 4
+"""Exit code of a worker that leaves because a source file has changed."""
+
+
+class Reloader(Supervisor):
+    """Runs one worker after another, until told to stop."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__(arguments, 1)
+
+    async def _keep(self, slot: int) -> int:
+        while True:
+            code, asked = await self._one_life(slot)
+            if self._asked.is_set():
+                return self._end_code(code)
+            if code == RELOAD:
+                continue
+            if asked:
+                return code
+            folder = os.getcwd()
+            logger.error("the worker %s; it is started again when a file below %s has changed", ending(code), folder)
+            await self._change_below(folder)
+            if self._asked.is_set():
+                return CLEAN
+
+    async def _change_below(self, folder: str) -> None:
+        """Wait for a change, or for a signal."""
+        before = stamps(sources_below(folder))
+        while not self._asked.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), INTERVAL)
+            now = stamps(sources_below(folder))
+            file = changed(before, now) or next((new for new in now if new not in before), None)
+            if file is not None:
+                log_change(file)
+                return
