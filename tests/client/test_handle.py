@@ -21,7 +21,9 @@ from windlass import (
     WindlassError,
     WouldBlockLoopError,
 )
+from windlass.client import handle as following
 from windlass.domain.identity import new_job_id
+from windlass.stores import explaining
 
 
 def test_a_handle_follows_its_job(app: Windlass, gate: Gate):
@@ -84,17 +86,52 @@ def test_a_canceled_job_raises_its_own_error(app: Windlass):
 
 
 async def test_a_wait_that_is_over_raises_timeout_error_and_changes_nothing(app: Windlass):
-    """J2.1: the message says that the job goes on; the handle can be asked again."""
+    """J2.1: the message says that the job is not affected; the handle can be asked again."""
     add = app.job(jobs.add)
     handle = await add.aenqueue(1, 2)
     for wait in (handle.aresult, handle.ajoin):
-        with pytest.raises(TimeoutError, match=f"{handle.id}.*0.05 s.*goes on"):
+        with pytest.raises(TimeoutError, match=f"{handle.id}.*0.05 s.*not affected"):
             await wait(timeout=0.05)
     for block in (handle.result, handle.join):
-        with pytest.raises(TimeoutError, match="goes on"):
+        with pytest.raises(TimeoutError, match="not affected"):
             await asyncio.to_thread(block, timedelta(milliseconds=20))
     async with app.worker():
         assert await handle.aresult(timeout=LONG) == 3
+
+
+async def test_a_wait_that_is_over_says_what_keeps_the_job(app: Windlass):
+    """J2.1: the reason and the code of `explain`, so that nobody has to ask again."""
+    handle = await app.job(jobs.add).aenqueue(1, 2)
+    why = r"within 0.01 s: no worker is alive; start one: .* \(no_worker\)\. The job is not affected"
+    with pytest.raises(TimeoutError, match=why):
+        await handle.aresult(timeout=0.01)
+    with pytest.raises(TimeoutError, match=why):
+        await asyncio.to_thread(handle.join, 0.01)
+    with pytest.raises(TimeoutError, match=r"within 0 s\. The job"):  # a look, not a wait: it costs no more
+        await handle.ajoin(timeout=0)
+
+
+async def test_a_wait_that_is_over_raises_timeout_error_also_where_explain_fails_or_hangs(
+    app: Windlass, monkeypatch: pytest.MonkeyPatch
+):
+    """J2.1: the message then has no reason."""
+    handle = await app.job(jobs.add).aenqueue(1, 2)
+    plain = r"within 0.01 s\. The job is not affected"
+    with monkeypatch.context() as broken:
+        broken.setattr(explaining, "waiting_job", None)
+        with pytest.raises(TimeoutError, match=plain):
+            await handle.aresult(timeout=0.01)
+        with pytest.raises(TimeoutError, match=plain):
+            await asyncio.to_thread(handle.result, 0.01)
+    monkeypatch.setattr(following, "EXPLAIN_WITHIN", 0.01)
+    released = threading.Event()
+    monkeypatch.setattr(Windlass, "explain", lambda app, job_id: released.wait(LONG))
+    monkeypatch.setattr(Windlass, "aexplain", lambda app, job_id: asyncio.sleep(LONG))
+    with pytest.raises(TimeoutError, match=plain):
+        await handle.aresult(timeout=0.01)
+    with pytest.raises(TimeoutError, match=plain):
+        await asyncio.to_thread(handle.result, 0.01)
+    released.set()
 
 
 def test_a_timeout_that_is_no_time_is_refused(app: Windlass):

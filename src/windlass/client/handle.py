@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
@@ -12,6 +15,7 @@ from windlass.client.access import Access
 from windlass.client.authorization import Authorization
 from windlass.client.results import Results
 from windlass.domain.durations import seconds
+from windlass.domain.explanation import Explanation
 from windlass.domain.job import Outcome, Placed
 from windlass.domain.states import TERMINAL, JobStatus
 from windlass.errors import (
@@ -29,8 +33,20 @@ R = TypeVar("R")
 Timeout = float | timedelta | None
 
 
+EXPLAIN_WITHIN = 1.0
+"""Seconds that a wait which is over takes at most to find out why."""
+
+
 class Steerer(Protocol):
-    """What moves jobs; the application implements it."""
+    """What moves jobs and explains where they are; the application implements it."""
+
+    def explain(self, job_id: UUID | str) -> Explanation:
+        """See `app.explain`."""
+        ...
+
+    async def aexplain(self, job_id: UUID | str) -> Explanation:
+        """See `app.aexplain`."""
+        ...
 
     def cancel(self, job_id: UUID | str) -> bool:
         """See `app.cancel`."""
@@ -104,7 +120,7 @@ class StoredHandle(Generic[R]):
         return (await self._aread()).status
 
     def result(self, timeout: Timeout = None) -> R:
-        """Wait for the job to end and give what it returned."""
+        """Wait for the job to end and give what it returned; `TimeoutError` says what keeps the job."""
         return self._value(self._wait(timeout, "result"))
 
     async def aresult(self, timeout: Timeout = None) -> R:
@@ -164,7 +180,8 @@ class StoredHandle(Generic[R]):
             outcome = self._read()
             return outcome if outcome.status in TERMINAL else future.result(limit)
         except TimeoutError:
-            raise TimeoutError(_still_running(self._key, limit)) from None
+            found = self._explain() if limit else None
+            raise TimeoutError(_not_finished(self._key, limit, found)) from None
         finally:
             self._following.results.forget(self._key, future)
 
@@ -178,9 +195,31 @@ class StoredHandle(Generic[R]):
                 return outcome
             return await asyncio.wait_for(asyncio.wrap_future(future), limit)
         except TimeoutError:
-            raise TimeoutError(_still_running(self._key, limit)) from None
+            found = await self._aexplain() if limit else None
+            raise TimeoutError(_not_finished(self._key, limit, found)) from None
         finally:
             self._following.results.forget(self._key, future)
+
+    def _explain(self) -> Explanation | None:
+        """Why the job has not ended; None if that cannot be had soon. On a thread: a store may take long to fail."""
+        found: list[Explanation] = []
+
+        def ask() -> None:
+            with contextlib.suppress(Exception):
+                found.append(self._following.steering.explain(self._key))
+
+        asking = threading.Thread(
+            target=contextvars.copy_context().run, args=(ask,), name="windlass-explain", daemon=True
+        )
+        asking.start()
+        asking.join(EXPLAIN_WITHIN)
+        return found[0] if found else None
+
+    async def _aexplain(self) -> Explanation | None:
+        """Async twin of `_explain`."""
+        with contextlib.suppress(Exception):
+            return await asyncio.wait_for(self._following.steering.aexplain(self._key), EXPLAIN_WITHIN)
+        return None
 
     def _read(self) -> Outcome:
         return _only(self._key, self._following.access.read(reading.outcomes, [self._key]))
@@ -206,8 +245,11 @@ def _only(job_id: str, outcomes: list[Outcome]) -> Outcome:
     return outcomes[0]
 
 
-def _still_running(job_id: str, limit: float | None) -> str:
-    return f"job {job_id} was not over after {limit:g} s; it goes on, and the handle can be asked again"
+def _not_finished(job_id: str, limit: float | None, found: Explanation | None) -> str:
+    why = "" if found is None else f": {found.message} ({found.code})"
+    return (
+        f"job {job_id} did not finish within {limit:g} s{why}. The job is not affected; the handle can be asked again"
+    )
 
 
 def _refuse_on_a_loop(verb: str) -> None:

@@ -37,7 +37,7 @@ class JobHandle(Protocol[R_co]):
         ...
 
     def result(self, timeout: float | timedelta | None = None) -> R_co:
-        """Wait for the job to end and give what it returned."""
+        """Wait for the job to end and give what it returned; `TimeoutError` says what keeps the job."""
         ...
 
     async def aresult(self, timeout: float | timedelta | None = None) -> R_co:
