@@ -103,7 +103,7 @@ class JobContext:
     ```
     """
 
-    __slots__ = ("_claim", "_claim_lost", "_payload", "_received", "_report", "_reporter", "_stopped", "node")
+    __slots__ = ("_claim", "_claim_lost", "_payload", "_received", "_report", "_reporter", "_stopped", "node", "over")
 
     def __init__(
         self, claim: Claim, payload: Payload, node: str, reporter: Reporter | None = None, received: float = 0.0
@@ -117,6 +117,8 @@ class JobContext:
         self._claim_lost = False
         self.node = node
         """Id of the node it runs on."""
+        self.over = False
+        """Whether the attempt has ended; what it started may go on."""
 
     @classmethod
     def current(cls) -> JobContext:

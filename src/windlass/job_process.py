@@ -78,6 +78,7 @@ class Jobs:
                 self._lift_memory_limit()  # there must be room to say so; the worker then replaces this process
             return raised(_without_our_frames(error))
         finally:
+            context.over = True
             self._reporter.context = None
             _flush_output()
 

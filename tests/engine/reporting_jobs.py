@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,29 @@ def log_elsewhere() -> None:
     logging.getLogger("shop").info("by the shop")
     logging.getLogger("shop").debug("quietly")
     JobContext.current().log.info("by the job")
+
+
+class Outliving:
+    """Threads that go on after the body that started them."""
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self.begun, self.ended = threading.Event(), threading.Event()
+
+    def work(self) -> None:
+        log = logging.getLogger("shop.threads")
+        log.warning("while the body runs")
+        self.begun.set()
+        self.ended.wait(30)
+        log.warning("after the body")
+
+
+outliving = Outliving()
+
+
+def start_threads() -> None:
+    outliving.thread = threading.Thread(target=outliving.work)
+    outliving.thread.start()
+    outliving.begun.wait(30)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(logging.getLogger("shop.threads").warning, "in a pool")

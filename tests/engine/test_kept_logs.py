@@ -108,6 +108,29 @@ def test_threads_of_one_body_lose_nothing_between_them(app: Windlass):
         assert [line.text for line in lines if line.text.startswith(f"{name} ")] == [f"{name} {n}" for n in range(50)]
 
 
+def test_records_of_threads_that_a_body_starts_carry_its_fields_until_it_ends(
+    apps: Apps, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    """J4.1: job, node and attempt; such records are kept like those of the body."""
+    outliving = reporting_jobs.Outliving()
+    monkeypatch.setattr(reporting_jobs, "outliving", outliving)
+    app = apps(settings=Settings(jobs=JobsSettings(keep_logs="all")))
+    handle = app.job(reporting_jobs.start_threads).enqueue()
+    with app.worker() as worker:
+        assert worker.node is not None
+        node = worker.node.id
+        settled(app, handle.id)
+        outliving.ended.set()
+        assert outliving.thread is not None
+        outliving.thread.join()
+        assert texts(app.log_lines(handle.id)) == ["while the body runs", "in a pool"]
+    inside, outside = (str(handle.id), node, 1), ("-", "-", "-")
+    found = [record for record in caplog.records if record.name == "shop.threads"]
+    assert [(record.getMessage(), (record.job_id, record.node_id, record.attempt)) for record in found] == [  # type: ignore[attr-defined]
+        ("while the body runs", inside), ("in a pool", inside), ("after the body", outside),
+    ]  # fmt: skip
+
+
 def test_attempts_keep_their_lines_apart(app: Windlass):
     """J4.4: every attempt counts from 1."""
     lines = run(app, reporting_jobs.say_and_fail_at_first, 2, max_retries=1, backoff=Backoff.fixed(0))

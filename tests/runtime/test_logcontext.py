@@ -9,8 +9,9 @@ import logging.handlers
 import pickle
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -95,9 +96,77 @@ async def test_threads_have_the_fields_when_their_context_is_copied(log: logging
         await asyncio.to_thread(log.info, "to_thread")
         with ThreadPoolExecutor(1) as pool:
             pool.submit(contextvars.copy_context().run, log.info, "copied").result()
-            pool.submit(log.info, "bare").result()
-    lines = stream.getvalue().splitlines()
-    assert lines == [f"to_thread {JOB} node-1 1", f"copied {JOB} node-1 1", "bare - - -"]
+    assert stream.getvalue().splitlines() == [f"to_thread {JOB} node-1 1", f"copied {JOB} node-1 1"]
+
+
+def run_in_thread(function: Callable[..., Any], *args: Any) -> None:
+    thread = threading.Thread(target=function, args=args)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.usefixtures("installed")
+def test_threads_that_a_body_starts_have_the_fields_of_its_job(log: logging.Logger):
+    """J4.1: also in threads: `Thread`, a pool, and threads that these start in turn."""
+    stream = captured(log)
+    with inside_job(JOB, "node-1", 1), ThreadPoolExecutor(1) as pool:
+        run_in_thread(log.info, "thread")
+        run_in_thread(run_in_thread, log.info, "thread of a thread")
+        pool.submit(log.info, "pool").result()
+        pool.submit(run_in_thread, log.info, "thread of a pool").result()
+    run_in_thread(log.info, "outside")
+    inside = ("thread", "thread of a thread", "pool", "thread of a pool")
+    assert stream.getvalue().splitlines() == [*(f"{name} {JOB} node-1 1" for name in inside), "outside - - -"]
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_threads_of_a_shared_pool_have_the_fields_of_the_job_that_submits(log: logging.Logger):
+    """J4.1: whichever job has started the thread."""
+    stream = captured(log)
+    with ThreadPoolExecutor(1) as pool:
+        for attempt in (1, 2):
+            with inside_job(JOB, "node-1", attempt):
+                pool.submit(log.info, "job").result()
+        pool.submit(log.info, "nobody").result()
+    assert stream.getvalue().splitlines() == [f"job {JOB} node-1 1", f"job {JOB} node-1 2", "nobody - - -"]
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_thread_that_outlives_its_attempt_loses_the_fields(log: logging.Logger):
+    """J4.1: what it does then is no part of that attempt."""
+    stream = captured(log)
+    begun, ended = threading.Event(), threading.Event()
+
+    def outlive() -> None:
+        log.info("during")
+        begun.set()
+        ended.wait(30)
+        log.info("after")
+
+    with ThreadPoolExecutor(1) as pool:
+        with inside_job(JOB, "node-1", 1):
+            context = current_context.get()
+            assert context is not None
+            thread = threading.Thread(target=outlive)
+            thread.start()
+            assert begun.wait(30)
+            begun.clear()
+            going_on = pool.submit(outlive)
+            assert begun.wait(30)
+        context.over = True
+        ended.set()
+        thread.join()
+        going_on.result()
+    assert stream.getvalue().splitlines() == [f"during {JOB} node-1 1"] * 2 + ["after - - -"] * 2
+
+
+def test_threads_start_as_ever_once_it_is_taken_away():
+    before = (threading.Thread.start, ThreadPoolExecutor.submit)
+    logcontext.install()
+    assert threading.Thread.start is not before[0]
+    assert ThreadPoolExecutor.submit is not before[1]
+    logcontext.uninstall()
+    assert (threading.Thread.start, ThreadPoolExecutor.submit) == before
 
 
 @pytest.mark.usefixtures("installed")

@@ -65,17 +65,20 @@ class Runner:
         """The steps, top to bottom."""
         attempt.context = context = JobContext(attempt.claim, payload, self.node, self.reporter, attempt.received)
         current_context.set(context)
-        found = self._before_the_body(attempt)
-        if isinstance(found, Known):
-            attempt.started = monotonic()
-            if self._bus.wanted(JobStarted):
-                self._bus.publish([_started(attempt, attempt.started, self.node)])
-            reached("run.before_body")
-            if attempt.claim.lane is None:
-                found = await self._invoker.invoke(attempt, payload, found)
-            else:
-                found = await self._called(attempt, payload, found)
-            reached("run.after_body")
+        try:
+            found = self._before_the_body(attempt)
+            if isinstance(found, Known):
+                attempt.started = monotonic()
+                if self._bus.wanted(JobStarted):
+                    self._bus.publish([_started(attempt, attempt.started, self.node)])
+                reached("run.before_body")
+                if attempt.claim.lane is None:
+                    found = await self._invoker.invoke(attempt, payload, found)
+                else:
+                    found = await self._called(attempt, payload, found)
+                reached("run.after_body")
+        finally:
+            context.over = True
         self.settle(attempt, found)
 
     def turn_for(self, attempt: Attempt, payload: Payload, until: float) -> Turn | None:

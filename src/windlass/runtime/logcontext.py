@@ -1,7 +1,8 @@
 """Which job a log line belongs to: the running job's fields, put on every `LogRecord` whatever formatter is used.
 
 They come from the job's context, a context variable, which follows coroutines by itself, and threads when their
-context is copied (`contextvars.copy_context().run`, `asyncio.to_thread`).
+context is copied (`contextvars.copy_context().run`, `asyncio.to_thread`); other threads remember which job started
+them, until its attempt has ended (`started_threads`).
 """
 
 import logging
@@ -9,6 +10,7 @@ import threading
 from typing import Any, NamedTuple, Protocol
 
 from windlass.context import JobContext, current_context
+from windlass.runtime.started_threads import ThreadMarks, starting_job
 
 
 class LogFields(NamedTuple):
@@ -68,7 +70,7 @@ class _WithJobFields:
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
         record = self.previous(*args, **kwargs)
         if self.active:
-            attributes, context = record.__dict__, current_context.get()
+            attributes, context = record.__dict__, current_context.get() or starting_job()
             if context is None:
                 attributes = {**OUTSIDE._asdict(), **attributes}
             else:
@@ -81,22 +83,24 @@ class _WithJobFields:
 
 _install_lock = threading.Lock()
 _installed: _WithJobFields | None = None
+_thread_marks: ThreadMarks | None = None
 _users = 0
 
 
 def install() -> None:
     """Put the fields on every log record of this process. Each call needs its own `uninstall`; only the first acts."""
-    global _installed, _users  # noqa: PLW0603 - the record factory is one per process too
+    global _installed, _thread_marks, _users  # noqa: PLW0603 - the record factory is one per process too
     with _install_lock:
         _users += 1
         if _installed is None:
             _installed = _WithJobFields(logging.getLogRecordFactory())
             logging.setLogRecordFactory(_installed)
+            _thread_marks = ThreadMarks()
 
 
 def uninstall() -> None:
     """Take the fields away again, once everybody who called `install` has called this."""
-    global _installed, _users  # noqa: PLW0603 - see install
+    global _installed, _thread_marks, _users  # noqa: PLW0603 - see install
     with _install_lock:
         _users = max(_users - 1, 0)
         if _users or _installed is None:
@@ -104,4 +108,6 @@ def uninstall() -> None:
         _installed.active = False  # somebody may have built a factory on top of ours, which then stays in the chain
         if logging.getLogRecordFactory() is _installed:
             logging.setLogRecordFactory(_installed.previous)
-        _installed = None
+        if _thread_marks is not None:
+            _thread_marks.remove()
+        _installed = _thread_marks = None

@@ -1,0 +1,95 @@
+"""Which job's body a thread was started by, or handed its work by: for log records made there.
+
+A new thread does not get the context variables of the one that starts it. While a worker runs in this process,
+`Thread.start` and `ThreadPoolExecutor.submit` remember the job they are called in.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from typing import Any
+
+from windlass.context import JobContext, current_context
+
+ATTRIBUTE = "_windlass_job"
+OWN_THREADS = "windlass"
+"""Names of Windlass's own threads begin like this: a body may happen to start one, and it serves others too."""
+
+_submitted_by: ContextVar[JobContext | None] = ContextVar("windlass_submitted_by", default=None)
+
+
+def starting_job() -> JobContext | None:
+    """Give the job whose body started what runs here, until that attempt has ended."""
+    context = _submitted_by.get() or getattr(threading.current_thread(), ATTRIBUTE, None)
+    return None if context is None or context.over else context
+
+
+class _Submitting(threading.local):
+    """Whether this thread is inside `submit`: a pool's thread serves others too, so each call is remembered instead."""
+
+    now = False
+
+
+_submitting = _Submitting()
+
+
+class ThreadMarks:
+    """`Thread.start` and `ThreadPoolExecutor.submit`, replaced until `remove`."""
+
+    def __init__(self) -> None:
+        self.active = True
+        self._start, self._submit = threading.Thread.start, ThreadPoolExecutor.submit
+        self._our_start, self._our_submit = self._make_start(), self._make_submit()
+        threading.Thread.start = self._our_start  # type: ignore[method-assign, assignment]
+        ThreadPoolExecutor.submit = self._our_submit  # type: ignore[method-assign]
+
+    def remove(self) -> None:
+        """Put back what was there, unless somebody has built on top of ours, which then does nothing more."""
+        self.active = False
+        if threading.Thread.start is self._our_start:
+            threading.Thread.start = self._start  # type: ignore[method-assign]
+        if ThreadPoolExecutor.submit is self._our_submit:
+            ThreadPoolExecutor.submit = self._submit  # type: ignore[method-assign]
+
+    def _job(self) -> JobContext | None:
+        return (current_context.get() or starting_job()) if self.active else None
+
+    def _make_start(self) -> Callable[[threading.Thread], None]:
+        original = self._start
+
+        @functools.wraps(original)
+        def start(thread: threading.Thread) -> None:
+            context = self._job()
+            if context is not None and not _submitting.now and not thread.name.startswith(OWN_THREADS):
+                setattr(thread, ATTRIBUTE, context)
+            original(thread)
+
+        return start
+
+    def _make_submit(self) -> Callable[..., Future[Any]]:
+        original: Callable[..., Future[Any]] = self._submit
+
+        @functools.wraps(original)
+        def submit(pool: ThreadPoolExecutor, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            context = self._job()
+            if context is None:
+                return original(pool, function, *args, **kwargs)
+            _submitting.now = True
+            try:
+                return original(pool, _called_for, context, function, args, kwargs)
+            finally:
+                _submitting.now = False
+
+        return submit
+
+
+def _called_for(context: JobContext, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    token = _submitted_by.set(context)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _submitted_by.reset(token)
