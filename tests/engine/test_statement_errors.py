@@ -78,13 +78,13 @@ def renamed(url: str, table: str, column: str) -> Iterator[None]:
     rows(url, f"ALTER TABLE {table} RENAME COLUMN moved_{column} TO {column}")
 
 
-def ended(bench: Workbench, count: int) -> list[Attempt]:
+def ended(bench: Workbench, count: int, result: str = '"fine"') -> list[Attempt]:
     """Attempts whose bodies have returned."""
     bench.put(count)
     claimed = bench.claim_all(count)
     found = []
     for claim in claimed.claims:
-        transition = succeeded(claim, bench.times(), '"fine"', holds_key=False)
+        transition = succeeded(claim, bench.times(), result, holds_key=False)
         found.append(Attempt(claim, claimed.payloads[claim.job_id], monotonic(), transition=transition))
     return found
 
@@ -177,6 +177,29 @@ def test_an_outcome_set_aside_after_a_commit_without_an_answer_is_looked_up(benc
 
     asyncio.run(flush())
     assert len(bench.outcomes(attempt.claim.job_id)) == 1
+
+
+def test_a_damaged_job_that_cannot_be_paused_either_is_set_aside(bench: Workbench, store_url: str):
+    """J7.9: the database refuses its values and then the statement that would take it out of the way; others go on."""
+    (damaged,) = ended(bench, 1, "nul \0 and lone \udce9 surrogate")
+    damaged.payload = None
+    fine = ended(bench, 3)
+
+    async def flush() -> None:
+        told: list[Attempt] = []
+        completer = Completer(bench.database, told.extend, ErrorHandling())
+        for attempt in (damaged, *fine):
+            completer.finish(attempt)
+        with renamed(store_url, "windlass_hot", "paused_from"):
+            await completer.tick()
+            assert told == fine
+        completer.start()
+        assert await completer.flushed()
+        await completer.stop()
+        await bench.database.aclose_loop()
+
+    asyncio.run(flush())
+    assert bench.job(damaged.claim.job_id).status is JobStatus.PAUSED
 
 
 def test_who_waits_for_outcomes_is_told_of_one_that_is_being_tried_again(bench: Workbench, store_url: str):
@@ -314,13 +337,13 @@ def test_errors_of_postgresql_are_told_apart(error: type[psycopg.Error], kind: E
 
 
 def test_errors_of_services_are_kept_until_they_work_again():
-    """J7.9: one line for all of them, without those that pass by themselves."""
+    """J7.9: one line for all of them, which every store takes, without those that pass by themselves."""
     kept = ServiceErrors()
     kept.failed("poller", OSError("gone"), "gone")
     assert kept.text() is None
-    kept.failed("poller", ValueError("odd"), "odd\nindeed")
+    kept.failed("poller", ValueError("odd"), "odd\nindeed \0 \x1b[2J \udce9")
     kept.put("outcomes", "2 are refused")
-    assert kept.text() == "outcomes: 2 are refused; poller: odd indeed"
+    assert kept.text() == "outcomes: 2 are refused; poller: odd indeed \ufffd \ufffd[2J ?"
     kept.put("outcomes", None)
     kept.put("poller", None)
     assert kept.text() is None

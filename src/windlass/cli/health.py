@@ -10,6 +10,7 @@ from windlass.cli.loading import application, load_app
 from windlass.cli.output import drawn, say, say_json
 from windlass.cli.parameters import json_option
 from windlass.client.health import Health
+from windlass.domain.control_characters import visible
 
 
 @click.command(
@@ -48,7 +49,7 @@ def command(place: str, max_age: float | None, as_json: bool) -> None:
     if not found:
         # An error of the store names it already.
         where = "" if found.reason.startswith(found.store) else f"{found.store}: "
-        click.secho(f"unhealthy: {where}{found.reason}", err=True, fg="red")
+        click.secho(f"unhealthy: {visible(where + found.reason)}", err=True, fg="red")
         raise SystemExit(1)
 
 

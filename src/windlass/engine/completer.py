@@ -152,18 +152,24 @@ class Completer(Service):
 
     async def _split(self, batch: list[Attempt], error: StoreDataError | StoreStatementError, *, unsure: bool) -> None:
         """Write the halves of a refused batch; one that is alone fails or is set aside."""
+        if isinstance(error, StoreDataError) and len(batch) == 1:
+            try:
+                await self._write_poison(batch[0], error)
+            except StoreStatementError as refused:
+                self._keep(batch, refused, unsure=unsure)
+            return
         if isinstance(error, StoreStatementError):
             if len(batch) == 1 or self._splits == 0:
-                self._written(batch)
-                self._set_aside.add(batch, described(self._errors, error), unsure=unsure)
+                self._keep(batch, error, unsure=unsure)
                 return
             self._splits -= 1
-        elif len(batch) == 1:
-            await self._write_poison(batch[0], error)
-            return
         middle = len(batch) // 2
         await self._write(batch[:middle], unsure=unsure)
         await self._write(batch[middle:], unsure=unsure)
+
+    def _keep(self, batch: list[Attempt], error: StoreStatementError, *, unsure: bool) -> None:
+        self._written(batch)
+        self._set_aside.add(batch, described(self._errors, error), unsure=unsure)
 
     def _written(self, batch: Sequence[Attempt]) -> None:
         """Part by part: what of a split batch is written must not be tried again when the rest of it fails."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from windlass.domain.control_characters import visible
 from windlass.errors import StoreUnavailableError
 
 MOST_TEXT = 1_000
@@ -32,7 +33,8 @@ class ServiceErrors:
                 self._texts[service] = text
 
     def text(self) -> str | None:
-        """All of them in one line; None when every service works."""
+        """All of them in one line that every store takes: heartbeats carry it. None when every service works."""
         with self._lock:
             known = [f"{service}: {' '.join(text.split())}" for service, text in sorted(self._texts.items())]
-        return "; ".join(known)[:MOST_TEXT] or None
+        line = visible("; ".join(known))[:MOST_TEXT]
+        return line.encode(errors="replace").decode() or None
