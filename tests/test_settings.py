@@ -47,6 +47,7 @@ def test_defaults_are_those_of_the_specification():
     }  # fmt: skip
     assert dataclasses.asdict(settings.node) == {
         "heartbeat_interval": 5, "missed_heartbeats": 3, "crash_budget": 3, "drain_timeout": 30,
+        "loop_block_warning": 1,
         "recovery_interval": 2, "sweep_interval": 10, "statistics_interval": 10, "concurrency": 100,
         "unknown_target_after": 86_400, "process_jobs": 1000, "process_memory_bytes": None,
     }  # fmt: skip

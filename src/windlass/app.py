@@ -120,7 +120,8 @@ class Windlass(WorkerHost, Declaring, Looking, Steering, Protection, Reporting, 
         self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop, self._look_again)
         redact = parts.sanitizer.sanitize_text
         self._authorization = Authorization(parts.authorizer, self._found, parts.clock, redact)
-        following = Following(self._access, self._results, self._reader.result, self, self._authorization)
+        handle_parts = (self._access, self._results, self._reader.result, self, self._authorization, self._slots_taken)
+        following = Following(*handle_parts)
         work = parts.work if self._database.notifies and parts.coordinator is None else None
         self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, following, work)
 

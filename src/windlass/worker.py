@@ -21,6 +21,7 @@ from windlass.engine.coordinator import Coordinator
 from windlass.engine.dead_letters import deaths_of, is_dead, mark_alerts
 from windlass.engine.invoke import Invoker, Limits
 from windlass.engine.known_targets import KnownTargets
+from windlass.engine.loop_owner import watch_loop
 from windlass.engine.permits import Leaving
 from windlass.engine.poller import Poller, PollerOptions
 from windlass.engine.reports import Reports
@@ -41,6 +42,7 @@ from windlass.resilience.breaker import StoreBreakers
 from windlass.runtime import logcontext
 from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.loop_watch import LoopWatch
 from windlass.runtime.service_errors import ServiceErrors
 from windlass.spi import (
     ExecutorProvider,
@@ -59,6 +61,8 @@ EMPTY_CHECK = 0.02
 
 class Node:
     """One running node on the current loop. Built by `Worker`, which says where the loop is."""
+
+    loop_watch: LoopWatch | None = None
 
     def __init__(self, parts: Parts, concurrency: int, queues: Sequence[str] | None) -> None:
         self._parts = parts
@@ -174,6 +178,9 @@ class Node:
         await self.open()
         self.duties.start()
         self.poller.start()
+        if threshold := self._parts.settings.node.loop_block_warning:
+            self.loop_watch = watch_loop(threshold, self.coordinator)
+            self.loop_watch.start()
 
     async def open(self) -> None:
         """All but claiming. Register first, so that nothing is ever claimed in the name of a node nobody knows."""
@@ -220,12 +227,16 @@ class Node:
             await self.telling.sent(TIMEOUT)
             await self._parts.bus.drain(5.0)
         finally:
+            if self.loop_watch is not None:
+                await self.loop_watch.astop()
             left = await self.departure.leave()
             logcontext.uninstall()
         return clean and left
 
     def abandon(self) -> None:
         """Its loop has ended: stop beating, so that its lease runs out and others take over what it ran."""
+        if self.loop_watch is not None:
+            self.loop_watch.stop()
         self.departure.abandon()
         logcontext.uninstall()
 

@@ -60,6 +60,10 @@ class WorkerHost:
             )
         self._worker = worker
 
+    def _slots_taken(self) -> int | None:
+        node = None if self._worker is None else self._worker.node
+        return None if node is None else node.coordinator.slots_taken
+
     @property
     def has_worker(self) -> bool:
         """Whether a worker of this application runs in this process."""

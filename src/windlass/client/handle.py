@@ -14,6 +14,8 @@ from uuid import UUID
 from windlass.client.access import Access
 from windlass.client.authorization import Authorization
 from windlass.client.results import Results
+from windlass.client.waits import JobWait
+from windlass.context import current_context
 from windlass.domain.durations import seconds
 from windlass.domain.explanation import Explanation
 from windlass.domain.job import Outcome, Placed
@@ -82,6 +84,8 @@ class Following(NamedTuple):
     """A result by its return annotation, or, without one, by the target's."""
     steering: Steerer
     authorization: Authorization
+    slots_taken: Callable[[], int | None] = lambda: None
+    """How many slots the worker of this process has, if all of them are taken; else None."""
 
 
 class StoredHandle(Generic[R]):
@@ -178,7 +182,12 @@ class StoredHandle(Generic[R]):
         future = self._following.results.expect(self._key)
         try:
             outcome = self._read()
-            return outcome if outcome.status in TERMINAL else future.result(limit)
+            if outcome.status in TERMINAL:
+                return outcome
+            context = current_context.get()
+            if context is not None:
+                return JobWait(context, outcome, self._following.slots_taken).result(future, limit)
+            return future.result(limit)
         except TimeoutError:
             found = self._explain() if limit else None
             raise TimeoutError(_not_finished(self._key, limit, found)) from None
@@ -193,6 +202,9 @@ class StoredHandle(Generic[R]):
             outcome = await self._aread()
             if outcome.status in TERMINAL:
                 return outcome
+            context = current_context.get()
+            if context is not None:
+                return await JobWait(context, outcome, self._following.slots_taken).aresult(future, limit)
             return await asyncio.wait_for(asyncio.wrap_future(future), limit)
         except TimeoutError:
             found = await self._aexplain() if limit else None

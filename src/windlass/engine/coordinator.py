@@ -94,6 +94,15 @@ class Coordinator(Service):
         """Share of the slots in use."""
         return len(self._running) / self._concurrency
 
+    def running_attempts(self) -> list[Attempt]:
+        """Those in slots. From any thread."""
+        return list(self._running)
+
+    @property
+    def slots_taken(self) -> int | None:
+        """How many slots there are, if all of them are in use; else None. From any thread."""
+        return self._concurrency if len(self._running) >= self._concurrency else None
+
     def room(self) -> int:
         """How many more jobs the node may claim."""
         if self._draining or self._completer.full:

@@ -98,6 +98,8 @@ class NodeSettings(Section):
     """How often a job is given out again after its node or process died, before it fails as `worker_lost`."""
     drain_timeout: Seconds = duration(30, zero="at once")
     """How long running jobs may go on when a node drains, before they are cancelled and released."""
+    loop_block_warning: Seconds = duration(1, zero="off")
+    """From how many seconds on it is warned of that a job blocks the event loop; 0 turns it off."""
     recovery_interval: Seconds = duration(2)
     """How often lost nodes are looked for."""
     sweep_interval: Seconds = duration(10)

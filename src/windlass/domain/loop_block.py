@@ -1,0 +1,75 @@
+"""When an event loop counts as blocked: decided from pings that it answers late."""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+LEAST_LOOKS = 2
+"""Looks in vain that make a block: where the machine stood still, the watchdog did as well."""
+LONG_BLOCK = 10
+"""Thresholds after which a block is reported although it is not over."""
+QUIET_FOR = 60.0
+"""Seconds in which the same culprit is reported once."""
+
+
+class Block(NamedTuple, Generic[T]):
+    """A loop that did not run for so long, and what ran on it meanwhile."""
+
+    seconds: float
+    culprit: T | None
+    over: bool
+
+
+class LoopBlocks(Generic[T]):
+    """Takes what a watchdog sees, by a clock that is passed in, and gives what is to be reported."""
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._asked_at: float | None = None
+        self._culprit: T | None = None
+        self._looks = 0
+        self.noticed = False
+        """Whether the ping that waits has waited too long."""
+        self._reported_long = False
+        self._quiet_until: dict[T | None, float] = {}
+
+    @property
+    def waits(self) -> bool:
+        """Whether a ping has no answer yet."""
+        return self._asked_at is not None
+
+    def asked(self, now: float) -> None:
+        """A ping was sent."""
+        self._asked_at, self._culprit, self._reported_long = now, None, False
+        self._looks, self.noticed = 0, False
+
+    def still_waiting(self, now: float, culprit: T | None) -> Block[T] | None:
+        """No answer yet, and this runs on the loop just now: the first one that was seen too long is the culprit."""
+        self._looks += 1
+        if self._asked_at is None or now - self._asked_at < self._threshold or self._looks < LEAST_LOOKS:
+            return None
+        self._culprit = self._culprit or culprit
+        self.noticed = True
+        if self._reported_long or now - self._asked_at < LONG_BLOCK * self._threshold:
+            return None
+        self._reported_long = True
+        return self._report(now, over=False)
+
+    def answered(self, now: float) -> Block[T] | None:
+        """The loop runs."""
+        if self._asked_at is None:
+            return None
+        block = self._report(now, over=True) if self.noticed else None
+        self._asked_at = None
+        return block
+
+    def _report(self, now: float, *, over: bool) -> Block[T] | None:
+        assert self._asked_at is not None
+        if now < self._quiet_until.get(self._culprit, now):
+            return None
+        if over:
+            self._quiet_until = {key: until for key, until in self._quiet_until.items() if until > now}
+            self._quiet_until[self._culprit] = now + QUIET_FOR
+        return Block(now - self._asked_at, self._culprit, over)

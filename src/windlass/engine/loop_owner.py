@@ -1,0 +1,31 @@
+"""Which job a task on the loop belongs to: for warnings of a blocked loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from windlass.context import JobContext, current_context
+from windlass.engine.coordinator import Coordinator
+from windlass.runtime.loop_watch import Culprit, LoopWatch
+
+
+def watch_loop(threshold: float, coordinator: Coordinator) -> LoopWatch:
+    """A watch of the running loop, on which the jobs of a coordinator run."""
+    loop = asyncio.get_running_loop()
+    return LoopWatch(loop, threshold, lambda: coordinator.running > 0, lambda task: owner_of(task, coordinator))
+
+
+def owner_of(task: asyncio.Task[Any], coordinator: Coordinator) -> Culprit | None:
+    """The job whose body runs in a task, or started the task. From any thread, while the loop stands still."""
+    for attempt in coordinator.running_attempts():
+        if attempt.task is task:
+            return Culprit(attempt.claim.target, attempt.claim.job_id)
+    context = _job_context(task)
+    return None if context is None else Culprit(context.target, str(context.job_id))
+
+
+def _job_context(task: asyncio.Task[Any]) -> JobContext | None:
+    """Before Python 3.12 a task does not show its context."""
+    get_context = getattr(task, "get_context", None)
+    return None if get_context is None else get_context().get(current_context)
