@@ -5,7 +5,6 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -187,21 +186,18 @@ async def test_cancelling_a_drain_forces_it(apps: Apps, gate: Gate):
     assert query(apps.url, "SELECT id FROM windlass_node") == []
 
 
-def leave_and_interrupt(worker: Worker, leave: Callable[[], None]) -> None:
-    """Leave on the main thread, and press Ctrl-C once the drain is under way."""
+def interrupt_once_draining(worker: Worker) -> threading.Thread:
+    """Press Ctrl-C once the worker claims no more; gives the thread that waits for that."""
     node = worker.node
     assert node is not None
 
-    def interrupt() -> None:
+    def wait_and_press() -> None:
         until(lambda: not node.poller.alive)
         os.kill(os.getpid(), signal.SIGINT)
 
-    presser = threading.Thread(target=interrupt)
+    presser = threading.Thread(target=wait_and_press)
     presser.start()
-    try:
-        leave()
-    finally:
-        presser.join()
+    return presser
 
 
 def test_ctrl_c_while_an_embedded_worker_drains_forces_the_drain(apps: Apps, gate: Gate):
@@ -211,8 +207,10 @@ def test_ctrl_c_while_an_embedded_worker_drains_forces_the_drain(apps: Apps, gat
     worker = app.worker().__enter__()
     handle = ahold.enqueue(gate.name)
     gate.wait_entered()
+    presser = interrupt_once_draining(worker)
     with pytest.raises(KeyboardInterrupt):
-        leave_and_interrupt(worker, lambda: worker.__exit__(None, None, None))
+        worker.__exit__(None, None, None)
+    presser.join()
     assert (app.get(handle.id).status, app.get(handle.id).attempts) == (JobStatus.PENDING, 0)
     assert query(apps.url, "SELECT id FROM windlass_node") == []
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -227,15 +225,7 @@ def test_ctrl_c_while_a_worker_on_the_main_loop_drains_forces_the_drain(apps: Ap
     async def serve() -> Any:
         async with app.worker() as worker:
             running = await held(app, gate)
-            node = worker.node
-            assert node is not None
-
-            def interrupt() -> None:
-                until(lambda: not node.poller.alive)
-                os.kill(os.getpid(), signal.SIGINT)
-
-            presser = threading.Thread(target=interrupt)
-            presser.start()
+            presser = interrupt_once_draining(worker)
         await asyncio.to_thread(presser.join)
         return running
 

@@ -48,7 +48,7 @@ class PermitKeeper(ThreadService):
         self._guard = threading.Lock()
         self._bodies: set[guards.Body] = set()
         self._ended: set[guards.Body] = set()
-        self._over = False
+        self._over = self._serves_nothing = False
         self._closes = closes
 
     def keep(self, bodies: Collection[guards.Body]) -> None:
@@ -57,7 +57,6 @@ class PermitKeeper(ThreadService):
         logger.warning(
             "node %s lives on for %d bodies that hold permits and could not be stopped", self._node_id, len(bodies)
         )
-        self._database.run(cluster.serve_nothing, self._node_id)
         exits.before_end(self.sign_off)
         self.start()
 
@@ -70,6 +69,9 @@ class PermitKeeper(ThreadService):
 
     def tick(self) -> float | None:
         """Release the permits of what has ended; beat for the rest, or leave when there is none."""
+        if not self._serves_nothing:
+            self._database.run(cluster.serve_nothing, self._node_id)
+            self._serves_nothing = True
         with self._guard:
             ended = list(self._ended)
         if ended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from windlass import saying
@@ -27,8 +27,9 @@ def hurried_by_signals(hurry: Callable[[], None]) -> Iterator[None]:
 
     def chained(previous: Handler) -> Handler:
         def handle(number: int, frame: FrameType | None) -> None:
-            logger.warning("%s: running jobs are stopped and released now", signal.Signals(number).name)
             hurry()
+            with suppress(RuntimeError):  # it may have struck amid a write to the very stream that logs go to
+                logger.warning("%s: running jobs are stopped and released now", signal.Signals(number).name)
             try:
                 previous(number, frame)
             except KeyboardInterrupt as error:
