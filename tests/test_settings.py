@@ -6,14 +6,17 @@ import dataclasses
 import inspect
 import math
 import pickle
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import assert_type
 
+import click
 import msgspec
 import pytest
 
 from windlass import CircuitProfile, Windlass
+from windlass.cli.main import main
 from windlass.errors import ConfigurationError
 from windlass.settings import (
     SECTIONS,
@@ -322,3 +325,36 @@ def test_every_field_is_followed_by_a_line_that_explains_it(kind: type):
         if isinstance(node, ast.AnnAssign) and not (isinstance(following, ast.Expr) and ast.unparse(following.value))
     }
     assert undocumented - {"section"} == set()
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("WINDLASS_NODE_CONCURRENCY", "WINDLASS_NODE__CONCURRENCY"),
+        ("WINDLASS_NODE_CONCURENCY", "WINDLASS_NODE__CONCURRENCY"),
+        ("WINDLASS_DEAD_LETTERS_RETENTION", "WINDLASS_DEAD_LETTERS__RETENTION"),
+        ("WINDLASS_JOBS_TIMEOUT", "WINDLASS_JOBS__TIMEOUT"),
+    ],
+)
+def test_a_variable_with_one_underscore_is_refused_with_the_right_name(variable: str, meant: str):
+    """J1.10: it would be ignored otherwise."""
+    with pytest.raises(ConfigurationError, match=rf"{variable} is no setting; did you mean {meant}, with two"):
+        load(**{variable: "3"})
+
+
+def test_the_variables_of_commands_are_not_taken_for_settings():
+    """J1.10: every option of every command has one, with single underscores."""
+    variables = set(command_variables(main, click.Context(main, info_name="windlass"), "WINDLASS"))
+    assert {"WINDLASS_WORKER_CONCURRENCY", "WINDLASS_NODE_DRAIN_WAIT", "WINDLASS_APP"} <= variables
+    assert load(**dict.fromkeys(variables, "3")) == Settings()
+
+
+def command_variables(command: click.Command, context: click.Context, prefix: str) -> Iterator[str]:
+    for parameter in command.params:
+        given = parameter.envvar or f"{prefix}_{parameter.name}".upper()
+        yield from ([given] if isinstance(given, str) else given)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from command_variables(child, context, f"{prefix}_{name}".upper().replace("-", "_"))

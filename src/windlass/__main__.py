@@ -1,6 +1,6 @@
 """`python -m windlass` is the `windlass` command."""
 
-from windlass.cli.main import main
+from windlass_command import main
 
 if __name__ == "__main__":
     main()

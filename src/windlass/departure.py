@@ -9,12 +9,15 @@ from functools import partial
 from windlass import saying
 from windlass.domain.job import Claim
 from windlass.engine.attempt import Attempt
+from windlass.engine.completer import Completer
 from windlass.engine.lingering import LingeringBodies
+from windlass.errors import StoreUnavailableError
 from windlass.maintenance.heartbeat import Heartbeat
 from windlass.maintenance.permit_keeper import PermitKeeper
 from windlass.parts import Parts
 from windlass.runtime.failpoints import reached
 from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.service_errors import ServiceErrors
 from windlass.stores import guards
 from windlass.stores.channels import WORK
 from windlass.stores.database import Database
@@ -24,21 +27,59 @@ logger = saying.logger("windlass.worker")
 
 TIMEOUT = 5.0
 """Seconds that a drain waits for the store to take its leave."""
+FLUSH_TIMEOUT = 10.0
+"""Seconds that a drain waits for outcomes to be written."""
+MOST_NAMED = 20
+"""Jobs that one log line names."""
 
 
 class Departure:
     """The last steps of one node's drain."""
 
-    def __init__(self, parts: Parts, heartbeat: Heartbeat, pulse: Database, lingering: LingeringBodies) -> None:
+    def __init__(
+        self, parts: Parts, heartbeat: Heartbeat, pulse: Database, lingering: LingeringBodies, completer: Completer
+    ) -> None:
         self._parts = parts
         self._heartbeat = heartbeat
         self._pulse = pulse
         self._lingering = lingering
+        self._completer = completer
+        self.loss: StoreUnavailableError | None = None
+        """Why the node leaves, if its store was deleted or replaced: it is not asked any more."""
         self._keeper: PermitKeeper | None = None
         self._claims: dict[guards.Body, Claim] = {}
 
+    def store_lost(self, reason: str) -> None:
+        """Remember why this node leaves, and log it."""
+        self.loss = StoreUnavailableError(reason, lasting=True)
+        logger.error("node %s leaves, its store is lost: %s", self._heartbeat.node.id, reason)
+
+    async def flushed(self, errors: ServiceErrors) -> bool:
+        """Wait until every outcome is written; False if some are not."""
+        if self.loss:
+            return self._none_unwritten()
+        try:
+            if await asyncio.wait_for(self._completer.flushed(), FLUSH_TIMEOUT):
+                return True
+        except TimeoutError:
+            pass
+        why = errors.text() or "the store does not answer"
+        logger.error("%s: some outcomes were not written; these jobs run again elsewhere", why)
+        return False
+
+    def _none_unwritten(self) -> bool:
+        jobs = sorted(job for job, _ in self._completer.unwritten)
+        if jobs:
+            named = ", ".join(jobs[:MOST_NAMED]) + (", …" if len(jobs) > MOST_NAMED else "")
+            logger.error("outcomes that cannot be written, as the store is lost: %d, of jobs %s", len(jobs), named)
+        return not jobs
+
     async def leave(self) -> bool:
         """Sign off; False if the store does not answer. The node's lease lives on if bodies hold permits."""
+        if self.loss:
+            await self._heartbeat.astop()
+            self._close_pulse()
+            return False
         if self._lingering.attempts():
             try:
                 await asyncio.wait_for(asyncio.to_thread(self._keep), TIMEOUT)

@@ -16,20 +16,21 @@ from typing import Self
 from windlass import saying
 from windlass.domain.durations import seconds
 from windlass.domain.keys import check_queue
-from windlass.errors import ConfigurationError
+from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.node_drain import NodeDrain
 from windlass.parts import Parts
 from windlass.runtime import exits, garbage, loops
 from windlass.runtime.forks import after_fork
 from windlass.runtime.process_life import refuse_worker
+from windlass.store_wait import StoreWait
 from windlass.worker import Node
 
 logger = saying.logger("windlass.worker")
 
 Timeout = float | timedelta | None
 
-CLEAN, FORCED = 0, 3
-"""Exit codes of a drained worker."""
+CLEAN, FAILED, FORCED = 0, 1, 3
+"""Exit codes of a worker: drained, could not start or lost its store, forced to stop."""
 
 
 class Worker:
@@ -59,6 +60,8 @@ class Worker:
         self._thread: threading.Thread | None = None
         self.node: Node | None = None
         """The running node; None before and after."""
+        self.failure: StoreUnavailableError | None = None
+        """What ended the worker without its having been asked to: its SQLite file was deleted or replaced."""
         self._runs_alone = False
         self._drain: NodeDrain | None = None
         after_fork(self._forget)
@@ -148,9 +151,12 @@ class Worker:
         parts = await asyncio.to_thread(self._parts)
         node = Node(parts, self._concurrency, self._queues)
         await node.start()
+        self.failure = None
         self.node, self._drain = node, NodeDrain(node, self._drain_timeout, self._left, embedded=not self._runs_alone)
 
     def _left(self) -> None:
+        if self.node is not None:
+            self.failure = self.node.departure.loss
         self.node = self._drain = None
         self._entered(None)
 
@@ -184,10 +190,16 @@ class Worker:
 
     # ------------------------------------------------------------------ run: the main thread, with signals
 
-    def run(self, when_ready: Callable[[Node], None] = lambda node: None, *, burst: bool = False) -> int:
+    def run(
+        self,
+        when_ready: Callable[[Node], None] = lambda node: None,
+        *,
+        burst: bool = False,
+        store_wait: StoreWait | None = None,
+    ) -> int:
         """Run until SIGTERM or SIGINT, then drain; a second signal forces. Answers the exit code.
 
-        With `burst` it drains by itself once nothing is due any more.
+        With `burst` it drains by itself once nothing is due any more. A store that is away at the start is waited for.
         """
         if threading.current_thread() is not threading.main_thread():
             raise ConfigurationError(
@@ -198,7 +210,7 @@ class Worker:
         loop = loops.new_loop()
         try:
             asyncio.set_event_loop(loop)
-            life = loop.create_task(self._run(when_ready, burst=burst))
+            life = loop.create_task(self._run(when_ready, store_wait or StoreWait(), burst=burst))
             with garbage.seldom():
                 return loops.outlive_exits(lambda: loop.run_until_complete(life), life.done)
         finally:
@@ -206,7 +218,7 @@ class Worker:
             asyncio.set_event_loop(None)
             self._entered(None)
 
-    async def _run(self, when_ready: Callable[[Node], None], *, burst: bool) -> int:
+    async def _run(self, when_ready: Callable[[Node], None], store_wait: StoreWait, *, burst: bool) -> int:
         loop = asyncio.get_running_loop()
         asked = asyncio.Event()
         forced = asyncio.Event()
@@ -221,7 +233,9 @@ class Worker:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, on_signal, number.name)
-        await self._start()
+        if not await store_wait.start(self._start, asked):
+            exits.end_with(CLEAN)
+            return CLEAN
         node = self.node
         assert node is not None
         when_ready(node)
@@ -242,8 +256,9 @@ class Worker:
         force.cancel()
         if await draining:
             return CLEAN
-        exits.end_with(FORCED)
-        return FORCED
+        code = FORCED if self.failure is None else FAILED
+        exits.end_with(code)
+        return code
 
 
 async def _drain_when_empty(node: Node) -> None:

@@ -39,7 +39,8 @@ class NodeDrain:
     async def _begin_when_asked(self) -> None:
         """`windlass node drain`: an embedded node leaves by itself."""
         await self._node.asked_to_drain.wait()
-        logger.info("node %s was asked to drain", self._node.id)
+        if self._node.departure.loss is None:
+            logger.info("node %s was asked to drain", self._node.id)
         self._task = self.begin(None)
 
     def begin(self, limit: float | None) -> asyncio.Task[bool]:

@@ -44,9 +44,7 @@ from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.loop_watch import LoopWatch
 from windlass.runtime.service_errors import ServiceErrors
-from windlass.spi import (
-    ExecutorProvider,
-)
+from windlass.spi import ExecutorProvider
 from windlass.stores import cluster, dead_letters
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
@@ -127,7 +125,7 @@ class Node:
         self.heartbeat = Heartbeat(
             pulse, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
         )
-        self.departure = Departure(parts, self.heartbeat, pulse, self.coordinator.lingering)
+        self.departure = Departure(parts, self.heartbeat, pulse, self.coordinator.lingering, self.completer)
         self.recovery = Recovery(
             parts.database,
             settings.node,
@@ -165,6 +163,7 @@ class Node:
             (parts.work.sender, parts.done.sender),
             self.cancellations,
         )
+        self.wakeups.when_lost = self._store_lost
 
     @property
     def id(self) -> str:
@@ -187,6 +186,11 @@ class Node:
         logcontext.install()
         try:
             await asyncio.to_thread(self.heartbeat.register)
+        except BaseException:
+            await self._invoker.close()
+            self.abandon()
+            raise
+        try:
             self.heartbeat.start()
             self.completer.start()
             self.reports.start()
@@ -217,7 +221,7 @@ class Node:
             self.wakeups.close()
             await asyncio.gather(self.poller.stop(), self.recovery.stop(), self.duties.stop())
             clean = await self.coordinator.drain(limit)
-            clean = await self._flushed() and clean
+            clean = await self.departure.flushed(self._service_errors) and clean
             await self.cancellations.stop()
             await self.coordinator.stop()
             await self.leaving.stop()
@@ -240,20 +244,17 @@ class Node:
         self.departure.abandon()
         logcontext.uninstall()
 
-    async def _flushed(self) -> bool:
-        try:
-            if await asyncio.wait_for(self.completer.flushed(), 10.0):
-                return True
-        except TimeoutError:
-            pass
-        why = self._service_errors.text() or "the store does not answer"
-        logger.error("%s: some outcomes were not written; these jobs run again elsewhere", why)
-        return False
-
     # ------------------------------------------------------------------ what the services ask
 
     def _serves(self, queue: str) -> bool:
         return self._queues is None or queue in self._queues
+
+    def _store_lost(self, reason: str) -> None:
+        """Leave without waiting for what runs: there is nowhere to write what it ends with."""
+        if self.departure.loss is None:
+            self.departure.store_lost(reason)
+            self.coordinator.force()
+            self.asked_to_drain.set()
 
     def _asked_to_leave(self) -> None:
         """Called on the heartbeat's thread."""

@@ -10,6 +10,7 @@ from windlass.embedded import Worker
 from windlass.errors import ConfigurationError, WouldBlockLoopError
 from windlass.parts import Parts
 from windlass.settings import Settings
+from windlass.store_wait import DEFAULT_WAIT, StoreWait
 from windlass.submission.modules import PrefixPolicy, nothing_to_run
 from windlass.submission.registry import Registry
 
@@ -45,12 +46,15 @@ class WorkerHost:
         queues: Iterable[str] | None = None,
         drain_timeout: float | timedelta | None = None,
         burst: bool = False,
+        wait: float | timedelta = DEFAULT_WAIT,
     ) -> int:
         """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced.
 
-        With `burst` it also leaves by itself, once nothing is due any more that it could run.
+        With `burst` it also leaves by itself, once nothing is due any more that it could run. A store that is away at
+        the start is waited for, up to `wait` seconds. The exit code is 1 if its SQLite file was deleted or replaced.
         """
-        return self.worker(concurrency=concurrency, queues=queues, drain_timeout=drain_timeout).run(burst=burst)
+        worker = self.worker(concurrency=concurrency, queues=queues, drain_timeout=drain_timeout)
+        return worker.run(burst=burst, store_wait=StoreWait(wait))
 
     def _entered(self, worker: Worker | None) -> None:
         if worker is not None and self._worker is not None:

@@ -141,3 +141,20 @@ def test_connections_that_died_while_idle_are_not_handed_to_anybody(app: Windlas
     handle = app.bind(bodies.note, 2).enqueue()
     assert handle.status() is JobStatus.PENDING
     assert statuses(url) == {"PENDING": 2}
+
+
+def test_a_worker_that_starts_while_the_database_is_gone_waits_for_it(
+    app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs
+):
+    """J7.8: `run_worker()` waits, says once for what, and starts by itself."""
+    handle = app.bind(bodies.note, 1).enqueue()
+    server.stop_server()
+    worker = programs.worker(url)
+    worker.says(
+        r"WARNING windlass\.worker: the store is away, waiting for it for up to 60 s: PostgreSQL .*does not answer"
+    )
+    server.start_server()
+    assert worker.node
+    assert handle.result(30) == 1
+    assert worker.said.count("the store is away") == 1
+    left_in_good_order(worker)

@@ -1,5 +1,6 @@
 """A SQLite file that is deleted or replaced under a program that uses it: nothing is accepted that nobody would see."""
 
+import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -10,12 +11,14 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
+from tests.support.programs import Programs
 from tests.support.waiting import until
 from windlass import StoreUnavailableError, Windlass
 
 
 @pytest.fixture
-def app(sqlite_url: str) -> Iterator[Windlass]:
+def app(sqlite_url: str, programs: Programs) -> Iterator[Windlass]:
+    del programs  # its environment is where bodies write
     made = make_app(sqlite_url)
     made.bind(bodies.note, 0).enqueue()
     assert made.find().items
@@ -82,6 +85,39 @@ def test_whoever_waits_for_a_result_is_told_that_the_file_is_lost(app: Windlass,
         delete_all(file)
         with pytest.raises(StoreUnavailableError, match="was deleted"):
             result.result()
+
+
+@LOSSES
+def test_an_embedded_worker_ends_when_its_file_is_lost(
+    app: Windlass,
+    file: Path,
+    programs: Programs,
+    caplog: pytest.LogCaptureFixture,
+    lose: Callable[[Path], None],
+    what: str,
+):
+    """J7.8: it stops what it runs, says so in the log and in its state, and leaving it is no error."""
+    handle = app.bind(bodies.hold, 7).enqueue()
+    with app.worker() as worker:
+        until(lambda: programs.ran("began"), "the body to begin")
+        assert worker.failure is None
+        lose(file)
+        until(lambda: worker.failure, "the worker to end")
+        assert what in str(worker.failure)
+        assert worker.node is None
+        assert not app.has_worker
+    logged = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [line for line in logged if "its store is lost" in line and str(file) in line]
+    assert [line for line in logged if "cannot be written" in line and str(handle.id) in line]
+
+
+async def test_a_worker_on_the_callers_loop_ends_alike(app: Windlass, file: Path):
+    """J7.8."""
+    async with app.worker() as worker:
+        delete_all(file)
+        while worker.failure is None:  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.01)
+        assert worker.node is None
 
 
 def test_an_application_that_is_closed_and_opened_again_uses_the_file_that_is_there(

@@ -54,6 +54,8 @@ def command(place: str, status: bool, check: bool, sql: bool, assumed: int | Non
         raise click.UsageError("--json belongs to --status or --check")
     app = load_app(place)
     try:
+        if status or check or (sql and assumed is None):
+            app.database.require()
         if sql:
             say(script(app, assumed))
         elif status:

@@ -16,6 +16,7 @@ from windlass.cli.loading import load_app, place_of
 from windlass.client.filters import MOST_IN_A_PAGE, JobFilters
 from windlass.domain.clock import SystemClock
 from windlass.domain.protected import PER_US
+from windlass.stores import migrate
 
 Command = Callable[..., Any]
 
@@ -26,7 +27,8 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours",
 def on_application(command: Command) -> Command:
     """Give a command the application of `--app`/`-a` or `WINDLASS_APP` as `app`; it is closed afterwards.
 
-    What the command does is done as `cli:<user>`, for an authorizer to judge.
+    What the command does is done as `cli:<user>`, for an authorizer to judge. A SQLite file that is missing or was
+    never used is an error, and is not made: there is nothing in it to look at or to steer.
     """
 
     @click.option(
@@ -42,6 +44,7 @@ def on_application(command: Command) -> Command:
     def with_app(*args: Any, place: str | None, **options: Any) -> Any:
         app = load_app(place_of(place))
         try:
+            migrate.require_used(app.database)
             with app.acting_as(principal()):
                 return command(*args, app=app, **options)
         finally:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
 
+from windlass import saying
 from windlass._version import __version__
 from windlass.app import Windlass
 from windlass.cli import logs
@@ -14,12 +16,15 @@ from windlass.cli.output import facts, say
 from windlass.cli.reloader import RELOAD, Reloader
 from windlass.cli.source_watch import SourceWatch
 from windlass.cli.supervisor import Lifeline, Supervisor
-from windlass.embedded import FORCED
+from windlass.embedded import FAILED, FORCED
 from windlass.errors import ConfigurationError
 from windlass.runtime import exits
+from windlass.store_wait import DEFAULT_WAIT, StoreWait
 from windlass.stores import migrate
 from windlass.stores.dialects.sqlite import SqliteDatabase
 from windlass.worker import Node
+
+logger = saying.logger("windlass.worker")
 
 SHOWN_TARGETS = 8
 RELOAD_DRAIN = 1.0
@@ -35,6 +40,7 @@ class Shape(NamedTuple):
     drain_timeout: float | None
     burst: bool = False
     reloads: bool = False
+    wait: float = DEFAULT_WAIT
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -50,7 +56,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
 @click.command(
     name="worker",
     epilog="SIGTERM or Ctrl-C drains: running jobs may finish, a second signal stops them. "
-    "Exit codes: 0 drained, 1 could not start, 3 forced.",
+    "Exit codes: 0 drained, 1 could not start or lost its store, 3 forced.",
 )
 @application
 @click.option(
@@ -85,6 +91,15 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     help="How long running jobs may go on when it drains; default: the setting node.drain_timeout.",
 )
 @click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=DEFAULT_WAIT,
+    show_default=True,
+    metavar="SECONDS",
+    show_envvar=True,
+    help="How long to wait for a store that is away at the start.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(logs.LEVELS, case_sensitive=False),
     default="info",
@@ -116,6 +131,7 @@ def command(
     concurrency: int | None,
     queues: tuple[str, ...] | None,
     drain_timeout: float | None,
+    wait: float,
     log_level: str,
     log_format: str,
     burst: bool,
@@ -124,25 +140,26 @@ def command(
     lifeline: int | None,
 ) -> None:
     """Run the jobs of APP until told to stop."""
-    shape = Shape(processes, concurrency, queues, drain_timeout, burst, reloads)
+    shape = Shape(processes, concurrency, queues, drain_timeout, burst, reloads, wait)
     options = ["--log-level", log_level, "--log-format", log_format, *_options(shape)]
     if reload_:
         _refuse_with_reload(shape)
         logs.set_up(log_level, log_format)
         raise SystemExit(Reloader(["worker", place, "--reloads", *options]).run())
-    app = load_app(place)
+    app, store_wait = load_app(place), StoreWait(wait)
     logs.set_up(log_level, log_format)
     if reloads:
         facts(f"windlass {__version__}", banner(app, place, shape))
     if lifeline is not None:
         supervisor = Lifeline(lifeline)
-        code = _run(app, shape)
-        supervisor.say_farewell()
+        code = _run(app, shape, store_wait)
+        if code != FAILED:
+            supervisor.say_farewell()
         raise SystemExit(code)
-    _prepare(app, shape)
+    _prepare(app, shape, store_wait)
     facts(f"windlass {__version__}", banner(app, place, shape))
     if processes == 1:
-        raise SystemExit(_run(app, shape))
+        raise SystemExit(_run(app, shape, store_wait))
     app.close()  # the children have connections of their own
     raise SystemExit(Supervisor(["worker", place, "--processes", "1", *options], processes).run())
 
@@ -152,6 +169,7 @@ def _options(shape: Shape) -> list[str]:
     options = [] if shape.concurrency is None else ["--concurrency", str(shape.concurrency)]
     options += [] if shape.queues is None else ["--queues", ",".join(shape.queues)]
     options += [] if shape.drain_timeout is None else ["--drain-timeout", str(shape.drain_timeout)]
+    options += ["--wait", f"{shape.wait:g}"]
     return [*options, "--burst"] if shape.burst else options
 
 
@@ -161,17 +179,17 @@ def _refuse_with_reload(shape: Shape) -> None:
         raise click.UsageError(f"--reload is for one process that stays, during development: leave out {other}")
 
 
-def _run(app: Windlass, shape: Shape) -> int:
+def _run(app: Windlass, shape: Shape, store_wait: StoreWait) -> int:
     def ready(node: Node) -> None:
         say(f"ready: node {node.id}")
 
     try:
         worker = app.worker(concurrency=shape.concurrency, queues=shape.queues, drain_timeout=shape.drain_timeout)
         if not shape.reloads:
-            return worker.run(ready, burst=shape.burst)
+            return worker.run(ready, burst=shape.burst, store_wait=store_wait)
         watch = SourceWatch(lambda: worker.drain(RELOAD_DRAIN if shape.drain_timeout is None else None))
         watch.start()
-        code = worker.run(ready)
+        code = worker.run(ready, store_wait=store_wait)
         if watch.changed is None:
             return code
         if code == FORCED:
@@ -181,14 +199,26 @@ def _run(app: Windlass, shape: Shape) -> int:
         app.close()
 
 
-def _prepare(app: Windlass, shape: Shape) -> None:
+def _prepare(app: Windlass, shape: Shape, store_wait: StoreWait) -> None:
     """Find out now, once, what would keep every process from starting."""
     if shape.processes > 1 and isinstance(app.database, SqliteDatabase) and app.database.path == ":memory:":
         raise ConfigurationError(
             f"{app.database.description} belongs to one process, so {shape.processes} of them cannot share it; "
             "use a file (sqlite:///shop.db) or a server"
         )
-    app.check_startable()  # the very checks of a start: something is allowed, the store answers, its schema is current
+    # The very checks of a start: something is allowed, the store answers, its schema is current.
+    store_wait.run(app.check_startable)
+    if shape.queues is not None:
+        _warn_of_unknown_queues(app, shape.queues)
+
+
+def _warn_of_unknown_queues(app: Windlass, names: Sequence[str]) -> None:
+    """A misspelt name makes a worker that waits for ever."""
+    known = [queue.name for queue in app.queues()]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        there = f"queues with jobs: {', '.join(known)}" if known else "no queue has had a job yet"
+        logger.warning("no job was ever enqueued in %s; %s", ", ".join(unknown), there)
 
 
 def banner(app: Windlass, place: str, shape: Shape) -> list[tuple[str, str]]:

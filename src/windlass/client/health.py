@@ -10,6 +10,7 @@ from windlass.domain.durations import seconds
 from windlass.errors import StoreUnavailableError, WindlassError
 from windlass.stores import cluster, leases, migrate
 from windlass.stores.database import Database
+from windlass.stores.migrate import Migration
 
 MICROSECONDS = 1_000_000
 LATE_AFTER = 6
@@ -51,10 +52,10 @@ def examine(database: Database, max_age: float | timedelta | None = None, sweep_
 
 def _examined(database: Database, age: float | None, late_us: int) -> Health:
     place = database.description
+    database.require()
     missing = migrate.pending(database)
     if missing:
-        names = ", ".join(migration.name for migration in missing)
-        reason = f"the schema lacks {names}; run `windlass migrate module:app`"
+        reason = _outdated(database, missing)
         return Health(store=place, store_answers=True, schema_current=False, workers=0, reason=reason)
     workers = database.read(cluster.live_nodes, None if age is None else int(age * MICROSECONDS))
     swept = database.read(leases.last_pass, leases.SWEEPER)
@@ -67,6 +68,15 @@ def _examined(database: Database, age: float | None, late_us: int) -> Health:
     return Health(
         store=place, store_answers=True, schema_current=True, workers=workers, sweeper_age=since, reason=reason
     )
+
+
+def _outdated(database: Database, missing: Sequence[Migration]) -> str:
+    if database.migrates_itself and len(missing) == len(migrate.migrations(database.dialect.name)):
+        return "it was never used: no job was stored and no worker ran; start one with `windlass worker module:app`"
+    names = ", ".join(migration.name for migration in missing)
+    if database.migrates_itself:
+        return f"the schema lacks {names}; a worker of this version brings it up to date when it starts"
+    return f"the schema lacks {names}; run `windlass migrate module:app`"
 
 
 def _failing(nodes: Sequence[tuple[str, str]]) -> str:

@@ -12,7 +12,7 @@ from windlass.engine.cancellations import Cancellations
 from windlass.engine.poller import Poller
 from windlass.spi import Coordinator
 from windlass.stores.channels import CANCELED, DONE, WORK
-from windlass.stores.database import Database, Wakeups
+from windlass.stores.database import LOST, Database, Wakeups
 
 LEVELS: Final = frozenset("0123456789")
 """Priorities as notifications name them. Anybody can send one: a level that no statement takes must not reach one."""
@@ -38,6 +38,8 @@ class WakeupBridge:
         self._coordinator = coordinator
         self._wakeups: Wakeups | None = None
         self._own_words = own_words  # what they say, the poller was told already
+        self.when_lost: Callable[[str], None] = lambda reason: None
+        """Called on the loop, with the reason, when the store is gone for good."""
 
     def open(self) -> None:
         """Start to listen: to the coordinator where there is one, else to the store."""
@@ -58,6 +60,9 @@ class WakeupBridge:
         self._on_loop(partial(self._cancellations.canceled, frozenset(ids)))
 
     def _heard(self, channel: str, payload: str) -> None:
+        if channel == LOST:
+            self._on_loop(partial(self.when_lost, payload))
+            return
         if channel in (CANCELED, ""):
             self._on_loop(partial(self._cancellations.hinted, frozenset(payload.split(",") if payload else ())))
         sender, _, words = payload.partition(" ")

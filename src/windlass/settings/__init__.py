@@ -219,7 +219,11 @@ class Settings:
         given: dict[str, dict[str, Any]] = {
             name: {key: option.default for key, option in kind.options().items()} for name, kind in SECTIONS.items()
         }  # in full, so that what was loaded once is not laid over other sources again
-        entries = (*from_file(path, SECTIONS), *from_environ(environ), *from_overrides(overrides or {}, SECTIONS))
+        entries = (
+            *from_file(path, SECTIONS),
+            *from_environ(environ, SECTIONS),
+            *from_overrides(overrides or {}, SECTIONS),
+        )
         for entry in entries:
             checked = entry.value(SECTIONS)  # before the lookup: it is what refuses an unknown section
             given[entry.section][entry.key] = checked

@@ -14,6 +14,8 @@ from windlass.settings.option import Option, Section
 
 Sections = Mapping[str, type[Section]]
 _PREFIX = "WINDLASS_"
+_ALIKE = 0.85
+"""How alike a name must be to a setting's to be taken for it: the variables of CLI options are not."""
 
 
 class Entry(NamedTuple):
@@ -46,13 +48,27 @@ def from_file(path: str | os.PathLike[str] | None, sections: Sections) -> Iterat
         yield from (Entry(section, key, raw, str(file)) for key, raw in table.items())
 
 
-def from_environ(environ: Mapping[str, str]) -> Iterator[Entry]:
+def from_environ(environ: Mapping[str, str], sections: Sections) -> Iterator[Entry]:
     """Read the ``WINDLASS_<SECTION>__<FIELD>`` variables."""
     for variable, raw in environ.items():
-        # Without the double underscore it is no setting: WINDLASS_URL, WINDLASS_APP and the twins of CLI options.
-        if variable.startswith(_PREFIX) and "__" in variable:
-            section, _, key = variable.removeprefix(_PREFIX).lower().partition("__")
+        if not variable.startswith(_PREFIX):
+            continue
+        name = variable.removeprefix(_PREFIX).lower()
+        if "__" in name:
+            section, _, key = name.partition("__")
             yield Entry(section, key, raw, f"the variable {variable}")
+        else:  # WINDLASS_URL, WINDLASS_APP, the twin of a CLI option, or a setting that would be ignored
+            _refuse_single_underscore(variable, name, sections)
+
+
+def _refuse_single_underscore(variable: str, name: str, sections: Sections) -> None:
+    for section, kind in sections.items():
+        key = name.removeprefix(f"{section}_")
+        if key != name and (close := difflib.get_close_matches(key, kind.options(), n=1, cutoff=_ALIKE)):
+            right = f"{_PREFIX}{section}__{close[0]}".upper()
+            raise ConfigurationError(
+                f"the variable {variable} is no setting; did you mean {right}, with two underscores?"
+            )
 
 
 def from_overrides(overrides: Mapping[str, Mapping[str, object]], sections: Sections) -> Iterator[Entry]:

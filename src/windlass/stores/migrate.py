@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from windlass.errors import ConfigurationError, MigrationRequiredError
+from windlass.errors import ConfigurationError, MigrationRequiredError, StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
@@ -54,6 +55,20 @@ def pending(database: Database) -> list[Migration]:
 def migrate(database: Database) -> list[str]:
     """Bring the schema up to date; answers the names of what was applied. Two processes may call it at once."""
     return [migration.name for migration in pending(database) if database.run(_apply, migration)]
+
+
+def require_used(database: Database) -> None:
+    """Raise if nothing was ever stored there: for whoever only looks, and is to make neither a file nor a schema.
+
+    A server without our tables is told by `require_current`.
+    """
+    database.require()
+    if database.migrates_itself and not database.read(_applied):
+        raise StoreUnavailableError(
+            f"{database.description} was never used by Windlass: no job was stored there and no worker ran; "
+            f"check the URL and the current folder ({os.getcwd()})",
+            lasting=True,
+        )
 
 
 def require_current(database: Database) -> None:

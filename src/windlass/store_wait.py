@@ -1,0 +1,80 @@
+"""How long a worker that starts waits for a store that is away."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from windlass import saying
+from windlass.domain.clock import monotonic
+from windlass.domain.durations import seconds
+from windlass.errors import StoreUnavailableError
+
+logger = saying.logger("windlass.worker")
+
+T = TypeVar("T")
+
+DEFAULT_WAIT: Final = 60.0
+FIRST_PAUSE: Final = 0.25
+LAST_PAUSE: Final = 2.0
+PROMPT_START: Final = 1.0
+"""Seconds in which a start that is under way may still end when the worker is asked to leave."""
+
+
+class StoreWait:
+    """Decides after each failure whether a start is tried again, and logs once that it waits and for what."""
+
+    def __init__(self, wait: float | timedelta = DEFAULT_WAIT) -> None:
+        self._seconds = seconds(wait, "wait")
+        self._ends_at = monotonic() + self._seconds
+        self._pause = FIRST_PAUSE
+        self._logged = False
+
+    def pause_after(self, error: StoreUnavailableError) -> float:
+        """Seconds until the next try; raises the error when the time is over, or when waiting would not help."""
+        left = self._ends_at - monotonic()
+        if error.lasting or left <= 0:
+            raise error
+        if not self._logged:
+            self._logged = True
+            logger.warning("the store is away, waiting for it for up to %g s: %s", self._seconds, error)
+        pause, self._pause = min(self._pause, left), min(self._pause * 2, LAST_PAUSE)
+        return pause
+
+    def run(self, check: Callable[[], T]) -> T:
+        """Block until `check` answers."""
+        while True:
+            try:
+                return check()
+            except StoreUnavailableError as error:
+                threading.Event().wait(self.pause_after(error))
+
+    async def start(self, start: Callable[[], Coroutine[Any, Any, None]], asked: asyncio.Event) -> bool:
+        """Start a worker as soon as the store is there; False if it is asked to leave before that."""
+        while not asked.is_set():
+            starting = asyncio.ensure_future(start())
+            await _first(starting, asked)
+            if not starting.done():
+                await asyncio.wait({starting}, timeout=PROMPT_START)
+                starting.cancel()
+                await asyncio.wait({starting}, timeout=PROMPT_START)
+            if starting.done() and not starting.cancelled():
+                try:
+                    await starting
+                except StoreUnavailableError as error:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(asked.wait(), self.pause_after(error))
+                else:
+                    return True
+        return False
+
+
+async def _first(starting: asyncio.Future[None], asked: asyncio.Event) -> None:
+    leaving = asyncio.ensure_future(asked.wait())
+    both: set[asyncio.Future[Any]] = {starting, leaving}
+    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    leaving.cancel()

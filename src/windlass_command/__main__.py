@@ -1,0 +1,6 @@
+"""`python -m windlass_command` is the `windlass` command."""
+
+from windlass_command import main
+
+if __name__ == "__main__":
+    main()
