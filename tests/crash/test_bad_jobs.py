@@ -45,16 +45,16 @@ def test_arguments_that_cannot_be_decoded_fail_their_jobs_only(app: Windlass, st
 
 
 def test_a_row_that_was_damaged_elsewhere_holds_nobody_up(app: Windlass, store_url: str):
-    """J1.1: whatever was written into a job's row by hand, other jobs run and the worker lives."""
+    """J1.1, J7.9: whatever was written into a job's row by hand, other jobs run and the worker lives."""
     options, tags, params, *others = [app.bind(bodies.note, n).enqueue() for n in range(10)]
     for handle, column in ((options, "options"), (tags, "tags"), (params, "params")):
         damage(store_url, handle, column, "{[not json")
     with app.worker():
         assert [handle.result(30) for handle in others] == list(range(3, 10))
-        failure = failure_of(options)
-        assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
-        assert "stored options" in failure.error
-        assert (tags.result(30), params.result(30)) == (1, 2)  # only read by a body that asks for them
+        for handle in (options, params):
+            failure = failure_of(handle)
+            assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
+        assert tags.result(30) == 1  # nothing that runs it reads them
         assert app.bind(bodies.note, 10).enqueue().result(30) == 10
 
 

@@ -10,7 +10,7 @@ from windlass.runtime.process_errors import TRACEBACK
 _MAX_CAUSES = 5
 _MAX_MEMBERS = 3
 LONGEST_INPUT = LONGEST  # what is beyond it need not be searched for secrets
-_LONGEST_NAME = 200
+_LONGEST_NAME = 2_000
 _CAUSED_BY = " caused by "
 _ELLIPSIS = "…"
 
