@@ -13,6 +13,7 @@ import pytest
 from tests.cli.commands import Commands
 from tests.support.facts import path_of
 from tests.support.waiting import until
+from windlass.stores.dialects.sqlite_files import WriteLock
 
 SLOW = """
 import time
@@ -74,12 +75,13 @@ def test_a_worker_waits_for_a_locked_file_and_then_starts(sqlite_commands: Comma
     assert worker.exit_code() == 0
 
 
-def test_a_worker_that_waits_leaves_when_it_is_told_to(sqlite_commands: Commands, shop_on):
-    """J7.8: SIGTERM is honoured meanwhile; exit code 0."""
+def test_a_worker_that_waits_at_the_lock_file_leaves_when_it_is_told_to(sqlite_commands: Commands, shop_on):
+    """J7.8: its banner is there, it says who holds the file, and honours SIGTERM meanwhile; exit code 0."""
     shop_on(sqlite_commands.url).enqueue("charge", 1)
-    with closing(lock(sqlite_commands.url)):
+    with WriteLock(path_of(sqlite_commands.url)).held():
         worker = sqlite_commands.start("worker", "shop:app")
-        worker.says("the store is away", 60)
+        worker.says(rf"the store is away.* it is locked by process {os.getpid()} \(waited 10 s\)$", 60)
+        worker.says("store: SQLite")
         worker.terminate()
         assert worker.exit_code() == 0
 

@@ -1,6 +1,7 @@
 """Waiting for SQLite's locks: one deadline for all of it, and an error that names the holder."""
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,7 +13,9 @@ from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
 from tests.support.programs import Programs
 from windlass import StoreUnavailableError, Windlass
+from windlass.stores.dialect import Dialect
 from windlass.stores.dialects import sqlite_files
+from windlass.stores.plan import Plan
 
 OWN = "it is locked by an open transaction of this program: commit it first, or pass its connection as connection="
 
@@ -97,6 +100,28 @@ def test_all_who_stand_in_line_give_up_by_one_deadline(
     monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 30.0)
     app.bind(bodies.note, 9).enqueue()
     assert [job.args for job in app.find().items] == [(9,)], "whoever was told no is not stored later"
+
+
+def test_a_long_transaction_of_the_programs_own_writer_is_named(app: Windlass, monkeypatch: pytest.MonkeyPatch):
+    """J7.8: it stands in nobody's way but that of its own process."""
+    app.migrate()
+    began, gate = threading.Event(), threading.Event()
+
+    def long(dialect: Dialect) -> Plan[str]:
+        del dialect
+        began.set()
+        gate.wait(60)
+        yield from ()
+        return "done"
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(app.database.run, long)
+        assert began.wait(30)
+        monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 0.2)
+        with pytest.raises(StoreUnavailableError, match="it is locked by this program's own writer"):
+            app.bind(bodies.note, 1).enqueue()
+        gate.set()
+        assert running.result(30) == "done", "what has begun is not given up"
 
 
 def test_a_stopped_process_that_holds_the_lock_file_is_named_and_readers_go_on(

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,25 @@ def test_a_full_disk_is_named_and_work_goes_on_once_there_is_room(small_disk: Pa
     app.close()
     assert sorted(int(n) for n in programs.ran()) == list(range(len(stored) + 1))
     assert one(url, "PRAGMA integrity_check") == "ok"
+
+
+def test_a_worker_that_starts_on_a_full_disk_waits_for_room(small_disk: Path, programs: Programs):
+    """J7.8: it says once what it waits for, and starts by itself."""
+    url = f"sqlite:///{small_disk / 'shop.db'}"
+    app = make_app(url)
+    handle = app.bind(bodies.note, 7).enqueue()
+    app.close()
+    filler = small_disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    worker = programs.worker(url)
+    worker.says("the store is away, waiting for it for up to 60 s: SQLite database .*shop.db: ")
+    filler.unlink()
+    assert worker.node
+    assert handle.result(30) == 7
+    assert worker.said.count("the store is away") == 1
+    app.close()
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path):

@@ -23,11 +23,13 @@ UNKNOWN: Final = "another process, or by an open transaction of this program (co
 
 def holder_of(path: str, *, own_writer_writes: bool) -> str:
     """Name what keeps others from writing to the database at `path`, for the sentence "it is locked by …"."""
-    locks = _locks()
-    in_sqlite = _found(locks, f"{path}-shm", "POSIX", WAL_WRITE) or _found(locks, path, "POSIX")
-    at_lock_file = _found(locks, f"{path}-lock", "FLOCK")
     if own_writer_writes:
         return "this program's own writer, which has not finished a transaction yet"
+    locks = _locks()
+    if not locks:
+        return UNKNOWN
+    in_sqlite = _found(locks, f"{path}-shm", "POSIX", WAL_WRITE) or _found(locks, path, "POSIX")
+    at_lock_file = _found(locks, f"{path}-lock", "FLOCK")
     if in_sqlite == os.getpid():
         return OWN_TRANSACTION
     holder = in_sqlite or at_lock_file
