@@ -18,7 +18,7 @@ WindlassError
 ├── JobFailedError                     the job awaited ended FAILED           .job_id .reason .error .error_class
 ├── JobCanceledError                   the job awaited ended CANCELED         .job_id
 ├── JobStateError                      the job cannot do that in its state    .job_id .why
-├── JobTimeoutError                    an attempt ran longer than its timeout
+├── JobTimeoutError (TimeoutError)     an attempt ran longer than its timeout
 ├── WorkerLostError                    the process that ran the job died
 ├── StopJob                            told to a body: end now
 │   └── StaleClaimError                another claim has taken the job over
@@ -224,8 +224,8 @@ class JobStateError(WindlassError):
         return f"job {self.job_id}: {self.why}"
 
 
-class JobTimeoutError(WindlassError):
-    """An attempt ran longer than the job's `timeout`; it counts as a failed attempt."""
+class JobTimeoutError(WindlassError, TimeoutError):
+    """An attempt ran longer than the job's `timeout`; it counts as a failed attempt. Also a `TimeoutError`."""
 
 
 class WorkerLostError(WindlassError):

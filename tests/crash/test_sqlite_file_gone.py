@@ -83,7 +83,7 @@ def test_whoever_waits_for_a_result_is_told_that_the_file_is_lost(app: Windlass,
         result = pool.submit(handle.result, 60)
         until(lambda: app.parts.results.awaits, "the handle to be waited for")
         delete_all(file)
-        with pytest.raises(StoreUnavailableError, match="was deleted"):
+        with pytest.raises(StoreUnavailableError, match=r"was (deleted|replaced)"):
             result.result()
 
 

@@ -197,3 +197,10 @@ def test_the_narrowest_gate_is_the_one_with_the_fewest_places(
     left = [number for gate in lane if (number := free.get(gate)) is not None]
     assert (found is None) == all(number >= wanted for number in left)
     assert found is None or free[found] == min(left)
+
+
+@pytest.mark.parametrize("taken", ["xx", "{}x", "[1]", '[["a", 1]]', "7"])
+def test_a_damaged_count_of_a_rate_counts_anew(taken: str):
+    """J7.9: a gate whose row was damaged holds nobody up."""
+    gate = Gate("resource:stripe", cap=None, in_use=0, rate=5, per_us=SECOND, opens_at=None, taken=taken, retry_us=1)
+    assert places(gate, START) == 5

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -186,6 +187,14 @@ async def test_cancelling_a_drain_forces_it(apps: Apps, gate: Gate):
     assert query(apps.url, "SELECT id FROM windlass_node") == []
 
 
+@pytest.fixture
+def _ctrl_c() -> Iterator[None]:
+    """Ctrl-C as it is in a terminal: a program that a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_once_draining(worker: Worker) -> threading.Thread:
     """Press Ctrl-C once the worker claims no more; gives the thread that waits for that."""
     node = worker.node
@@ -200,6 +209,7 @@ def interrupt_once_draining(worker: Worker) -> threading.Thread:
     return presser
 
 
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_while_an_embedded_worker_drains_forces_the_drain(apps: Apps, gate: Gate):
     """J7.6, J10.4: the job is released, the node signs off, and then the KeyboardInterrupt comes out."""
     app = apps(settings=PATIENT, allow=["tests.engine"])
@@ -216,6 +226,7 @@ def test_ctrl_c_while_an_embedded_worker_drains_forces_the_drain(apps: Apps, gat
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_while_a_worker_on_the_main_loop_drains_forces_the_drain(apps: Apps, gate: Gate):
     """J7.6, J10.4: a server's own handler hears of the signal too, as uvicorn's does."""
     app = apps(settings=PATIENT, allow=["tests.engine"])

@@ -62,7 +62,7 @@ def trigger(url: str, condition: str) -> Iterator[None]:
     """While this lasts the store refuses to write ended jobs for which the condition holds, with no fault of theirs."""
     on = f"TRIGGER broken BEFORE INSERT ON windlass_done FOR EACH ROW WHEN ({condition})"
     if is_sqlite(url):
-        rows(url, f"CREATE {on} BEGIN SELECT json('{{'); END")
+        rows(url, f"CREATE {on} BEGIN SELECT RAISE(ABORT, 'the auditor says no'); END")
     else:
         rows(url, "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM no_such_thing(); END'")
         rows(url, f"CREATE {on} EXECUTE FUNCTION broken()")
@@ -179,6 +179,50 @@ def test_an_outcome_set_aside_after_a_commit_without_an_answer_is_looked_up(benc
     assert len(bench.outcomes(attempt.claim.job_id)) == 1
 
 
+def test_a_commit_in_doubt_stays_in_doubt_while_others_are_tried_again(bench: Workbench, store_url: str):
+    """J4.3: what was committed without an answer is looked up, and not taken for an outcome that came too late."""
+    refused, lost = ended(bench, 2)
+
+    async def flush() -> None:
+        told: list[Attempt] = []
+        completer = Completer(bench.database, told.extend, ErrorHandling())
+        completer.finish(refused)
+        with trigger(store_url, f"NEW.id = '{refused.claim.job_id}'"):
+            await completer.tick()
+        completer.finish(lost)
+        with armed("store.after_commit=raise@1"), pytest.raises(FailpointError):
+            await completer.tick()
+        completer.start()
+        assert await completer.flushed()
+        assert completer.stale == 0
+        assert {attempt.claim.job_id for attempt in told} == {refused.claim.job_id, lost.claim.job_id}
+        await completer.stop()
+        await bench.database.aclose_loop()
+
+    asyncio.run(flush())
+
+
+@pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
+def test_a_damaged_job_that_cannot_be_paused_for_its_values_is_set_aside(bench: Workbench, store_url: str):
+    """J7.9: a refusal of values is met again when the job is taken out of the way; the others are written."""
+    (damaged,) = ended(bench, 1, "nul \0 and lone \udce9 surrogate")
+    damaged.payload = None
+    fine = ended(bench, 3)
+
+    async def flush() -> None:
+        told: list[Attempt] = []
+        completer = Completer(bench.database, told.extend, ErrorHandling())
+        for attempt in (damaged, *fine):
+            completer.finish(attempt)
+        await completer.tick()
+        assert told == fine
+        assert completer.unwritten == {(damaged.claim.job_id, damaged.claim.fence)}
+        await bench.database.aclose_loop()
+
+    rows(store_url, "ALTER TABLE windlass_hot ADD CONSTRAINT no_pause CHECK (status <> 'PAUSED')")
+    asyncio.run(flush())
+
+
 def test_a_damaged_job_that_cannot_be_paused_either_is_set_aside(bench: Workbench, store_url: str):
     """J7.9: the database refuses its values and then the statement that would take it out of the way; others go on."""
     (damaged,) = ended(bench, 1, "nul \0 and lone \udce9 surrogate")
@@ -248,7 +292,7 @@ def test_a_refused_outcome_is_told_by_health_until_it_is_written(
             assert app.bind(good, number).enqueue().result(timeout=30) == number
         reason = until(lambda: trouble(elsewhere), "health to say so")
         assert f"outcomes: the store refuses to write the outcome of job {bad.id}: StoreStatementError: " in reason
-        assert ("malformed JSON" if is_sqlite(store_url) else "no_such_thing() does not exist") in reason
+        assert ("the auditor says no" if is_sqlite(store_url) else "no_such_thing() does not exist") in reason
         found = elsewhere.health()
         assert (found.store_answers, found.schema_current, found.workers) == (True, True, 1)
         assert bad.status() is JobStatus.RUNNING

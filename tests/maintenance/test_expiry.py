@@ -8,7 +8,9 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Gate, query, until
 from tests.maintenance.moving import Moving
+from tests.support.facts import rows
 from windlass import JobCanceled, JobCanceledError, JobStatus, Windlass
+from windlass.stores import steering
 from windlass.testing import advance, drain, isolated
 
 HOUR = 3600
@@ -128,3 +130,14 @@ def test_a_test_sees_it_too(sqlite_url: str):
         assert (done := drain(app)).canceled == 1
         assert (done.succeeded, jobs.seen) == (1, ["in time"])
     app.close()
+
+
+def test_a_damaged_status_does_not_keep_others_from_expiring(moving: Moving):
+    """J7.9, J1.9: the sweeper passes over what it cannot read."""
+    app = moving(clock=moving.clock)
+    note = app.job(expires=0.5)(jobs.note)
+    damaged, fine = note.enqueue("damaged"), note.enqueue("fine")
+    rows(moving.url, f"UPDATE windlass_hot SET status = 'XYZ' WHERE id = '{damaged.id}'")
+    moving.clock.advance(1)
+    canceled = app.database.run(steering.cancel_expired, 10)
+    assert [job.job_id for job in canceled] == [str(fine.id)]

@@ -74,7 +74,7 @@ class Model:
         if row.idempotency_key:
             self.keys[row.idempotency_key] = row.id
         self.jobs[row.id] = ModelJob(row, self.now() + row.delay_us)
-        return Placed(row.id)
+        return Placed(row.id, supersedes=holder)
 
     def _restore(self, states: dict[str, tuple[str, str | None]], keys: dict[str, str]) -> None:
         self.jobs = {job_id: self.jobs[job_id] for job_id in states}

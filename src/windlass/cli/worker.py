@@ -118,7 +118,6 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--burst", is_flag=True, show_envvar=True, help="Run what is due, and what comes due by it; then leave.")
 @click.option(
     "--reload",
-    "reload_",
     is_flag=True,
     show_envvar=True,
     help="For development: start anew when a source file that was imported changes.",
@@ -135,14 +134,14 @@ def command(
     log_level: str,
     log_format: str,
     burst: bool,
-    reload_: bool,
+    reload: bool,
     reloads: bool,
     lifeline: int | None,
 ) -> None:
     """Run the jobs of APP until told to stop."""
     shape = Shape(processes, concurrency, queues, drain_timeout, burst, reloads, wait)
     options = ["--log-level", log_level, "--log-format", log_format, *_options(shape)]
-    if reload_:
+    if reload and not reloads:  # the child of a reloader inherits the variable
         _refuse_with_reload(shape)
         logs.set_up(log_level, log_format)
         raise SystemExit(Reloader(["worker", place, "--reloads", *options]).run())

@@ -94,5 +94,8 @@ def _width(gate: Gate) -> int:
 def _recent(gate: Gate, now: int) -> Takes:
     """The takes that still count."""
     width, per = _width(gate), gate.per_us or 0
-    found = [(part, count) for part, count in (json.loads(gate.taken) if gate.taken else ())]
+    try:
+        found = [(int(part), int(count)) for part, count in (json.loads(gate.taken) if gate.taken else ())]
+    except (ValueError, TypeError):  # damaged by hand: it counts anew, and every other gate goes on
+        return []
     return [(part, count) for part, count in found if (part + 1) * width + per > now]

@@ -111,7 +111,8 @@ class Completer(Service):
 
     async def tick(self) -> float | None:
         """Write the next batch: what is to be tried again by itself, so that it costs the others nothing."""
-        again = self._set_aside.take(self._most)
+        # Not while a commit is in doubt: a flush of others that succeeds would settle the doubt for it.
+        again = [] if self._unsure and self._waiting else self._set_aside.take(self._most)
         if again:
             self._idle.clear()
             self._waiting.extendleft(reversed(again))
@@ -155,8 +156,11 @@ class Completer(Service):
         if isinstance(error, StoreDataError) and len(batch) == 1:
             try:
                 await self._write_poison(batch[0], error)
-            except StoreStatementError as refused:
+            except (StoreDataError, StoreStatementError) as refused:
                 self._keep(batch, refused, unsure=unsure)
+            except BaseException:
+                self._unsure = True
+                raise
             return
         if isinstance(error, StoreStatementError):
             if len(batch) == 1 or self._splits == 0:
@@ -167,7 +171,7 @@ class Completer(Service):
         await self._write(batch[:middle], unsure=unsure)
         await self._write(batch[middle:], unsure=unsure)
 
-    def _keep(self, batch: list[Attempt], error: StoreStatementError, *, unsure: bool) -> None:
+    def _keep(self, batch: list[Attempt], error: StoreDataError | StoreStatementError, *, unsure: bool) -> None:
         self._written(batch)
         self._set_aside.add(batch, described(self._errors, error), unsure=unsure)
 

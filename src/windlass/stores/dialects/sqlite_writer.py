@@ -285,7 +285,9 @@ def translate(path: str, error: Exception) -> Exception:
     if isinstance(error, sqlite3.Error) and is_unavailable(error):
         return unavailable(path, error)
     refused = sqlite3.IntegrityError | sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeError
-    if isinstance(error, refused):
+    # What a trigger refuses says nothing of the values; SQLite gives it the class of a broken constraint.
+    by_trigger = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_TRIGGER
+    if isinstance(error, refused) and not by_trigger:
         return StoreDataError(str(error))
     if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
         return StoreStatementError(

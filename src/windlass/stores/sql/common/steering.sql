@@ -14,7 +14,8 @@ WHERE d.id = i.id AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
 -- name: lock_expired :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
 FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
-WHERE h.expires IS NOT NULL AND h.status <> 'RUNNING' AND h.expires <= {now} ORDER BY h.expires, h.id LIMIT :most
+WHERE h.expires IS NOT NULL AND h.status <> 'RUNNING' AND h.status IN ('PENDING', 'PAUSED', 'WAITING') AND h.expires <= {now}
+ORDER BY h.expires, h.id LIMIT :most
 
 -- name: superseded_jobs :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id

@@ -16,6 +16,7 @@ WHERE d.id = i.id AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id FOR UPDATE 
 -- name: lock_expired :rows
 WITH expired AS MATERIALIZED (
     SELECT id, status, queue, priority, target FROM windlass_hot
-    WHERE expires IS NOT NULL AND status <> 'RUNNING' AND expires <= {now} ORDER BY expires, id LIMIT :most FOR UPDATE SKIP LOCKED
+    WHERE expires IS NOT NULL AND status <> 'RUNNING' AND status IN ('PENDING', 'PAUSED', 'WAITING') AND expires <= {now}
+    ORDER BY expires, id LIMIT :most FOR UPDATE SKIP LOCKED
 )
 SELECT e.id, e.status, e.queue, e.priority, e.target, j.correlation_id FROM expired e JOIN windlass_job j ON j.id = e.id
