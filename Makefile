@@ -1,7 +1,7 @@
 # Everything a contributor runs. Each target brings its own environment: `make test` on a fresh clone is enough.
 #   make demo    a small shop on SQLite, nothing else needed        make check   style, types, import directions
-#   make test    all tests but the soak ones                        make bench   what a store can do; bench-peers: beside others
-#   make soak    the long tests                                     make docs    the site, in docs/_build/html
+#   make test    all tests but slow and soak ones                      make bench   what a store can do; bench-peers: beside others
+#   make test-slow   many processes, crashes; soak: minutes each    make docs    the site, in docs/_build/html
 #   make test-servers   what depends on it, on every PostgreSQL     make test-fast   what needs no server and no crash
 #   make chaos   workers killed and stopped at random, judged       ARGS="--store postgres --seed 7 --jobs 3000 --kills 15"
 #   make clean   remove caches and build results (keeps .venv)
@@ -20,7 +20,7 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-fast test-servers soak chaos check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
+.PHONY: help demo test test-slow test-fast test-servers soak chaos check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -51,8 +51,12 @@ demo: $(VENV)/.installed-core
 
 # Two runs: in parallel what can be, then alone what must be. pytest's exit code 5 means "no such tests", which is fine for the second.
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not soak and not serial" $(ARGS)
-	@$(BIN)/python -m pytest -q -p no:xdist -m "serial and not soak" $(ARGS) || [ $$? -eq 5 ]
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not slow and not soak and not serial" $(ARGS)
+	@$(BIN)/python -m pytest -q -p no:xdist -m "serial and not slow and not soak" $(ARGS) || [ $$? -eq 5 ]
+
+test-slow: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "slow and not soak and not serial" $(ARGS)
+	@$(BIN)/python -m pytest -q -p no:xdist -m "serial and slow and not soak" $(ARGS) || [ $$? -eq 5 ]
 
 # What a change of Python may break, in two minutes: for other versions, `make test-fast VENV=.venv-py313 PYTHON=python3.13`.
 FAST := tests/domain tests/submission tests/failure tests/events tests/runtime tests/observability tests/test_app.py tests/test_errors.py \

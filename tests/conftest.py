@@ -20,6 +20,39 @@ settings.register_profile("ci", deadline=None, max_examples=100, suppress_health
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
 
 
+TESTS = Path(__file__).parent
+SLOW_PLACES = (
+    "chaos",
+    "cluster",
+    "crash",
+    "pooler",
+    "cli/test_bench.py",
+    "cli/test_demo.py",
+    "cli/test_node.py",
+    "cli/test_supervisor.py",
+    "cli/test_worker_start.py",
+    "docs/test_site.py",
+    "failure/test_secrets_everywhere.py",
+    "stores/test_model.py",
+)
+"""Tests of many processes and long stories: half of the time for a twentieth of the tests."""
+QUICK_PLACES = (
+    "chaos/test_oracle.py",
+    "chaos/test_permits.py",
+    "crash/test_invariants.py",
+    "crash/test_matrix_outcomes.py",
+)
+"""Among them what `make test` runs all the same: the heart of the crash matrix, and what judges."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow by where it stands; `make test` leaves it to `make test-slow`, and CI runs both."""
+    for item in items:
+        place = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
+        if place.startswith(SLOW_PLACES) and place not in QUICK_PLACES:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """One server per test process: the one WINDLASS_TEST_PG points at, else an embedded one."""
