@@ -49,11 +49,10 @@ $(VENV)/.installed-peers: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed-core
 	@$(BIN)/windlass demo $(ARGS)
 
-# Two runs: in parallel what can be, then alone what must be. pytest's exit code 5 means "no such tests", which is fine for the second.
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not slow and not soak and not serial" $(ARGS)
-	@$(BIN)/python -m pytest -q -p no:xdist -m "serial and not slow and not soak" $(ARGS) || [ $$? -eq 5 ]
 
+# Two runs: in parallel what can be, then alone what must be. pytest's exit code 5 means "no such tests", which is fine for the second.
 test-slow: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "slow and not soak and not serial" $(ARGS)
 	@$(BIN)/python -m pytest -q -p no:xdist -m "serial and slow and not soak" $(ARGS) || [ $$? -eq 5 ]

@@ -29,13 +29,20 @@ SLOW_PLACES = (
     "cli/test_bench.py",
     "cli/test_demo.py",
     "cli/test_node.py",
+    "cli/test_reload.py",
     "cli/test_supervisor.py",
     "cli/test_worker_start.py",
+    "client/test_other_processes.py",
+    "docs/test_examples.py",
     "docs/test_site.py",
+    "docs/test_testing_guide.py",
+    "engine/test_process_programs.py",
     "failure/test_secrets_everywhere.py",
     "stores/test_model.py",
+    "stores/test_processes.py",
+    "testing/test_plugin.py",
 )
-"""Tests of many processes and long stories: half of the time for a twentieth of the tests."""
+"""Tests of many processes and long stories: half of the time for a few of the tests."""
 QUICK_PLACES = (
     "chaos/test_oracle.py",
     "chaos/test_permits.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
 import threading
@@ -137,12 +138,11 @@ def priorities(stage: Stage, promises: Promises, shop: Shop) -> SceneJobs:
     )
     calls = [shop.deliver.bind(text).using(priority=priority) for text, priority in MESSAGES]
     handles: list[JobHandle[Any]] = shop.app.enqueue_many(calls)
+    names = dict(zip([handle.id for handle in handles], MESSAGES, strict=True))
+    completed: queue.Queue[JobCompleted] = queue.Queue()
+    shop.app.on(JobCompleted)(completed.put)
     with shop.app.worker(concurrency=1):
-        for handle in handles:
-            handle.join(timeout=30)
-    started = {handle.id: shop.app.get(handle.id).started_at for handle in handles}
-    names = dict(zip(started, MESSAGES, strict=True))
-    ran = [names[job] for job in sorted(started, key=lambda job: (started[job] is None, started[job]))]
+        ran = [names[completed.get(timeout=30).job_id] for _ in handles]  # with one slot, as they ended so they ran
     rows = [
         [(str(number), "dim"), _message(stored), _message(order)]
         for number, (stored, order) in enumerate(zip(MESSAGES, ran, strict=True), 1)
@@ -150,7 +150,7 @@ def priorities(stage: Stage, promises: Promises, shop: Shop) -> SceneJobs:
     stage.table(["", "enqueued", "ran"], rows)
     expected = sorted(MESSAGES, key=lambda message: -message[1])
     promises.keep("all messages ran by priority, then in the order they came", ran == expected)
-    return SceneJobs("priorities", list(started))
+    return SceneJobs("priorities", list(names))
 
 
 def _message(message: tuple[str, Priority]) -> Cell:
