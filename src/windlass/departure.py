@@ -10,7 +10,7 @@ from windlass import saying
 from windlass.domain.job import Claim
 from windlass.engine.attempt import Attempt
 from windlass.engine.completer import Completer
-from windlass.engine.lingering import LingeringBodies
+from windlass.engine.lingering_bodies import LingeringBodies
 from windlass.errors import StoreUnavailableError
 from windlass.maintenance.heartbeat import Heartbeat
 from windlass.maintenance.permit_keeper import PermitKeeper

@@ -23,7 +23,7 @@ from windlass.engine.deadlines import Timeouts, stop
 from windlass.engine.drain import Drain
 from windlass.engine.invoke import Invoker
 from windlass.engine.line import Line
-from windlass.engine.lingering import LingeringBodies
+from windlass.engine.lingering_bodies import LingeringBodies
 from windlass.engine.pace import Pace
 from windlass.engine.refusals import Refusals
 from windlass.engine.runner import Runner

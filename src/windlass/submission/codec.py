@@ -26,7 +26,7 @@ import msgspec
 from windlass.domain.job_result import JobResult
 from windlass.errors import PayloadTooLargeError, SerializationError
 from windlass.spi import CallShape, Serializer
-from windlass.submission.nesting import MOST_LEVELS, TOO_DEEP, is_too_deep
+from windlass.submission.depth import MOST_LEVELS, TOO_DEEP, is_too_deep
 from windlass.submission.signature import CallSpec, Parameter
 from windlass.submission.tagged import DROPPED, JOB_RESULT, PLAIN, TAG, TAG_IN_JSON, tag, tagged, untag
 from windlass.submission.values import ENCODER, TypedValue, read_json, value_codec

@@ -12,7 +12,7 @@ from windlass.domain.job import NewJob
 from windlass.domain.lanes import Lane
 from windlass.domain.options import ResolvedOptions
 from windlass.errors import PayloadTooLargeError, SerializationError
-from windlass.submission.nesting import TOO_DEEP, is_too_deep
+from windlass.submission.depth import TOO_DEEP, is_too_deep
 from windlass.submission.stored_options import NO_CALLBACKS, Callbacks, to_text
 from windlass.submission.wording import short
 
