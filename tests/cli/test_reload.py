@@ -93,3 +93,11 @@ def test_a_file_that_is_gone_for_a_moment_has_not_changed(tmp_path: Path):
     assert source_watch.changed(before, source_watch.stamps([file])) is None
     Path(file).write_text("22")
     assert source_watch.changed(before, source_watch.stamps([file])) == file
+
+
+def test_the_variable_of_reload_starts_one_worker(sqlite_commands):
+    """J10.4: the worker below the reloader inherits the variable, and is no reloader itself."""
+    worker = sqlite_commands.start("worker", "shop:app", environ={"WINDLASS_WORKER_RELOAD": "1"})
+    worker.says("^ready")
+    worker.terminate()
+    assert worker.exit_code() == 0
