@@ -20,12 +20,12 @@ from windlass.domain.clock import SystemClock, monotonic
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import NewJob
 from windlass.domain.transition import Times, succeeded
-from windlass.stores import archive, cluster, jobs, queues
 from windlass.stores.database import Database
 from windlass.stores.dialect import ClaimRequest, Dialect
 from windlass.stores.migrate import migrate
 from windlass.stores.open import open_database
 from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.stores.plans import archive, cluster, jobs, queues
 
 NODE = "bench"
 FLUSH = 500

@@ -19,13 +19,14 @@ from typing import Any
 import psycopg
 
 from windlass.domain.clock import SystemClock
-from windlass.stores import claiming, cluster, migrate, queues
+from windlass.stores import migrate
+from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.database import Database
-from windlass.stores.dialects.postgres_session import Statements
-from windlass.stores.dialects.sqlite import SqliteDatabase
-from windlass.stores.merging import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
+from windlass.stores.plans import cluster, queues
+from windlass.stores.postgres.session import Statements
+from windlass.stores.sqlite.dialect import SqliteDatabase
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 
 SHAPES = ("plain", "future", "one due", "10 queues", "50 queues")
@@ -78,7 +79,7 @@ def claim_times(database: Database) -> tuple[float, float]:
         request = request_for(database)
         looks.append(time.perf_counter() - started)
         started = time.perf_counter()
-        claimed = database.run(claiming.claim, request)
+        claimed = database.run(claims.claim, request)
         took = time.perf_counter() - started
         if len(claimed.claims) < WANTED and claims:
             break  # a small shape ran dry

@@ -16,19 +16,19 @@ import psycopg
 from windlass import Windlass
 from windlass.domain.clock import monotonic
 from windlass.domain.states import JobStatus
-from windlass.stores import finding
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import GENERIC_PLANS, Statements
 from windlass.stores.plan import Step, drive
+from windlass.stores.plans import search
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.session import GENERIC_PLANS, Statements
 
 ASKED = {
-    "anything": finding.Filters(),
-    "SUCCEEDED": finding.Filters(status=JobStatus.SUCCEEDED),
-    "FAILED (1 in 1,000)": finding.Filters(status=JobStatus.FAILED),
-    "RUNNING (none)": finding.Filters(status=JobStatus.RUNNING),
-    "a tag (1 in 1,000)": finding.Filters(tag="rare"),
-    "a business key (one)": finding.Filters(business_key="order:7"),
-    "a target (none)": finding.Filters(target="shop:nothing"),
+    "anything": search.Filters(),
+    "SUCCEEDED": search.Filters(status=JobStatus.SUCCEEDED),
+    "FAILED (1 in 1,000)": search.Filters(status=JobStatus.FAILED),
+    "RUNNING (none)": search.Filters(status=JobStatus.RUNNING),
+    "a tag (1 in 1,000)": search.Filters(tag="rare"),
+    "a business key (one)": search.Filters(business_key="order:7"),
+    "a target (none)": search.Filters(target="shop:nothing"),
 }
 LOOKS = 15
 
@@ -66,7 +66,7 @@ def main() -> None:
     app.close()
 
 
-def looked(connection: psycopg.Connection[Any], filters: finding.Filters) -> tuple[list[float], int]:
+def looked(connection: psycopg.Connection[Any], filters: search.Filters) -> tuple[list[float], int]:
     """Ask for a page of 100 again and again; then once more to count buffers."""
     statements, touched, times = Statements(), 0, []
 
@@ -85,10 +85,10 @@ def looked(connection: psycopg.Connection[Any], filters: finding.Filters) -> tup
 
     for _ in range(LOOKS):
         began = monotonic()
-        plan = finding.find_ids(PostgresDialect(), filters, None, 100)
+        plan = search.find_ids(PostgresDialect(), filters, None, 100)
         drive(plan, next(plan), execute)
         times.append(monotonic() - began)
-    plan = finding.find_ids(PostgresDialect(), filters, None, 100)
+    plan = search.find_ids(PostgresDialect(), filters, None, 100)
     drive(plan, next(plan), counted)
     return times, touched
 

@@ -22,12 +22,13 @@ from claim_cost import _SERIES, PAST
 
 from windlass.domain.circuit import Circuit
 from windlass.domain.clock import SystemClock
-from windlass.stores import claiming, cluster, limits, migrate, queues
+from windlass.stores import migrate
+from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.database import Database
-from windlass.stores.dialects.sqlite import SqliteDatabase
-from windlass.stores.limits import Limit
-from windlass.stores.merging import ClaimRequest
 from windlass.stores.open import open_database
+from windlass.stores.plans import claims, cluster, limits, queues
+from windlass.stores.plans.limits import Limit
+from windlass.stores.sqlite.dialect import SqliteDatabase
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 
 SHAPES = ("full lane", "full keys", "free keys", "open circuit", "full queue")
@@ -87,7 +88,7 @@ def times(database: Database) -> tuple[float, float, float]:
 def timed(database: Database, request: ClaimRequest) -> float:
     """Seconds of one claim."""
     started = time.perf_counter()
-    database.run(claiming.claim, request)
+    database.run(claims.claim, request)
     return time.perf_counter() - started
 
 

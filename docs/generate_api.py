@@ -14,8 +14,8 @@ import windlass
 from docs.generated_parts import write_page
 from windlass import Event
 from windlass.client.dead_letters import Alerts, DeadLetters
-from windlass.embedded import Worker
 from windlass.submission.job_function import JobFunction
+from windlass.worker import Worker
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "api.md"

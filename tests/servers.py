@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from windlass.stores.dialects.postgres_version import OLDEST
+from windlass.stores.postgres.version import OLDEST
 from windlass.testing.postgres_binaries import installed_versions
 
 ROOT = Path(__file__).parents[1]

@@ -28,18 +28,6 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             yield node
 
 
-def imported_modules(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{name.name}" for name in node.names)
-
-
-def database_of(module: str) -> str:
-    return module.partition(".")[0].partition("_")[0]
-
-
 def lines_without_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Length from `def` to the last line; decorators and docstring are free."""
     assert function.end_lineno is not None
@@ -84,18 +72,6 @@ def test_every_package_folder_says_what_it_is():
         if not (path.parent / "__init__.py").exists()
     }
     assert missing == set()
-
-
-def test_no_dialect_uses_a_part_of_another():
-    """`sqlite_writer.py` is a part of `sqlite.py`: the word before the underscore names the database."""
-    package = "windlass.stores.dialects."
-    strangers = {
-        f"{path.relative_to(ROOT)} imports {module}"
-        for path in python_files(PACKAGE / "stores" / "dialects")
-        for module in imported_modules(path)
-        if module.startswith(package) and database_of(module.removeprefix(package)) != database_of(path.stem)
-    }
-    assert strangers == set()
 
 
 def test_the_package_ships_its_types():

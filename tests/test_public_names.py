@@ -11,9 +11,9 @@ import pytest
 import windlass
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.handle import StoredHandle
-from windlass.client.protection import CircuitSwitch
-from windlass.embedded import Worker
+from windlass.client.limits import CircuitSwitch
 from windlass.submission.job_function import AsyncJobFunction, JobFunction
+from windlass.worker import Worker
 
 
 def words(text: str) -> list[str]:

@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from windlass import InvalidOptionError
 from windlass.domain.clock import SystemClock
 from windlass.sqlite import prepare
-from windlass.stores.dialects import sqlite_files
-from windlass.stores.dialects.sqlite_files import Checkpoints, connect
+from windlass.stores.sqlite import files
+from windlass.stores.sqlite.files import Checkpoints, connect
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_checkpoint_waits_until_nobody_writes(
     file: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ):
     """J7.8: a connection that knows nothing of the lock file is not met by a checkpoint while it writes."""
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_CHANGES", 0)
+    monkeypatch.setattr(files, "CHECKPOINT_CHANGES", 0)
     before = file.stat().st_size
     checkpoints = Checkpoints(writer, str(file))
     with closing(sqlite3.connect(file, isolation_level=None)) as own:
@@ -82,7 +82,7 @@ def test_a_checkpoint_waits_until_nobody_writes(
 
 def test_nobody_writes_during_a_checkpoint(file: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch):
     """J7.8: SQLite's own lock is held, which everybody heeds."""
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_CHANGES", 0)
+    monkeypatch.setattr(files, "CHECKPOINT_CHANGES", 0)
     refused: list[str] = []
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as own:
 

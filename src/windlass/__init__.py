@@ -7,16 +7,16 @@ from windlass.client.health import Health
 from windlass.context import JobContext
 from windlass.domain.backoff import Backoff
 from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitState
+from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.explanation import Explanation
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
+from windlass.domain.limits import CircuitStatus, Resource
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
-from windlass.domain.protected import CircuitStatus, Resource
-from windlass.domain.protection import circuit_protected
-from windlass.domain.report import LogLine, Progress
+from windlass.domain.progress import LogLine, Progress
 from windlass.domain.states import JobStatus
 from windlass.errors import (
     CircuitOpenError,

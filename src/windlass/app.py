@@ -7,18 +7,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
+from windlass.app_worker import WorkerHost
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.client.authorization import Acting, Authorization
 from windlass.client.dead_letters import Triage
 from windlass.client.handle import Following
+from windlass.client.job_logs import Reporting
 from windlass.client.jobs import Jobs, as_list
-from windlass.client.looking import Looking
-from windlass.client.protection import Protection
+from windlass.client.limits import Protection
+from windlass.client.moves import Steering
 from windlass.client.reader import Reader
-from windlass.client.reports import Reporting
-from windlass.client.steering import Steering
-from windlass.declaring import Declaring
+from windlass.client.reads import Looking
+from windlass.declarations import Declaring
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
@@ -47,7 +48,6 @@ from windlass.submission.call import Call, JobHandle
 from windlass.submission.modules import check_modules
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
-from windlass.worker_host import WorkerHost
 
 R = TypeVar("R")
 

@@ -11,11 +11,11 @@ from datetime import timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.durations import seconds
 from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
-from windlass.domain.report import amount
+from windlass.domain.progress import amount
 from windlass.domain.tags import tags_of
 from windlass.errors import ConfigurationError, InvalidOptionError, StaleClaimError, StopJob
 
@@ -76,7 +76,7 @@ class _JobLogger(logging.Logger):
         self._real.setLevel(level)
 
 
-_log = _JobLogger(saying.logger(JOB_LOGGER))
+_log = _JobLogger(loggers.logger(JOB_LOGGER))
 
 
 class Snooze(BaseException):

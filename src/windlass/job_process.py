@@ -1,7 +1,7 @@
 """The program of a process that runs jobs for a worker: it imports what the worker names, and calls it.
 
 It is no worker itself: it claims nothing, and writes no outcome. The worker's `ProcessExecutor` starts it
-(`windlass.runtime.process_life`), sends it one job after the other, and kills it.
+(`windlass.runtime.processes.lifetime`), sends it one job after the other, and kills it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from windlass.app import Windlass
 from windlass.context import JobContext, Snooze, current_context
 from windlass.domain.targets import module_of
 from windlass.errors import ConfigurationError, TargetNotFoundError
-from windlass.runtime import logcontext, middleware, process_life, process_logs
+from windlass.runtime import logcontext, middleware
 from windlass.runtime.middleware import around
-from windlass.runtime.process_channel import Channel, Reporter
-from windlass.runtime.process_errors import raised
-from windlass.runtime.process_messages import Answer, Ready, Returned, Run, Snoozed, Start
+from windlass.runtime.processes import lifetime, log_records
+from windlass.runtime.processes.channel import Channel, Reporter
+from windlass.runtime.processes.errors import raised
+from windlass.runtime.processes.messages import Answer, Ready, Returned, Run, Snoozed, Start
 from windlass.spi import InstanceResolver, JobMiddleware, Serializer
 from windlass.submission.codec import JsonSerializer, stored_result
 from windlass.submission.context_parameters import with_context
@@ -34,7 +35,7 @@ from windlass.submission.target import ImportResolver, Known, find_loaded
 
 def main(channel: int, lifeline: int) -> None:
     """Run jobs until the channel is closed."""
-    process_life.begin(lifeline)
+    lifetime.begin(lifeline)
     talk = Channel(channel)
     start = talk.receive()
     if isinstance(start, Start):
@@ -46,13 +47,13 @@ class Jobs:
 
     def __init__(self, channel: Channel, start: Start) -> None:
         sys.argv = list(start.argv)
-        self._lift_memory_limit = process_life.limit_memory(start.memory_bytes)
+        self._lift_memory_limit = lifetime.limit_memory(start.memory_bytes)
         self._channel = channel
         self._reporter = Reporter(channel)
         self._result_bytes = start.result_bytes
         logcontext.install()
-        process_logs.forward_records(channel.send, self._reporter.fields)
-        process_logs.take_levels(start.levels)
+        log_records.forward_records(channel.send, self._reporter.fields)
+        log_records.take_levels(start.levels)
         self._program = Program(start)
 
     def serve(self) -> None:
@@ -83,9 +84,9 @@ class Jobs:
             _flush_output()
 
     def _answer(self, job: Run) -> Answer:
-        process_logs.take_levels(job.levels)
+        log_records.take_levels(job.levels)
         found = self._program.find(job.claim.target, job.home)
-        process_logs.take_levels(job.levels)  # a module may have set up logging while it was imported
+        log_records.take_levels(job.levels)  # a module may have set up logging while it was imported
         spec = found.known.spec
         args, kwargs = found.serializer.decode_arguments(spec, job.payload.args)
         if spec.contexts:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
 
-from windlass import saying
+from windlass import loggers
 from windlass.context import current_context
 from windlass.errors import ConfigurationError, WouldBlockLoopError
+from windlass.node import Node
 from windlass.runtime.interrupts import hurried_by_signals
-from windlass.worker import Node
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
 LOOP_CHECK = 0.5
 """Seconds after which a thread that waits for a drain sees whether the loop still runs that does it."""

@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 
 from windlass.client.results import Results
 from windlass.events.bus import EventBus
-from windlass.failure.guarded import GuardedSanitizer
+from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.maintenance.permit_keeper import PermitKeeper
-from windlass.runtime.process_pool import ProcessOptions, Surroundings
+from windlass.runtime.processes.pool import ProcessOptions, Surroundings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
     Authorizer,
@@ -27,9 +27,9 @@ from windlass.spi import (
 )
 from windlass.stores.channels import DONE, WORK
 from windlass.stores.database import Database
-from windlass.stores.dialects.sqlite import SqliteDatabase
 from windlass.stores.notifier import Notifier
 from windlass.stores.open import open_database
+from windlass.stores.sqlite.dialect import SqliteDatabase
 from windlass.submission.codec import JsonSerializer
 from windlass.submission.homes import home_of
 from windlass.submission.instances import Instances

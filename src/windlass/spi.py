@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from windlass.context import JobContext
 from windlass.domain.job import Claim, Job, Payload
-from windlass.domain.polling import PollObservation
+from windlass.domain.poll_interval import PollObservation
 
 _T = TypeVar("_T")
 

@@ -9,12 +9,12 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.domain.durations import seconds
 from windlass.errors import StoreUnavailableError
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
 T = TypeVar("T")
 

@@ -1,299 +1,284 @@
-"""A worker: the services of one node, started in order and drained in order."""
+"""Where a node's loop lives.
+
+In a thread of its own (`with`), on the caller's loop (`async with`), or in the main thread (`run`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
 
-from windlass import saying
-from windlass._version import __version__
-from windlass.departure import TIMEOUT, Departure
-from windlass.domain.clock import SystemClock
-from windlass.domain.identity import new_node_id
-from windlass.domain.transition import Failure
-from windlass.engine.attempt import Attempt
-from windlass.engine.callbacks import callbacks_due, has_callback
-from windlass.engine.cancellations import Cancellations
-from windlass.engine.completer import Completer, Consequence
-from windlass.engine.coordinator import Coordinator
-from windlass.engine.dead_letters import deaths_of, is_dead, mark_alerts
-from windlass.engine.invoke import Invoker, Limits
-from windlass.engine.known_targets import KnownTargets
-from windlass.engine.loop_owner import watch_loop
-from windlass.engine.permits import Leaving
-from windlass.engine.poller import Poller, PollerOptions
-from windlass.engine.reports import Reports
-from windlass.engine.retry_times import RetryTimes
-from windlass.engine.runner import Runner
-from windlass.engine.services import Resilience
-from windlass.engine.verdict import Policies
-from windlass.engine.wakeup import WakeupBridge
-from windlass.failure.callbacks import Callbacks
-from windlass.failure.dead_letters import DeadLetters
-from windlass.failure.sanitizer import class_name
-from windlass.maintenance.duties import Duties, Purge
-from windlass.maintenance.expiry import Expiry
-from windlass.maintenance.heartbeat import Heartbeat, Load
-from windlass.maintenance.recovery import Recovery
-from windlass.parts import Parts, processes_of
-from windlass.resilience.breaker import StoreBreakers
-from windlass.runtime import logcontext
-from windlass.runtime.executors import LocalExecutors
-from windlass.runtime.guard import ErrorHandling
-from windlass.runtime.loop_watch import LoopWatch
-from windlass.runtime.service_errors import ServiceErrors
-from windlass.spi import ExecutorProvider
-from windlass.stores import cluster, dead_letters
-from windlass.stores.dialect import Dialect
-from windlass.stores.plan import Plan
-from windlass.telling import Telling
+from windlass import loggers
+from windlass.domain.durations import seconds
+from windlass.domain.keys import check_queue
+from windlass.errors import ConfigurationError, StoreUnavailableError
+from windlass.node import Node
+from windlass.node_drain import NodeDrain
+from windlass.parts import Parts
+from windlass.runtime import exits, garbage, loops
+from windlass.runtime.forks import after_fork
+from windlass.runtime.processes.lifetime import refuse_worker
+from windlass.store_wait import StoreWait
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
-MICROSECONDS = 1_000_000
-EMPTY_CHECK = 0.02
-"""Seconds between two looks whether a node has run all that is due."""
+Timeout = float | timedelta | None
+
+CLEAN, FAILED, FORCED = 0, 1, 3
+"""Exit codes of a worker: drained, could not start or lost its store, forced to stop."""
 
 
-class Node:
-    """One running node on the current loop. Built by `Worker`, which says where the loop is."""
+class Worker:
+    """A node of this process, made by `app.worker(…)`.
 
-    loop_watch: LoopWatch | None = None
+    ```python
+    with app.worker(concurrency=20):
+        print(charge.enqueue(42).result(timeout=10))
+    ```
+    """
 
-    def __init__(self, parts: Parts, concurrency: int, queues: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        parts: Callable[[], Parts],
+        concurrency: int,
+        queues: Iterable[str] | None,
+        entered: Callable[[Worker | None], None],
+        drain_timeout: Timeout = None,
+    ) -> None:
+        refuse_worker()
         self._parts = parts
-        self._queues = frozenset(queues) if queues is not None else None
-        self._loop = asyncio.get_running_loop()
-        settings = parts.settings
-        self.asked_to_drain = asyncio.Event()
-        """Set once somebody wants this node to leave."""
-        self.telling = Telling(parts, self._loop)
-        row = self._new_row()
-        self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop, processes_of(parts))
-        self._service_errors = ServiceErrors()
-        errors = ErrorHandling(describe=parts.sanitizer.sanitize, service_errors=self._service_errors)
-        self.completer = Completer(parts.database, self.telling.told, errors, one_by_one=settings.jobs.commit == "each")
-        self._callbacks = Callbacks(parts.registry, parts.serializer, parts.database.known_queues)
-        self.completer.add_consequence(Consequence(has_callback, self._follow))
-        window_us = int(settings.dead_letters.alert_window * MICROSECONDS)
-        self._dead_letters = DeadLetters(parts.database.dialect.name, row.host, window_us)
-        self.completer.add_consequence(Consequence(is_dead, self._bury))
-        retry_times = RetryTimes(parts.bus)
-        self.completer.add_consequence(Consequence(retry_times.concerns, retry_times.read))
-        limits = Limits(settings.jobs.max_result_bytes, settings.jobs.timeout)
-        self._invoker = invoker = Invoker(
-            parts.serializer, parts.registry.instances, self._executors, limits, parts.middleware
+        self._concurrency = _checked_concurrency(concurrency)
+        self._queues = _checked_queues(queues)
+        self._drain_timeout = None if drain_timeout is None else seconds(drain_timeout, "drain_timeout")
+        self._entered = entered
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self.node: Node | None = None
+        """The running node; None before and after."""
+        self.failure: StoreUnavailableError | None = None
+        """What ended the worker without its having been asked to: its SQLite file was deleted or replaced."""
+        self._runs_alone = False
+        self._drain: NodeDrain | None = None
+        after_fork(self._forget)
+
+    def _forget(self) -> None:
+        """In a forked child: node, thread and loop stayed with the parent, and only there can they be left."""
+        if self.node is not None:
+            self._entered(None)
+        self.node = self._loop = self._thread = self._drain = None
+
+    def wake(self, work: Sequence[tuple[str, int]]) -> None:
+        """Tell the node of new work in this process. From any thread."""
+        node = self.node
+        if node is not None:
+            node.wakeups.wake(list(work))
+
+    def look_again(self) -> None:
+        """Tell the node that what may be claimed has changed. From any thread."""
+        node = self.node
+        if node is not None:
+            node.wakeups.look_again()
+
+    def canceled(self, ids: Sequence[str]) -> None:
+        """Tell the node of jobs that were canceled in this process. From any thread."""
+        node = self.node
+        if node is not None:
+            node.wakeups.canceled(ids)
+
+    # ------------------------------------------------------------------ with: a loop in a thread
+
+    def __enter__(self) -> Self:
+        self._entered(self)
+        started = threading.Event()
+        failure: list[BaseException] = []
+        self._thread = threading.Thread(
+            target=self._thread_main, args=(started, failure), name="windlass-worker", daemon=True
         )
-        budget = settings.node.crash_budget
-        policies = Policies(parts.retry_policy, self._describe, parts.sanitizer.sanitize_text, budget)
-        self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
-        self.reports = Reports(parts.database, settings.jobs, parts.sanitizer, errors)
-        self.runner.reporter, self.completer.before = self.reports, self.reports.before
-        self.coordinator = Coordinator(parts.database, self.runner, invoker, self.completer, errors, concurrency)
-        boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
-        self._targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
-        fresh = settings.circuits.refresh
-        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._targets.knows, fresh)
-        self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
-        self.coordinator.when_free = self.poller.slot_freed
-        self.telling.poller = self.poller
-        self._mind_gates(errors)
-        self._join_the_cluster(row, errors)
-        self._listen_to_clients(errors)
+        self._thread.start()
+        started.wait()
+        if failure:
+            self._thread.join()
+            self._entered(None)
+            raise failure[0]
+        return self
 
-    def _mind_gates(self, errors: ErrorHandling) -> None:
-        """What attempts hold of gates comes back, and circuits learn how calls ended."""
-        given = self._parts.resilience
-        breakers = StoreBreakers(lambda: self.poller.shut, self.poller.store_now)
-        self.runner.resilience = Resilience(given or breakers, is_users=given is not None)
-        self.leaving = Leaving(self._parts.database, errors)
-        self.leaving.when_freed = self.telling.places_freed
-        lingering = self.coordinator.lingering
-        lingering.release = self.leaving.leave
-        self.completer.when_refused = self.telling.when_kept = lingering.written
-        self._invoker.thread_ended = lingering.thread_ended
-        circuits = self.telling.circuits
-        self.completer.add_consequence(Consequence(circuits.concerns, circuits.record))
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drain()
 
-    def _join_the_cluster(self, row: cluster.NodeRow, errors: ErrorHandling) -> None:
-        """The services that deal with other nodes."""
-        parts, settings = self._parts, self._parts.settings
-        # On connections of its own: a beat must not wait for what bodies on threads ask the store.
-        pulse = parts.database.apart()
-        self.heartbeat = Heartbeat(
-            pulse, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
-        )
-        self.departure = Departure(parts, self.heartbeat, pulse, self.coordinator.lingering, self.completer)
-        self.recovery = Recovery(
-            parts.database,
-            settings.node,
-            parts.bus,
-            parts.clock,
-            self.telling.work_came_back,
-            self.heartbeat,
-            self._given_up,
-            self._targets.take,
-            errors,
-        )
-        old = settings.dead_letters
-        self.duties = Duties(
-            parts.database,
-            settings,
-            lambda: self.heartbeat.node.id,
-            self.recovery,
-            Expiry(parts.bus, parts.clock),
-            errors,
-            purges=[Purge("dead letters", dead_letters.purge, old.retention, old.purge_cron)],
-            ids_tell_time=isinstance(parts.clock, SystemClock),
-        )
-
-    def _listen_to_clients(self, errors: ErrorHandling) -> None:
-        """The services that hear of new work and of cancels."""
-        parts, settings = self._parts, self._parts.settings
-        self.cancellations = Cancellations(
-            parts.database, self.coordinator, lambda: self.poller.node, settings.node.heartbeat_interval, errors
-        )
-        self.wakeups = WakeupBridge(
-            parts.database,
-            self.poller,
-            self._loop,
-            parts.coordinator,
-            (parts.work.sender, parts.done.sender),
-            self.cancellations,
-        )
-        self.wakeups.when_lost = self._store_lost
-
-    @property
-    def id(self) -> str:
-        """The node's present id."""
-        return self.heartbeat.node.id
-
-    # ------------------------------------------------------------------ life
-
-    async def start(self) -> None:
-        """Everything a node does."""
-        await self.open()
-        self.duties.start()
-        self.poller.start()
-        if threshold := self._parts.settings.node.loop_block_warning:
-            self.loop_watch = watch_loop(threshold, self.coordinator)
-            self.loop_watch.start()
-
-    async def open(self) -> None:
-        """All but claiming. Register first, so that nothing is ever claimed in the name of a node nobody knows."""
-        logcontext.install()
+    def _thread_main(self, started: threading.Event, failure: list[BaseException]) -> None:
+        loop = self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
         try:
-            await asyncio.to_thread(self.heartbeat.register)
-        except BaseException:
-            await self._invoker.close()
-            self.abandon()
-            raise
-        try:
-            self.heartbeat.start()
-            self.completer.start()
-            self.reports.start()
-            self.coordinator.start()
-            self.leaving.start()
-            self.recovery.start()
-            self.cancellations.start()
-            await asyncio.to_thread(self.wakeups.open)
-        except BaseException:
-            await self.drain(0)  # half a node must not look alive
-            raise
-
-    async def emptied(self) -> None:
-        """Wait until nothing runs here and nothing is due that this node could claim."""
-        while True:
-            while self.coordinator.attempts() or self.completer.unwritten:  # noqa: ASYNC110 - told of neither
-                await asyncio.sleep(EMPTY_CHECK)
-            await self.poller.stop()  # so that no claim is under way
-            if not self.coordinator.attempts() and not await self.poller.anything_due():
-                return
-            self.poller.start()
-            await asyncio.sleep(EMPTY_CHECK)
-
-    async def drain(self, timeout: float | None = None) -> bool:
-        """Stop claiming, hand back, finish, leave. True when all bodies finished in time and all is written."""
-        limit = self._parts.settings.node.drain_timeout if timeout is None else timeout
-        try:
-            self.wakeups.close()
-            await asyncio.gather(self.poller.stop(), self.recovery.stop(), self.duties.stop())
-            clean = await self.coordinator.drain(limit)
-            clean = await self.departure.flushed(self._service_errors) and clean
-            await self.cancellations.stop()
-            await self.coordinator.stop()
-            await self.leaving.stop()
-            await self.completer.stop()
-            await self.reports.close(TIMEOUT)
-            await self._invoker.close()
-            await self.telling.sent(TIMEOUT)
-            await self._parts.bus.drain(5.0)
+            loop.run_until_complete(self._start())
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for the start
+            failure.append(error)
+            loop.close()
+            return
         finally:
-            if self.loop_watch is not None:
-                await self.loop_watch.astop()
-            left = await self.departure.leave()
-            logcontext.uninstall()
-        return clean and left
+            started.set()
+        node = self.node
+        try:
+            loops.outlive_exits(loop.run_forever)
+        finally:
+            loops.close(loop)
+            if node is not None:
+                node.departure.loop_closed()
 
-    def abandon(self) -> None:
-        """Its loop has ended: stop beating, so that its lease runs out and others take over what it ran."""
-        if self.loop_watch is not None:
-            self.loop_watch.stop()
-        self.departure.abandon()
-        logcontext.uninstall()
+    # ------------------------------------------------------------------ async with: the caller's loop
 
-    # ------------------------------------------------------------------ what the services ask
+    async def __aenter__(self) -> Self:
+        self._entered(self)
+        try:
+            await self._start()
+        except BaseException:
+            self._entered(None)
+            raise
+        return self
 
-    def _serves(self, queue: str) -> bool:
-        return self._queues is None or queue in self._queues
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.adrain()
 
-    def _store_lost(self, reason: str) -> None:
-        """Leave without waiting for what runs: there is nowhere to write what it ends with."""
-        if self.departure.loss is None:
-            self.departure.store_lost(reason)
-            self.coordinator.force()
-            self.asked_to_drain.set()
+    async def _start(self) -> None:
+        parts = await asyncio.to_thread(self._parts)
+        node = Node(parts, self._concurrency, self._queues)
+        await node.start()
+        self.failure = None
+        self.node, self._drain = node, NodeDrain(node, self._drain_timeout, self._left, embedded=not self._runs_alone)
 
-    def _asked_to_leave(self) -> None:
-        """Called on the heartbeat's thread."""
-        self._loop.call_soon_threadsafe(self.asked_to_drain.set)
+    def _left(self) -> None:
+        if self.node is not None:
+            self.failure = self.node.departure.loss
+        self.node = self._drain = None
+        self._entered(None)
 
-    def _load(self) -> Load:
-        return Load(self.coordinator.running, self.coordinator.utilisation, self._service_errors.text())
+    # ------------------------------------------------------------------ draining
 
-    def _new_row(self) -> cluster.NodeRow:
-        host, pid = socket.gethostname(), os.getpid()
-        queues = ",".join(sorted(self._queues)) if self._queues is not None else None
-        return cluster.NodeRow(new_node_id(host, pid), host, pid, __version__, queues)
+    def drain(self, timeout: Timeout = None) -> bool:
+        """Stop claiming, let running jobs finish, leave; True when all of them did.
 
-    def _begin_again(self) -> cluster.NodeRow:
-        """After a lost lease: a new name for everything claimed from now on, and an end to what runs under the old one.
-
-        Called on the heartbeat's thread. Its jobs are others' by now, so nobody would hear what they return.
+        Jobs may go on for `timeout` seconds, else for the worker's `drain_timeout`. A second call waits for the drain
+        that is under way, and with a shorter `timeout` shortens it.
         """
-        row = self._new_row()
-        self.runner.node = row.id
-        self.poller.node = row.id
-        self._loop.call_soon_threadsafe(self.cancellations.hinted, ())
-        return row
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        drain, loop, thread = self._drain, self._loop, self._thread
+        clean = drain is None or drain.wait(limit)
+        if loop is not None and thread is not None:
+            self._end_thread(loop, thread)
+        return clean
 
-    def _describe(self, error: BaseException) -> Failure:
-        """An error as it may be stored."""
-        sanitizer = self._parts.sanitizer
-        return Failure(sanitizer.sanitize(error), class_name(error), sanitizer.traceback_tail(error))
+    async def adrain(self, timeout: Timeout = None) -> bool:
+        """Async twin of `drain`. Cancelling it stops and releases what still runs, and then ends."""
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        drain = self._drain
+        return drain is None or await drain.run(limit)
 
-    def _follow(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
-        """In the transaction of outcomes: the callbacks they set off."""
-        return self._callbacks.store(dialect, callbacks_due(attempts))
+    def _end_thread(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        if self._thread is thread:
+            self._loop = self._thread = None
 
-    def _bury(self, dialect: Dialect, attempts: Sequence[Attempt]) -> Plan[None]:
-        """In the transaction of outcomes: the dead letters and alerts of those that fail for good."""
-        raised = yield from self._dead_letters.store(dialect, deaths_of(attempts))
-        mark_alerts(attempts, raised)
+    # ------------------------------------------------------------------ run: the main thread, with signals
 
-    def _given_up(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-        """The same, and callbacks, for jobs that fail outside of any attempt."""
-        yield from self._callbacks.of_given_up(dialect, ids)
-        yield from self._dead_letters.of_given_up(dialect, ids)
+    def run(
+        self,
+        when_ready: Callable[[Node], None] = lambda node: None,
+        *,
+        burst: bool = False,
+        store_wait: StoreWait | None = None,
+    ) -> int:
+        """Run until SIGTERM or SIGINT, then drain; a second signal forces. Answers the exit code.
+
+        With `burst` it drains by itself once nothing is due any more. A store that is away at the start is waited for.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise ConfigurationError(
+                "run_worker() handles signals and so needs the main thread; use `with app.worker():` here"
+            )
+        self._entered(self)
+        self._runs_alone = True
+        loop = loops.new_loop()
+        try:
+            asyncio.set_event_loop(loop)
+            life = loop.create_task(self._run(when_ready, store_wait or StoreWait(), burst=burst))
+            with garbage.seldom():
+                return loops.outlive_exits(lambda: loop.run_until_complete(life), life.done)
+        finally:
+            loops.close(loop)
+            asyncio.set_event_loop(None)
+            self._entered(None)
+
+    async def _run(self, when_ready: Callable[[Node], None], store_wait: StoreWait, *, burst: bool) -> int:
+        loop = asyncio.get_running_loop()
+        asked = asyncio.Event()
+        forced = asyncio.Event()
+
+        def on_signal(name: str) -> None:
+            if asked.is_set():
+                logger.warning("%s again: running jobs are stopped and released now", name)
+                forced.set()
+            else:
+                logger.info("%s: draining; running jobs may finish, a second signal forces", name)
+                asked.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, on_signal, number.name)
+        if not await store_wait.start(self._start, asked):
+            exits.end_with(CLEAN)
+            return CLEAN
+        node = self.node
+        assert node is not None
+        when_ready(node)
+        emptied = loop.create_task(_drain_when_empty(node)) if burst else None
+        await loops.first(asked, node.asked_to_drain)
+        if emptied is not None:
+            emptied.cancel()
+        asked.set()
+        return await self._drain_or_force(node, forced)
+
+    async def _drain_or_force(self, node: Node, forced: asyncio.Event) -> int:
+        assert self._drain is not None
+        draining = self._drain.begin(None)
+        force = asyncio.ensure_future(forced.wait())
+        await asyncio.wait({draining, force}, return_when=asyncio.FIRST_COMPLETED)
+        if not draining.done():
+            node.coordinator.force()
+        force.cancel()
+        if await draining:
+            return CLEAN
+        code = FORCED if self.failure is None else FAILED
+        exits.end_with(code)
+        return code
+
+
+async def _drain_when_empty(node: Node) -> None:
+    await node.emptied()
+    logger.info("nothing is due any more; node %s leaves", node.id)
+    node.asked_to_drain.set()
+
+
+def _checked_concurrency(concurrency: object) -> int:
+    if isinstance(concurrency, int) and not isinstance(concurrency, bool) and concurrency >= 1:
+        return concurrency
+    raise ConfigurationError(f"concurrency must be a whole number of at least 1, got {concurrency!r}")
+
+
+def _checked_queues(queues: Iterable[str] | None) -> list[str] | None:
+    if queues is None:
+        return None
+    if isinstance(queues, str):
+        raise ConfigurationError(f"queues must be a list of names, got the text {queues!r}; write [{queues!r}]")
+    names = [check_queue(name) for name in queues]
+    if not names:
+        raise ConfigurationError("queues must name at least one queue, got none; leave it out to serve all of them")
+    return names

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from tests.cli.commands import Commands
+from windlass.cli.demo.presenter import PlainStage, stage
 from windlass.cli.demo.promises import Promises
-from windlass.cli.demo.stage import PlainStage, stage
 
 
 def test_every_scene_is_played_and_holds(tmp_path: Path):

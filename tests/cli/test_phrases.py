@@ -6,7 +6,7 @@ import pytest
 
 from windlass.cli import phrases
 from windlass.cli.tables import Cell, Column, table
-from windlass.domain.report import Progress
+from windlass.domain.progress import Progress
 
 NOW = datetime(2030, 5, 1, 12, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.commands import Commands
 from tests.support.facts import path_of
 from tests.support.waiting import until
-from windlass.stores.dialects.sqlite_files import WriteLock
+from windlass.stores.sqlite.files import WriteLock
 
 SLOW = """
 import time

@@ -9,9 +9,9 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate
 from windlass import InvalidOptionError, JobStatus, Page, Windlass
-from windlass.stores import archive, finding
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.stores.plans import archive, search
 
 
 def ids(page: Page) -> list:
@@ -133,7 +133,7 @@ def test_a_live_job_is_not_moved_to_the_archive(app: Windlass):
 
 def test_a_page_reads_a_bounded_number_of_rows(app: Windlass, monkeypatch: pytest.MonkeyPatch):
     """The docstring of `find`: a page may come back short, and still have a next one."""
-    monkeypatch.setattr(finding, "MOST_READ", 300)
+    monkeypatch.setattr(search, "MOST_READ", 300)
     note, add = app.job(jobs.note), app.job(jobs.add)
     (rare,) = app.enqueue_many([add.bind(1, 2)])
     app.enqueue_many([note.bind(str(n)) for n in range(1200)])

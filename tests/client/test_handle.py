@@ -23,7 +23,7 @@ from windlass import (
 )
 from windlass.client import handle as following
 from windlass.domain.identity import new_job_id
-from windlass.stores import explaining
+from windlass.stores.plans import explanations
 
 
 def test_a_handle_follows_its_job(app: Windlass, gate: Gate):
@@ -118,7 +118,7 @@ async def test_a_wait_that_is_over_raises_timeout_error_also_where_explain_fails
     handle = await app.job(jobs.add).aenqueue(1, 2)
     plain = r"within 0.01 s\. The job is not affected"
     with monkeypatch.context() as broken:
-        broken.setattr(explaining, "waiting_job", None)
+        broken.setattr(explanations, "waiting_job", None)
         with pytest.raises(TimeoutError, match=plain):
             await handle.aresult(timeout=0.01)
         with pytest.raises(TimeoutError, match=plain):

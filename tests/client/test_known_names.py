@@ -7,8 +7,8 @@ import pytest
 from tests.engine import jobs
 from tests.stores.recording import recorded, statements
 from windlass import CircuitState, UnknownCircuitError, UnknownQueueError, Windlass, circuit_protected
-from windlass.stores import queues
 from windlass.stores.plan import Step
+from windlass.stores.plans import queues
 
 
 @circuit_protected("warehouse")

@@ -6,7 +6,7 @@ from typing import Any
 from tests.engine import jobs
 from tests.engine.apps import LONG, Gate, settled, until
 from windlass import Backoff, JobContext, JobHandle, JobStatus, Windlass
-from windlass.stores import archive
+from windlass.stores.plans import archive
 
 
 def fail_after_half(word: str) -> None:

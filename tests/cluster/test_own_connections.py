@@ -8,7 +8,7 @@ import pytest
 from tests.support.facts import now_of, one
 from tests.support.waiting import until
 from windlass import JobHandle, NodeSettings, Settings, Windlass
-from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS
+from windlass.stores.postgres.connections import MOST_CONNECTIONS
 
 BODIES = MOST_CONNECTIONS + 2
 BUSY_HEART = Settings(node=NodeSettings(heartbeat_interval=0.1, missed_heartbeats=20))

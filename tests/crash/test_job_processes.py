@@ -108,7 +108,7 @@ import os, subprocess, sys
 end, ours = os.pipe()
 child = '''
 import os, subprocess, sys, threading
-from windlass.runtime.process_life import die_with_the_worker
+from windlass.runtime.processes.lifetime import die_with_the_worker
 die_with_the_worker(int(sys.argv[1]), by_kernel=sys.argv[2] == "True")
 company = subprocess.Popen(["sleep", "600"])
 print(os.getpid(), company.pid, flush=True)

@@ -15,7 +15,8 @@ from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import until
 from windlass import JobStatus, PollerSettings, Settings, StoreUnavailableError, Windlass
-from windlass.stores.dialects import postgres_listening, postgres_session, postgres_url
+from windlass.stores.postgres import listener, session
+from windlass.stores.postgres.url import conninfo
 
 JOBS = 40
 PATIENCE = 1.5
@@ -25,7 +26,7 @@ PATIENCE = 1.5
 @pytest.fixture
 def app(proxy: TcpProxy, programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Windlass]:
     del programs  # its environment is where bodies write
-    monkeypatch.setattr(postgres_session, "STATEMENT_TIMEOUT", PATIENCE)
+    monkeypatch.setattr(session, "STATEMENT_TIMEOUT", PATIENCE)
     application = make_app(proxy.unpooled_url)
     application.migrate()
     yield application
@@ -58,7 +59,7 @@ def test_wakeups_are_heard_again_once_the_network_is_back(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ):
     """J3.6, J7.8: a connection that listens, and would hear nothing for ever, is found out and made anew."""
-    monkeypatch.setattr(postgres_listening, "PROBE_EVERY", 0.5)
+    monkeypatch.setattr(listener, "PROBE_EVERY", 0.5)
     seldom = Settings(poller=PollerSettings(min_delay=60, max_delay=60, deep_idle_delay=60))
     listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
     with listening.worker():
@@ -136,9 +137,9 @@ def test_the_server_is_told_when_to_give_up_on_us_unless_the_url_says_otherwise(
     chosen = f"{pg_url}?options={quote('-c idle_in_transaction_session_timeout=3s')}"
     limits = []
     for url in (pg_url, chosen):
-        with psycopg.connect(postgres_url.conninfo(url, pooled=False)) as server:
+        with psycopg.connect(conninfo(url, pooled=False)) as server:
             names = ("idle_in_transaction_session_timeout", "tcp_user_timeout", "plan_cache_mode")
             limits.append([server.execute(f"SHOW {name}".encode()).fetchone() for name in names])
     rest = [("15000",), ("force_generic_plan",)]
     assert limits == [[("10s",), *rest], [("3s",), *rest]]
-    assert "options" not in psycopg.conninfo.conninfo_to_dict(postgres_url.conninfo(pg_url, pooled=True))
+    assert "options" not in psycopg.conninfo.conninfo_to_dict(conninfo(pg_url, pooled=True))

@@ -14,8 +14,8 @@ from tests.crash.programs.application import make_app
 from tests.support.programs import Programs
 from windlass import StoreUnavailableError, Windlass
 from windlass.stores.dialect import Dialect
-from windlass.stores.dialects import sqlite_files
 from windlass.stores.plan import Plan
+from windlass.stores.sqlite import files
 
 OWN = "it is locked by an open transaction of this program: commit it first, or pass its connection as connection="
 
@@ -38,7 +38,7 @@ def own(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a second in place of ten."""
-    monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 0.5)
+    monkeypatch.setattr(files, "LOCK_DEADLINE", 0.5)
 
 
 @pytest.mark.usefixtures("short")
@@ -74,7 +74,7 @@ def test_the_first_use_of_a_new_file_waits_for_a_lock(
     own.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailableError, match=OWN):
         app.bind(bodies.note, 1).enqueue()
-    monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 30.0)
+    monkeypatch.setattr(files, "LOCK_DEADLINE", 30.0)
     with ThreadPoolExecutor(1) as pool:
         enqueued = pool.submit(app.bind(bodies.note, 2).enqueue)
         with pytest.raises(TimeoutError):
@@ -88,16 +88,16 @@ def test_all_who_stand_in_line_give_up_by_one_deadline(
     app: Windlass, own: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ):
     """J7.8: nobody waits first for those before it, and then for the lock: SQLite alone waits for a minute here."""
-    monkeypatch.setattr(sqlite_files, "BUSY_TIMEOUT_MS", 60_000)
+    monkeypatch.setattr(files, "BUSY_TIMEOUT_MS", 60_000)
     app.migrate()
-    monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 0.5)
+    monkeypatch.setattr(files, "LOCK_DEADLINE", 0.5)
     own.execute("BEGIN IMMEDIATE")
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(app.bind(bodies.note, number).enqueue) for number in range(4)]
         for enqueued in waiting:
             assert OWN in str(enqueued.exception(30))
     own.execute("COMMIT")
-    monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 30.0)
+    monkeypatch.setattr(files, "LOCK_DEADLINE", 30.0)
     app.bind(bodies.note, 9).enqueue()
     assert [job.args for job in app.find().items] == [(9,)], "whoever was told no is not stored later"
 
@@ -117,7 +117,7 @@ def test_a_long_transaction_of_the_programs_own_writer_is_named(app: Windlass, m
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(app.database.run, long)
         assert began.wait(30)
-        monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 0.2)
+        monkeypatch.setattr(files, "LOCK_DEADLINE", 0.2)
         with pytest.raises(StoreUnavailableError, match="it is locked by this program's own writer"):
             app.bind(bodies.note, 1).enqueue()
         gate.set()
@@ -132,14 +132,14 @@ def test_a_stopped_process_that_holds_the_lock_file_is_named_and_readers_go_on(
     holder = programs.start("lock_file", tmp_path / "windlass.db")
     holder.says("^locked$")
     holder.freeze()
-    monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 0.5)
+    monkeypatch.setattr(files, "LOCK_DEADLINE", 0.5)
     with pytest.raises(StoreUnavailableError, match=rf"it is locked by process {holder.pid}, which is stopped"):
         app.bind(bodies.note, 2).enqueue()
     fresh = make_app(sqlite_url)
     assert [job.args for job in fresh.find().items] == [(1,)], "a reader needs no lock, not even to begin"
     fresh.close()
     holder.kill()
-    monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 30.0)
+    monkeypatch.setattr(files, "LOCK_DEADLINE", 30.0)
     app.bind(bodies.note, 3).enqueue()
     assert sorted(job.args for job in app.find().items) == [(1,), (3,)]
 

@@ -17,7 +17,7 @@ from tests.support.invariants import check_invariants
 from tests.support.programs import Programs
 from tests.support.waiting import until
 from windlass import StoreUnavailableError, Windlass
-from windlass.stores.dialects import sqlite_files
+from windlass.stores.sqlite import files
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_a_file_that_stays_locked_is_named_as_such_and_used_once_it_is_free(
     caplog: pytest.LogCaptureFixture,
 ):
     """J7.8: callers are told after a while, workers go on trying; what ended meanwhile is written."""
-    monkeypatch.setattr(sqlite_files, "LOCK_DEADLINE", 0.5)  # ten seconds in real life
+    monkeypatch.setattr(files, "LOCK_DEADLINE", 0.5)  # ten seconds in real life
     app = make_app(sqlite_url)
     with app.worker(concurrency=5):
         held = app.bind(bodies.hold, 0).enqueue()

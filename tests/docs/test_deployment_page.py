@@ -13,7 +13,7 @@ import pytest
 from tests.docs.pages import ROOT, blocks
 from windlass import Settings
 from windlass.cli.main import main
-from windlass.maintenance import statistics
+from windlass.maintenance import statistics_duty
 
 PAGE = ROOT / "docs" / "operate" / "deployment.md"
 SIGNING_OFF = 30
@@ -99,8 +99,8 @@ def test_the_defaults_it_tells_of_are_the_defaults():
     assert f"every {defaults.node.sweep_interval:g} s (`node.sweep_interval`)" in text
     assert f"every {defaults.jobs.archive_interval:g} s (`jobs.archive_interval`)" in text
     assert f"every {defaults.node.statistics_interval:g} s (`node.statistics_interval`)" in text
-    assert f"batches of up to {statistics.BATCH:,} counts" in text
-    assert f"forgotten after {statistics.KEPT_MINUTES // 1440} days" in text
+    assert f"batches of up to {statistics_duty.BATCH:,} counts" in text
+    assert f"forgotten after {statistics_duty.KEPT_MINUTES // 1440} days" in text
     lost_after = defaults.node.heartbeat_interval * defaults.node.missed_heartbeats
     assert f"at the latest when the lease runs\nout ({lost_after:g} s)" in text
     assert lost_after + 2 * defaults.node.recovery_interval <= 20

@@ -13,13 +13,13 @@ import windlass
 from tests.docs.pages import ROOT
 from windlass import JobContext, JobHandle, JobOptions, Windlass, spi
 from windlass.cli.main import main
-from windlass.embedded import Worker
 from windlass.settings import SECTIONS
 from windlass.submission.job_function import JobFunction
+from windlass.worker import Worker
 
 PAGE = ROOT / "docs" / "guides" / "coming-from-ratchet.md"
 PACKAGE = ROOT / "src" / "windlass"
-SCHEMA = "\n".join(path.read_text() for path in sorted((PACKAGE / "stores" / "migrations" / "sqlite").glob("*.sql")))
+SCHEMA = "\n".join(path.read_text() for path in sorted((PACKAGE / "stores" / "sqlite" / "migrations").glob("*.sql")))
 
 
 def has(holder: type, name: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.chains import delays_asked, forbidding, links
+from windlass.domain.exception_chain import delays_asked, forbidding, links
 from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
 
 

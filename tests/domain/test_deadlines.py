@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from windlass.domain.deadlines import Deadlines
+from windlass.domain.timer import Deadlines
 from windlass.errors import InvalidOptionError
 
 times = st.floats(-1e6, 1e6)

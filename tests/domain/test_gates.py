@@ -8,7 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from windlass.domain.gates import PARTS, Gate, most_at_once, narrowest, places, taken_after, worth_a_look
-from windlass.domain.protected import PER_US
+from windlass.domain.limits import PER_US
 
 SECOND = 1_000_000
 START = 1_800_000_000 * SECOND

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.heartbeat import heartbeat_interval, lease_for
+from windlass.domain.lease_times import heartbeat_interval, lease_for
 from windlass.errors import InvalidOptionError
 
 bases = st.floats(0.01, 1000)

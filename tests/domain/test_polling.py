@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from windlass.domain.polling import AdaptivePolling, PollObservation
+from windlass.domain.poll_interval import AdaptivePolling, PollObservation
 from windlass.errors import InvalidOptionError
 
 FULL, SOME, EMPTY = (50, 50), (50, 7), (50, 0)

@@ -15,7 +15,7 @@ import psycopg
 
 from windlass import Job, JobStatus, NodeSettings, PollerSettings, Settings, Windlass
 from windlass.domain.clock import monotonic
-from windlass.embedded import Worker
+from windlass.worker import Worker
 
 T = TypeVar("T")
 

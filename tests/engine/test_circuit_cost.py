@@ -10,8 +10,8 @@ from tests.engine.apps import LONG, Apps, Gate, until
 from tests.engine.gated_jobs import BROKEN
 from tests.stores.recording import recorded
 from windlass import CircuitProfile, CircuitState, JobStatus, PollerSettings, Settings, Windlass
-from windlass.stores import claiming, queues
 from windlass.stores.plan import Step
+from windlass.stores.plans import claims, queues
 
 MANY = 10_000
 BUSY = Settings(poller=PollerSettings(burst_delay=0.02, min_delay=0.02, max_delay=0.02, deep_idle_delay=0.02))
@@ -38,7 +38,7 @@ class Asked:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     """Looks on at looks and claims."""
     seen = Asked()
-    monkeypatch.setattr(claiming, "claim", recorded(seen.claims, claiming.claim))
+    monkeypatch.setattr(claims, "claim", recorded(seen.claims, claims.claim))
     monkeypatch.setattr(queues, "heads", recorded(seen.looks, queues.heads))
     yield seen
     BROKEN[0] = True

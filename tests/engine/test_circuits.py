@@ -18,8 +18,8 @@ from windlass import (
     JobStatus,
     Windlass,
 )
-from windlass.embedded import Worker
-from windlass.engine import coordinator
+from windlass.engine import slots
+from windlass.worker import Worker
 
 ALLOWED = ["tests.engine.gated_jobs", "tests.engine.jobs"]
 OPEN, CLOSED, HALF_OPEN = CircuitState.OPEN, CircuitState.CLOSED, CircuitState.HALF_OPEN
@@ -144,8 +144,8 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
     apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch, by_hand: bool
 ):
     """J6.1: due when the circuit may be tried again; the history says `deferred`; it is not lost when it closes."""
-    monkeypatch.setattr(coordinator, "CLAIM_AHEAD", 1e6)
-    monkeypatch.setattr(coordinator, "HAND_BACK_AFTER", 600.0)
+    monkeypatch.setattr(slots, "CLAIM_AHEAD", 1e6)
+    monkeypatch.setattr(slots, "HAND_BACK_AFTER", 600.0)
     app = guarded(apps, open_wait=0.5, minimum_calls=1, trials=1)
     hold = app.job(circuit="gateway", priority=5)(jobs.ahold)
     failing = app.job(circuit="gateway", priority=9)(gated_jobs.call_gateway)

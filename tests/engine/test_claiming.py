@@ -5,7 +5,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import InvalidOptionError, JobStatus, PollerSettings, Priority, Settings, Windlass
-from windlass.domain.polling import PollObservation
+from windlass.domain.poll_interval import PollObservation
 from windlass.engine import completer
 
 

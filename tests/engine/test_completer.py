@@ -11,8 +11,8 @@ from windlass.domain.clock import VirtualClock, monotonic
 from windlass.domain.transition import succeeded
 from windlass.engine.attempt import Attempt
 from windlass.engine.completer import Completer
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import FailpointError, armed
-from windlass.runtime.guard import ErrorHandling
 from windlass.stores.open import open_database
 from windlass.testing.contract.workbench import Workbench
 

@@ -10,7 +10,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, query, until
 from tests.engine.damage import DEEP, EVERYWHERE, HUGE, SQLITE, Damage, execute
 from windlass import JobNotFoundError, JobStatus, NodeSettings, Settings, Windlass
-from windlass.embedded import Worker
+from windlass.worker import Worker
 
 GOOD = 30
 

@@ -22,8 +22,8 @@ from windlass import (
     Windlass,
     WouldBlockLoopError,
 )
-from windlass.embedded import Worker
 from windlass.runtime import loops
+from windlass.worker import Worker
 
 PATIENT = Settings(node=NodeSettings(drain_timeout=600))
 """Only what a test does ends a drain of these."""

@@ -9,7 +9,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import JobStatus
-from windlass.embedded import Worker
+from windlass.worker import Worker
 
 CHANNELS = ("windlass_work", "windlass_done", "windlass_canceled")
 

@@ -23,7 +23,7 @@ from windlass import (
     Settings,
     Windlass,
 )
-from windlass.engine import reports as engine_reports
+from windlass.engine import progress_writer as engine_reports
 from windlass.runtime import logcontext
 
 

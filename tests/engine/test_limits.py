@@ -8,7 +8,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from tests.support.facts import rows
 from windlass import InvalidOptionError, JobHandle, JobStatus, Windlass
-from windlass.stores.claiming import FOLD_EVERY
+from windlass.stores.plans.claims import FOLD_EVERY
 
 ALLOWED = ["tests.engine.jobs"]
 

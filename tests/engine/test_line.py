@@ -9,7 +9,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, until
 from windlass import JobStarted, JobStatus, Windlass
-from windlass.engine import coordinator
+from windlass.engine import slots
 from windlass.engine.attempt import Attempt
 from windlass.engine.line import Line
 from windlass.runtime.threads import Turn
@@ -125,7 +125,7 @@ def test_who_is_canceled_in_line_is_never_entered(
     apps: Apps, gate: Gate, joined: list[Attempt], monkeypatch: pytest.MonkeyPatch
 ):
     """J2.3: like any job that waits."""
-    monkeypatch.setattr(coordinator, "HAND_BACK_AFTER", 60.0)
+    monkeypatch.setattr(slots, "HAND_BACK_AFTER", 60.0)
     app = apps()
     app.job(quick_or_held)
     with app.worker(concurrency=SLOTS) as worker:

@@ -9,8 +9,8 @@ from tests.engine import jobs, lost_lease_bodies
 from tests.engine.apps import LONG, Apps, until
 from windlass import JobStatus, NodeSettings, Settings, StaleClaimError, StopJob, Windlass
 from windlass.domain.clock import VirtualClock
-from windlass.embedded import Worker
-from windlass.stores import cluster, leases
+from windlass.stores.plans import cluster, leases
+from windlass.worker import Worker
 
 SELDOM = 600
 """Seconds between heartbeats: the test says when one comes."""

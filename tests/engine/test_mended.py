@@ -11,7 +11,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, settled, until
 from windlass import Backoff, JobStatus, Windlass
 from windlass.domain.clock import VirtualClock
-from windlass.stores import finding
+from windlass.stores.plans import search
 
 SLOTS = 5
 
@@ -113,7 +113,7 @@ def test_a_duplicate_does_not_swallow_the_wakeup_of_the_job_before(apps: Apps):
 
 def test_retry_many_looks_on_until_it_has_enough(app: Windlass, monkeypatch: pytest.MonkeyPatch):
     """J2.4: however many others have failed since."""
-    monkeypatch.setattr(finding, "MOST_READ", 100)
+    monkeypatch.setattr(search, "MOST_READ", 100)
     deep = app.job(jobs.fail).using(queue="deep").enqueue("x")
     app.enqueue_many([app.job(jobs.afail).bind("x") for _ in range(400)])
     with app.worker():

@@ -8,9 +8,9 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import CircuitsSettings, JobStatus, Priority, Windlass
-from windlass.engine import coordinator
 from windlass.engine import poller as polling
-from windlass.stores import queues
+from windlass.engine import slots
+from windlass.stores.plans import queues
 
 BEHIND: dict[str, dict[str, Any]] = {
     "resource": {"resource": "stripe"},
@@ -27,7 +27,7 @@ UNHURRIED = replace(ONLY_WAKEUPS, circuits=CircuitsSettings(refresh=600))
 @pytest.fixture
 def app(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> Windlass:
     """An application whose worker claims one job at a time, as with bodies that take long."""
-    monkeypatch.setattr(coordinator, "CLAIM_AHEAD", 0)
+    monkeypatch.setattr(slots, "CLAIM_AHEAD", 0)
     app = apps(settings=UNHURRIED, allow=["tests.engine.jobs"])
     app.configure_resource("stripe", 100)
     return app

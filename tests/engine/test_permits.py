@@ -9,7 +9,7 @@ from tests.engine import jobs
 from tests.engine.apps import IMPATIENT, LONG, ONLY_WAKEUPS, Apps, Gate, settled, until, waiting_again
 from tests.support.facts import rows
 from windlass import JobHandle, JobStatus, Windlass
-from windlass.engine import deadlines
+from windlass.engine import timeouts
 
 RARELY = 600.0
 """A retry delay that no test waits for: who gets a permit was woken."""
@@ -202,7 +202,7 @@ def test_a_retry_waits_for_the_permit_that_its_own_late_body_holds(apps: Apps, g
 
 def test_a_coroutine_that_was_left_behind_keeps_its_permit(apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch):
     """J4.5, J6.2: its slot is free, its permit is not."""
-    monkeypatch.setattr(deadlines, "GRACE", 0.1)
+    monkeypatch.setattr(timeouts, "GRACE", 0.1)
     app = gated(apps)
     with app.worker(concurrency=1):
         stubborn = app.job(resource="stripe", timeout=0.2)(jobs.swallow_cancellation).enqueue(gate.name)

@@ -12,9 +12,9 @@ from tests.stores.recording import recorded
 from tests.support.facts import rows
 from windlass import JobStatus, PollerSettings, Settings
 from windlass.engine import poller as polling
-from windlass.stores import claiming, queues
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import claims, queues
 
 
 async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again(
@@ -65,9 +65,9 @@ def test_a_node_whose_claims_come_back_full_does_not_look_again_after_each_of_it
 ):
     """J3.6: a watched file only tells that somebody wrote, which under load is mostly the node itself."""
     looks: list[Step] = []
-    claims: list[Step] = []
+    claimed: list[Step] = []
     monkeypatch.setattr(queues, "heads", recorded(looks, queues.heads))
-    monkeypatch.setattr(claiming, "claim", recorded(claims, claiming.claim))
+    monkeypatch.setattr(claims, "claim", recorded(claimed, claims.claim))
     monkeypatch.setattr(polling, "BUSY_FRESH", 60.0)  # however slow the machine
     apps = Apps(f"sqlite:///{tmp_path / 'jobs.db'}")
     app = apps(settings=Settings(poller=PollerSettings(batch_size=20)))
@@ -77,6 +77,6 @@ def test_a_node_whose_claims_come_back_full_does_not_look_again_after_each_of_it
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
     apps.close()
     asked = sum(step.name == "heads" for step in looks)
-    made = sum(step.name == "claim_heads" for step in claims)
+    made = sum(step.name == "claim_heads" for step in claimed)
     assert made >= 50
     assert asked < made / 8, f"{asked} looks for {made} claims"

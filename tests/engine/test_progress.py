@@ -14,16 +14,16 @@ from tests.engine.remote_worker import remote_worker
 from tests.stores.recording import recorded
 from tests.support.running_job import job_context
 from windlass import Backoff, InvalidOptionError, Job, JobStatus, Progress, Windlass
-from windlass.engine import reports as engine_reports
-from windlass.stores import reports
+from windlass.engine import progress_writer as engine_reports
 from windlass.stores.plan import Step
+from windlass.stores.plans import progress_reports
 
 
 @pytest.fixture
 def writes(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
     """The statements that save reports, as they happen."""
     steps: list[Step] = []
-    monkeypatch.setattr(reports, "save", recorded(steps, reports.save))
+    monkeypatch.setattr(progress_reports, "save", recorded(steps, progress_reports.save))
     return steps
 
 

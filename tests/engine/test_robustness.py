@@ -12,9 +12,9 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, settled, until
 from windlass import ConfigurationError, InvalidOptionError, JobStatus, RetryAfter, StoreUnavailableError, Windlass
-from windlass.stores import cluster
 from windlass.stores.channels import WORK
-from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS
+from windlass.stores.plans import cluster
+from windlass.stores.postgres.connections import MOST_CONNECTIONS
 
 
 class Later(RetryAfter):
@@ -237,7 +237,7 @@ def test_a_notification_that_cannot_be_sent_does_not_fail_an_enqueue_that_is_sto
     app = apps()
     add = app.job(jobs.add)
     add.enqueue(1, 1)
-    monkeypatch.setattr("windlass.stores.dialects.postgres_connections.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("windlass.stores.postgres.connections.WAIT_SECONDS", 0.05)
     with contextlib.ExitStack() as busy:
         for _ in range(MOST_CONNECTIONS):
             busy.enter_context(app.database._sync.one())  # type: ignore[attr-defined]

@@ -16,12 +16,12 @@ from windlass.engine import completer as completers
 from windlass.engine import set_aside
 from windlass.engine.attempt import Attempt
 from windlass.engine.completer import Completer
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import FailpointError, armed
-from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service_errors import ServiceErrors
 from windlass.stores.database import ErrorKind
-from windlass.stores.dialects.postgres_session import kind_of
 from windlass.stores.open import open_database
+from windlass.stores.postgres.session import kind_of
 from windlass.testing.contract.workbench import Workbench
 
 QUICK = Settings(node=NodeSettings(heartbeat_interval=0.5, drain_timeout=1))

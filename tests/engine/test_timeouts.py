@@ -7,7 +7,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, settled, threads_named, until
 from windlass import Job, JobsSettings, JobStatus, JobTimedOut, Settings, Windlass
-from windlass.engine import deadlines
+from windlass.engine import timeouts
 
 TIMEOUT = 0.2
 
@@ -67,7 +67,7 @@ def test_a_coroutine_that_ignores_its_cancellation_is_left_behind(
     app: Windlass, gate: Gate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     """J4.5: after a grace its verdict is passed without it, its slot is free, its late result is not heard."""
-    monkeypatch.setattr(deadlines, "GRACE", 0.1)
+    monkeypatch.setattr(timeouts, "GRACE", 0.1)
     stubborn, add = app.job(timeout=TIMEOUT)(jobs.swallow_cancellation), app.job(jobs.add)
     with app.worker(concurrency=1):
         handle = stubborn.enqueue(gate.name)
@@ -156,8 +156,8 @@ def test_short_and_long_timeouts_are_each_told_once(
     app: Windlass, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, long: float
 ):
     """J4.5: however a timeout is kept, there is one warning, one end, and time to clean up after it."""
-    monkeypatch.setattr(deadlines, "LONG", long)
-    monkeypatch.setattr(deadlines, "ROUND", 0.001)
+    monkeypatch.setattr(timeouts, "LONG", long)
+    monkeypatch.setattr(timeouts, "ROUND", 0.001)
     slow = app.job(timeout=0.3)(jobs.clean_up_when_cancelled)
     with app.worker():
         handles = [slow.enqueue() for _ in range(5)]

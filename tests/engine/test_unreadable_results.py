@@ -9,7 +9,7 @@ from tests.engine.apps import LONG, Apps
 from tests.support.hostile_values import ClosedMapping, Proxy, nested, nested_dicts
 from windlass import RESULT, DroppedResult, JobResult, JobStatus, Windlass
 from windlass.submission.codec import JsonSerializer
-from windlass.submission.depth import MOST_LEVELS
+from windlass.submission.json_depth import MOST_LEVELS
 
 
 class ProxyClass:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from windlass.engine.watch import Watch
+from windlass.engine.thread_watch import Watch
 from windlass.runtime.threads import ThreadBodies
 
 ROUNDS = 300

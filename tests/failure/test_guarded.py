@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from windlass.failure.guarded import GuardedSanitizer
+from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.sanitizer import DefaultErrorSanitizer
-from windlass.runtime.process_errors import raised, rebuilt
+from windlass.runtime.processes.errors import raised, rebuilt
 from windlass.spi import ErrorSanitizer
 
 CUSTOMER = "customer Ann Example"

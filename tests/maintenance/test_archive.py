@@ -10,8 +10,8 @@ from tests.support.facts import is_sqlite, rows
 from tests.support.waiting import until
 from windlass import DuplicateBusinessKeyError, JobStatus, Windlass
 from windlass.domain.clock import SystemClock
-from windlass.maintenance.archive import ENOUGH_BYTES, FEWEST, MOST, next_size
-from windlass.stores import archive
+from windlass.maintenance.archive_duty import ENOUGH_BYTES, FEWEST, MOST, next_size
+from windlass.stores.plans import archive
 
 S = JobStatus
 LONG = 30

@@ -10,7 +10,7 @@ from tests.engine.apps import LONG, Gate, query, until
 from tests.maintenance.moving import Moving
 from tests.support.facts import rows
 from windlass import JobCanceled, JobCanceledError, JobStatus, Windlass
-from windlass.stores import steering
+from windlass.stores.plans import moves
 from windlass.testing import advance, drain, isolated
 
 HOUR = 3600
@@ -139,5 +139,5 @@ def test_a_damaged_status_does_not_keep_others_from_expiring(moving: Moving):
     damaged, fine = note.enqueue("damaged"), note.enqueue("fine")
     rows(moving.url, f"UPDATE windlass_hot SET status = 'XYZ' WHERE id = '{damaged.id}'")
     moving.clock.advance(1)
-    canceled = app.database.run(steering.cancel_expired, 10)
+    canceled = app.database.run(moves.cancel_expired, 10)
     assert [job.job_id for job in canceled] == [str(fine.id)]

@@ -7,12 +7,12 @@ import pytest
 from windlass.domain.clock import SystemClock, monotonic, wall_nanos
 from windlass.maintenance import heartbeat
 from windlass.maintenance.heartbeat import Heartbeat, Load
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.settings import NodeSettings
 from windlass.stores import migrate
-from windlass.stores.cluster import NodeRow
 from windlass.stores.database import Database
 from windlass.stores.open import open_database
+from windlass.stores.plans.cluster import NodeRow
 
 Ahead = Callable[[float], None]
 ROW = NodeRow("host-1-a", "host", 1, "0", None)

@@ -10,14 +10,14 @@ from tests.support.facts import one, rows
 from windlass.domain.clock import VirtualClock
 from windlass.domain.cron import Cron
 from windlass.domain.rhythm import AtTimes
-from windlass.maintenance import purge
-from windlass.maintenance.purge import Purging
-from windlass.runtime.guard import ErrorHandling
-from windlass.stores import cluster
+from windlass.maintenance import purge_duty
+from windlass.maintenance.purge_duty import Purging
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.stores.plans import cluster
 
 EVENING = datetime(2026, 11, 16, 20, tzinfo=UTC)
 HOUR = 3600
@@ -57,7 +57,7 @@ class Night:
 
 @pytest.fixture
 async def night(store_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Night]:
-    monkeypatch.setattr(purge, "BATCH", 4)
+    monkeypatch.setattr(purge_duty, "BATCH", 4)
     clock, duties = VirtualClock(EVENING), list[Purging]()
     async with store_of(store_url, clock, duties) as database:
         made = Night(store_url, database, clock, duties)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.runtime.thread_service import ThreadService
 

@@ -11,11 +11,11 @@ from tests.support.duties import all_look, store_of
 from windlass.domain.clock import VirtualClock
 from windlass.domain.rhythm import Every, Rhythm
 from windlass.runtime.duty import Duty
-from windlass.stores import cluster, leases
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import cluster, leases
 
 INTERVAL = 10.0
 LEASE = 15.0

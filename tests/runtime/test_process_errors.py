@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from tests.support.process_bodies import OrderError, StolenCardError, fail
-from windlass.domain.chains import forbidding
+from windlass.domain.exception_chain import forbidding
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, RetryAfter, mark_of
 from windlass.runtime.error_classes import classes_of
-from windlass.runtime.process_errors import MOST_LINKS, TRACEBACK, raised, rebuilt
-from windlass.runtime.process_messages import Raised, decode_from_process, framed
+from windlass.runtime.processes.errors import MOST_LINKS, TRACEBACK, raised, rebuilt
+from windlass.runtime.processes.messages import Raised, decode_from_process, framed
 
 KINDS = ["plain", "own", "marked", "chained", "do not retry", "retry after", "group", "exit", "interrupt", "stop"]
 KINDS += ["cancel", "odd text", "unprintable", "local"]
@@ -130,8 +130,8 @@ def test_nothing_is_imported_for_an_error():
     """J1.1: a class whose module is not loaded is stood in for, below its nearest known base, with its marks."""
     program = """
 from tests.support.process_bodies import fail
-from windlass.runtime.process_errors import raised
-from windlass.runtime.process_messages import framed
+from windlass.runtime.processes.errors import raised
+from windlass.runtime.processes.messages import framed
 try:
     fail("marked")
 except Exception as error:

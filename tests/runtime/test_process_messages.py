@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from windlass.domain.job import Claim, Payload
-from windlass.runtime import process_logs
 from windlass.runtime.logcontext import LogFields
-from windlass.runtime.process_messages import (
+from windlass.runtime.processes import log_records
+from windlass.runtime.processes.messages import (
     ContextCall,
     LogLine,
     Ready,
@@ -54,7 +54,7 @@ class Unprintable:
 
 def line_of(msg: object, *args: Any, **extra: Any) -> dict[str, Any]:
     record = logging.getLogger("shop").makeRecord("shop", 20, "f.py", 7, msg, args, None, "charge", extra)
-    message = decode_from_process(framed(process_logs.line_of(record, FIELDS))[4:])
+    message = decode_from_process(framed(log_records.line_of(record, FIELDS))[4:])
     assert isinstance(message, LogLine)
     return message.record
 

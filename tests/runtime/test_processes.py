@@ -17,8 +17,8 @@ from tests.support.waiting import until
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Claim, Payload
 from windlass.errors import WorkerLostError
-from windlass.runtime import process_pool
-from windlass.runtime.process_pool import ProcessExecutor, ProcessOptions
+from windlass.runtime.processes import pool as process_pool
+from windlass.runtime.processes.pool import ProcessExecutor, ProcessOptions
 from windlass.runtime.threads import BodyExit
 from windlass.spi import EncodedResult, Invocation
 from windlass.submission.codec import encode_arguments

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.runtime.sample_services import FAST, Kind, LoopService, OwnThreadService, both_kinds
-from windlass.runtime.guard import MOST_SAID, ErrorHandling
+from windlass.runtime.error_handling import MOST_SAID, ErrorHandling
 from windlass.runtime.service import Service
 from windlass.runtime.thread_service import ThreadService
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.runtime.sample_services import Kind, LoopService, OwnThreadService, both_kinds
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.error_handling import ErrorHandling
 
 
 def work_of_every_outcome() -> Callable[[], float | None]:

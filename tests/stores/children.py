@@ -14,10 +14,11 @@ from typing import Any
 from windlass.domain.clock import SystemClock
 from windlass.domain.job import Claim
 from windlass.domain.transition import Times, retry_at, succeeded
-from windlass.stores import claiming, cluster, jobs, migrate, queues
+from windlass.stores import migrate
+from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.database import Database
-from windlass.stores.merging import ClaimRequest
 from windlass.stores.open import open_database
+from windlass.stores.plans import claims, cluster, jobs, queues
 from windlass.testing.contract.workbench import FAILURE, LEASE
 
 ROOT = Path(__file__).parents[2]
@@ -59,10 +60,10 @@ def _drain(database: Database, node: str) -> list[str]:
     """Claim all there is, fail every first attempt, finish every second one; gives the ids that were finished."""
     finished: list[str] = []
     while heads := database.read(queues.heads, lambda _: True, lambda _: True).heads:
-        claims = database.run(claiming.claim, ClaimRequest(node, heads, 20, 8, 0)).claims
-        won = database.run(jobs.apply, [_ending(claim) for claim in claims])
+        claimed = database.run(claims.claim, ClaimRequest(node, heads, 20, 8, 0)).claims
+        won = database.run(jobs.apply, [_ending(claim) for claim in claimed])
         assert all(won), "a claim belongs to its claimer"
-        finished += [str(claim.job_id) for claim in claims if claim.attempts]
+        finished += [str(claim.job_id) for claim in claimed if claim.attempts]
     return finished
 
 

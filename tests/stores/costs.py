@@ -5,9 +5,9 @@ from typing import Any
 
 import psycopg
 
-from windlass.stores.dialects.postgres_session import Statements
-from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.plan import Plan, Step, drive
+from windlass.stores.postgres.session import Statements
+from windlass.stores.sqlite.session import Session
 
 
 def buffers(connection: psycopg.Connection[Any], plan: Plan[Any]) -> int:

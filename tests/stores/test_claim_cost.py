@@ -13,15 +13,15 @@ from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock
 from windlass.domain.job import Claim
 from windlass.domain.transition import Failure, Times, dead_letter, retry_at, succeeded
-from windlass.stores import claiming
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import Statements
-from windlass.stores.dialects.postgres_url import GENERIC_PLANS
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import connect
-from windlass.stores.dialects.sqlite_session import Session
-from windlass.stores.merging import ClaimRequest, Head
+from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.plan import Plan, Step, drive
+from windlass.stores.plans import claims
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.session import Statements
+from windlass.stores.postgres.url import GENERIC_PLANS
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.files import connect
+from windlass.stores.sqlite.session import Session
 from windlass.testing.postgres_server import PostgresServer
 
 T = TypeVar("T")
@@ -190,7 +190,7 @@ def test_a_claim_on_sqlite_takes_no_more_instructions_among_many_jobs(sqlite: sq
         numbers, wanted = series(count), DUE_AND_PRIORITY[layout]
         sqlite.execute("BEGIN IMMEDIATE")
         sqlite.execute(WAITING.format(new_id=SQLITE_ID, numbers=numbers, due_and_priority=wanted))
-        taken, claimed = instructions(sqlite, claiming.claim(SqliteDialect(), REQUEST))
+        taken, claimed = instructions(sqlite, claims.claim(SqliteDialect(), REQUEST))
         assert len(claimed.claims) >= CHUNK
         sqlite.execute("ROLLBACK")
         print(f"{layout}: {taken} instructions at {count:,}")

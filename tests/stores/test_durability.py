@@ -7,9 +7,9 @@ import psycopg
 import pytest
 
 from windlass.domain.clock import SystemClock
-from windlass.stores.dialects import postgres_url
-from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.open import open_database
+from windlass.stores.postgres import url
+from windlass.stores.sqlite.files import connect
 
 FULL, NORMAL = 2, 1
 
@@ -31,5 +31,5 @@ def test_sqlite_forces_every_commit_to_the_disk(tmp_path: Path, option: str, lev
 
 def test_sessions_of_ours_leave_the_durability_of_a_server_as_it_is(pg_url: str):
     """The promise: nobody trades commits for speed behind your back."""
-    with psycopg.connect(postgres_url.conninfo(pg_url, pooled=False)) as session:
+    with psycopg.connect(url.conninfo(pg_url, pooled=False)) as session:
         assert session.execute("SHOW synchronous_commit").fetchone() == ("on",)

@@ -8,10 +8,10 @@ import psycopg
 
 from tests.stores.costs import buffers, instructions
 from tests.stores.databases import migrate_at
-from windlass.stores import steering
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import connect
+from windlass.stores.plans import moves
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.files import connect
 from windlass.testing.postgres_server import PostgresServer
 
 FEW, MANY = 2_000, 20_000
@@ -35,7 +35,7 @@ def on_sqlite(path: Path, rows: int) -> int:
     numbers = f"(WITH RECURSIVE s(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM s WHERE n < {rows}) SELECT n FROM s)"
     with closing(connect(str(path), "OFF", lambda: 10**15)) as connection:
         fill_sqlite(connection, numbers)
-        return instructions(connection, steering.cancel_expired(SqliteDialect(), 500))
+        return instructions(connection, moves.cancel_expired(SqliteDialect(), 500))
 
 
 def fill_sqlite(connection: sqlite3.Connection, numbers: str) -> None:
@@ -55,7 +55,7 @@ def on_postgres(server: PostgresServer, rows: int) -> int:
             text = HOT.format(new_id="gen_random_uuid()", status=status, expires=expires, numbers=numbers)
             connection.execute(text.encode())
         connection.execute("VACUUM ANALYZE")
-        cost = buffers(connection, steering.cancel_expired(PostgresDialect(), 500))
+        cost = buffers(connection, moves.cancel_expired(PostgresDialect(), 500))
     server.drop_database(url)
     return cost
 

@@ -15,12 +15,12 @@ from tests.stores.costs import buffers, instructions
 from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock, from_micros
 from windlass.domain.states import JobStatus
-from windlass.stores import archive, finding
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_url import GENERIC_PLANS
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.plan import Plan
+from windlass.stores.plans import archive, search
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.url import GENERIC_PLANS
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.files import connect
 from windlass.testing.postgres_server import PostgresServer
 
 FEW, MANY = 30_000, 150_000
@@ -50,16 +50,16 @@ FROM {numbers}
 STATEMENTS = (JOBS, DONE, TAGS, ARCHIVED)
 
 ASKED = {
-    "anything": finding.Filters(),
-    "succeeded": finding.Filters(status=JobStatus.SUCCEEDED),
-    "failed": finding.Filters(status=JobStatus.FAILED),
-    "pending": finding.Filters(status=JobStatus.PENDING),
-    "running": finding.Filters(status=JobStatus.RUNNING),
-    "paused": finding.Filters(status=JobStatus.PAUSED),
-    "a tag": finding.Filters(tag="rare"),
-    "a business key": finding.Filters(business_key="order:7"),
-    "canceled": finding.Filters(status=JobStatus.CANCELED),
-    "created lately": finding.Filters(created_after=from_micros(1)),
+    "anything": search.Filters(),
+    "succeeded": search.Filters(status=JobStatus.SUCCEEDED),
+    "failed": search.Filters(status=JobStatus.FAILED),
+    "pending": search.Filters(status=JobStatus.PENDING),
+    "running": search.Filters(status=JobStatus.RUNNING),
+    "paused": search.Filters(status=JobStatus.PAUSED),
+    "a tag": search.Filters(tag="rare"),
+    "a business key": search.Filters(business_key="order:7"),
+    "canceled": search.Filters(status=JobStatus.CANCELED),
+    "created lately": search.Filters(created_after=from_micros(1)),
 }
 each_filter = pytest.mark.parametrize("asked", ASKED)
 
@@ -97,7 +97,7 @@ def test_a_page_on_postgresql_touches_a_few_buffers_a_row_among_many_finished_jo
     postgres: psycopg.Connection[Any], asked: str
 ):
     """api.md, Following: bounded by the rows of a page, whatever has finished: all of it would be 4,000 buffers."""
-    touched = buffers(postgres, finding.find_ids(PostgresDialect(), ASKED[asked], None, PAGE))
+    touched = buffers(postgres, search.find_ids(PostgresDialect(), ASKED[asked], None, PAGE))
     print(f"{asked}: {touched} buffers at {MANY:,}")
     assert touched < FEW_A_ROW * WINDOW
 
@@ -140,7 +140,7 @@ def test_a_page_on_sqlite_takes_no_more_instructions_among_many_finished_jobs(
     """api.md, Following: the same there, in instructions of SQLite's machine."""
 
     def cost(count: int) -> int:
-        return instructions(sqlite[count], finding.find_ids(SqliteDialect(), ASKED[asked], None, PAGE))
+        return instructions(sqlite[count], search.find_ids(SqliteDialect(), ASKED[asked], None, PAGE))
 
     assert growth(cost, asked) < MOST_GROWTH
 

@@ -22,18 +22,18 @@ from tests.stores.test_claim_cost import (
 )
 from windlass.domain.circuit import Circuit
 from windlass.domain.clock import SystemClock
-from windlass.stores import claiming, limits, queues
+from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.dialect import Dialect
-from windlass.stores.dialects import postgres_session
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import Statements
-from windlass.stores.dialects.postgres_url import GENERIC_PLANS
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import connect
-from windlass.stores.dialects.sqlite_session import Session
-from windlass.stores.limits import Limit
-from windlass.stores.merging import ClaimRequest
 from windlass.stores.plan import Plan, Step, drive
+from windlass.stores.plans import claims, limits, queues
+from windlass.stores.plans.limits import Limit
+from windlass.stores.postgres import session
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.session import Statements
+from windlass.stores.postgres.url import GENERIC_PLANS
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.files import connect
+from windlass.stores.sqlite.session import Session
 from windlass.testing.postgres_server import PostgresServer
 
 PLAIN, WANTED = 100, 50
@@ -76,7 +76,7 @@ def look_and_claim(dialect: Dialect) -> Plan[int]:
     """One look, and a claim that asks every gate it saw; answers how many were claimed."""
     found = yield from queues.heads(dialect, lambda _: True, lambda _: True)
     request = ClaimRequest("node", found.heads, WANTED, 64, 900_000_000, found.limited)
-    claimed = yield from claiming.claim(dialect, request)
+    claimed = yield from claims.claim(dialect, request)
     return len(claimed.claims)
 
 
@@ -96,7 +96,7 @@ def postgres(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any
     url = postgres_server.create_database()
     migrate_at(url)
     with psycopg.connect(url, autocommit=True) as connection:
-        postgres_session.prepare_connection(connection, pooled=False)
+        session.prepare_connection(connection, pooled=False)
         connection.execute(f"SET {GENERIC_PLANS.removeprefix('-c ')}".encode())
         yield connection
     postgres_server.drop_database(url)
@@ -138,7 +138,7 @@ def _play(connection: psycopg.Connection[Any], plan: Plan[Any], touched: list[in
             assert answer is not None
             plan_found = answer[0][0]["Plan"]
             touched.append(int(plan_found["Shared Hit Blocks"] + plan_found["Shared Read Blocks"]))
-        return postgres_session.execute(connection, statements, step, {})
+        return session.execute(connection, statements, step, {})
 
     return drive(plan, next(plan), execute)
 

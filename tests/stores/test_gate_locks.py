@@ -9,12 +9,12 @@ import pytest
 
 from windlass.domain.clock import VirtualClock
 from windlass.domain.lanes import Lane
-from windlass.stores import claiming, limits
+from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.dialect import Claimed, Dialect
-from windlass.stores.limits import Limit
-from windlass.stores.merging import ClaimRequest
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import claims, limits
+from windlass.stores.plans.limits import Limit
 from windlass.testing.contract.workbench import NODE, SECOND, Workbench, at_once
 
 ROUNDS = 15
@@ -76,16 +76,16 @@ def test_a_key_that_somebody_else_makes_at_the_same_moment_is_left_to_the_next_c
     bench.put(3, lane=lane.text)
     with psycopg.connect(clean_pg_url) as rival:
         rival.execute("SELECT 1 FROM windlass_gate WHERE name = 'resource:stripe' FOR UPDATE")
-        claims: list[int] = []
-        claiming = threading.Thread(target=lambda: claims.append(len(bench.claim())))
-        claiming.start()  # it finds the key missing, and waits for the resource
+        counts: list[int] = []
+        claimer = threading.Thread(target=lambda: counts.append(len(bench.claim())))
+        claimer.start()  # it finds the key missing, and waits for the resource
         _until_somebody_waits(clean_pg_url)
         rival.execute(
             "INSERT INTO windlass_gate (name, cap, in_use, retry_us, used_at) VALUES (%s, 1, 1, 1, 0)",
             (lane.resource_gate,),
         )
-    claiming.join()
-    assert claims == [0]
+    claimer.join()
+    assert counts == [0]
     bench.database.run(_leave, lane.resource_gate or "")
     assert len(bench.claim()) == 1
     assert bench.claim() == []
@@ -111,7 +111,7 @@ def test_a_limit_set_between_the_locks_and_the_claim_of_lanes_lets_nobody_pass_u
     found = bench.heads()
 
     def overtaken(dialect: Dialect) -> Plan[Claimed]:
-        plan = claiming.claim(dialect, ClaimRequest(NODE, found.heads, 5, 8, 0, found.limited, turn=1))
+        plan = claims.claim(dialect, ClaimRequest(NODE, found.heads, 5, 8, 0, found.limited, turn=1))
         step = next(plan)
         try:
             while True:

@@ -14,11 +14,11 @@ from tests.stores.model import Model
 from windlass.domain.clock import VirtualClock
 from windlass.domain.job import Claim
 from windlass.domain.transition import Times, Transition, dead_letter, released, retry_at, succeeded
-from windlass.stores import cluster
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.open import open_database
 from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.stores.plans import cluster
 from windlass.testing.contract.workbench import FAILURE, SECOND, Workbench, new_job
 
 BUDGET = 1

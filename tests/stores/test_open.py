@@ -7,8 +7,8 @@ import pytest
 
 from windlass import ConfigurationError, Settings, Windlass
 from windlass.domain.clock import SystemClock
-from windlass.stores.dialects.sqlite import SqliteDatabase
 from windlass.stores.open import choose_url, open_database
+from windlass.stores.sqlite.dialect import SqliteDatabase
 
 
 def path_in(url: str) -> str:

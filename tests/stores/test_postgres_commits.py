@@ -7,11 +7,11 @@ import pytest
 
 from tests.support.facts import one, rows
 from windlass.domain.clock import SystemClock
-from windlass.stores import limits
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.dialect import Dialect
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.plans import limits
 
 REFUSED_AT_COMMIT = """
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$

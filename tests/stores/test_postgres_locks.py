@@ -10,12 +10,12 @@ import pytest
 from windlass.domain.clock import VirtualClock
 from windlass.domain.lanes import Lane
 from windlass.domain.states import JobStatus
-from windlass.stores import claiming, limits
+from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.dialect import Claimed, Dialect
-from windlass.stores.limits import Limit
-from windlass.stores.merging import ClaimRequest
 from windlass.stores.open import open_database
 from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.stores.plans import claims, limits
+from windlass.stores.plans.limits import Limit
 from windlass.testing.contract.workbench import NODE, PATIENCE, Workbench, at_once
 
 IMPATIENT = "options=-c%20lock_timeout%3D3000"
@@ -59,13 +59,13 @@ def test_a_claim_holds_no_more_rows_of_a_lane_than_its_gate_has_places(bench: Wo
     left: list[int] = []
 
     def looked_at(dialect: Dialect) -> Plan[Claimed]:
-        claimed = yield from claiming.claim(dialect, ClaimRequest(NODE, found.heads, 30, 32, 0))
+        claimed = yield from claims.claim(dialect, ClaimRequest(NODE, found.heads, 30, 32, 0))
         rows = rival.execute("SELECT 1 FROM windlass_hot WHERE lane IS NOT NULL FOR UPDATE SKIP LOCKED").fetchall()
         left.append(len(rows))
         return claimed
 
-    claims = bench.database.run(looked_at).claims
-    assert sum(claim.lane is not None for claim in claims) == 2
+    taken = bench.database.run(looked_at).claims
+    assert sum(claim.lane is not None for claim in taken) == 2
     assert left == [38]
 
 

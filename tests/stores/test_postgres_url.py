@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from windlass import ConfigurationError, Settings, Windlass
-from windlass.stores.dialects.postgres_url import parts_of
+from windlass.stores.postgres.url import parts_of
 
 NAMES = (
     "SELECT DISTINCT application_name FROM pg_stat_activity "
@@ -48,7 +48,7 @@ def test_connections_name_the_program_host_and_process(pg_url: str, monkeypatch:
     """Who looks into pg_stat_activity sees whose connections these are."""
     monkeypatch.delenv("PGAPPNAME", raising=False)
     monkeypatch.setattr("socket.gethostname", lambda: "web1")
-    monkeypatch.setattr("windlass.stores.dialects.postgres_url.getpid", lambda: 1234)
+    monkeypatch.setattr("windlass.stores.postgres.url.getpid", lambda: 1234)
     assert names_seen(pg_url) == {"windlass web1-1234"}
 
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from windlass import ConfigurationError, Settings, Windlass
 from windlass.cli.main import main
-from windlass.stores.dialects import postgres_version
-from windlass.stores.dialects.postgres_version import OLDEST, is_too_old, version_text
+from windlass.stores.postgres import version
+from windlass.stores.postgres.version import OLDEST, is_too_old, version_text
 
 FUTURE = 99
 SHOP = "from windlass import Windlass\n\napp = Windlass(allow=['old_shop'])\n"
@@ -38,7 +38,7 @@ def refused(pg_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     app = Windlass(pg_url, settings=Settings())
     app.migrate()
     app.close()
-    monkeypatch.setattr(postgres_version, "OLDEST", FUTURE)
+    monkeypatch.setattr(version, "OLDEST", FUTURE)
     with psycopg.connect(pg_url) as connection:
         server = version_text(connection.info.server_version)
     return rf"PostgreSQL [\w.]+:\d+/\w+: expected PostgreSQL {FUTURE} or newer, the server is PostgreSQL {server}; up"

@@ -16,13 +16,13 @@ from windlass.domain.clock import SystemClock
 from windlass.errors import StoreUnavailableError
 from windlass.stores.database import StoreDataError
 from windlass.stores.dialect import Dialect
-from windlass.stores.dialects import postgres_connections
-from windlass.stores.dialects.postgres_connections import MOST_CONNECTIONS, AsyncConnections
-from windlass.stores.dialects.postgres_statements import Statement
-from windlass.stores.dialects.postgres_url import conninfo
-from windlass.stores.dialects.postgres_wire import MOST_PREPARED, Wire
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.postgres import connections as connection_pools
+from windlass.stores.postgres.connections import MOST_CONNECTIONS, AsyncConnections
+from windlass.stores.postgres.statements import Statement
+from windlass.stores.postgres.url import conninfo
+from windlass.stores.postgres.wire import MOST_PREPARED, Wire
 
 SLEEP = Statement(b"SELECT pg_sleep(60)", (), "rows")
 ECHO = Statement(b"SELECT $1::text", ("value",), "row")
@@ -390,7 +390,7 @@ async def test_plans_are_whole_or_not_there_at_all(pg_url: str, monkeypatch: pyt
         assert await database.arun(names_after, lambda: "ü") == ["a", "c3", "ü"]
         kill_others(pg_url)
         with monkeypatch.context() as slow_machine:
-            slow_machine.setattr(postgres_connections, "SURELY_SOUND", 600)
+            slow_machine.setattr(connection_pools, "SURELY_SOUND", 600)
             with pytest.raises(StoreUnavailableError, match="does not answer"):
                 await database.arun(names_after, lambda: "lost")
         assert await database.arun(names_after, lambda: "d") == ["a", "c3", "d", "ü"]

@@ -7,8 +7,9 @@ import pytest
 from tests.stores.children import all_at_once
 from windlass.domain.clock import SystemClock
 from windlass.domain.states import JobStatus
-from windlass.stores import jobs, migrate, reading
+from windlass.stores import migrate
 from windlass.stores.open import open_database
+from windlass.stores.plans import jobs, reads
 from windlass.testing.contract.workbench import new_job
 
 JOBS = 300
@@ -24,9 +25,9 @@ def test_two_processes_that_drain_one_database_share_it_exactly(kind: str, reque
         finished = [job for haul in all_at_once(("drain", url, "one"), ("drain", url, "two")) for job in haul]
         assert len(finished) == len(set(finished)) == JOBS
         ids = [job.id for job in made]
-        assert {outcome.status for outcome in database.read(reading.outcomes, ids)} == {JobStatus.SUCCEEDED}
+        assert {outcome.status for outcome in database.read(reads.outcomes, ids)} == {JobStatus.SUCCEEDED}
         for job_id in ids[::10]:
-            history = database.read(reading.history, job_id)
+            history = database.read(reads.history, job_id)
             assert history is not None
             assert [(row[0], row[6]) for row in history] == [(1, "retried"), (2, "succeeded")]
 

@@ -13,13 +13,13 @@ from tests.stores.subqueries import unnamed_subqueries
 from windlass.domain.clock import SystemClock
 from windlass.stores import queries
 from windlass.stores.dialect import Dialect
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import Statements
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import connect
-from windlass.stores.dialects.sqlite_session import Session
 from windlass.stores.migrate import migrations
 from windlass.stores.plan import Step
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.session import Statements
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.files import connect
+from windlass.stores.sqlite.session import Session
 
 PACKAGE = Path(windlass.__file__).parent
 STORES = PACKAGE / "stores"
@@ -66,7 +66,7 @@ each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 
 
 def files_of(dialect: str) -> list[Path]:
-    return sorted((STORES / "sql" / dialect).glob("*.sql"))
+    return sorted((STORES / dialect / "sql").glob("*.sql"))
 
 
 def strings_in(node: ast.AST) -> Iterator[str]:
@@ -81,8 +81,9 @@ def strings_of(files: Iterator[Path] | list[Path]) -> set[str]:
 
 def names_the_plans_use(dialect: str) -> set[str]:
     """Statements that some plan of this dialect may name: those of methods it has overridden are not among them."""
-    found = strings_of([file for file in STORES.glob("*.py") if file.stem != "dialect"])
-    found |= strings_of(list((STORES / "dialects").glob(f"{dialect}*.py")))
+    shared = [*STORES.glob("*.py"), *(STORES / "plans").glob("*.py")]
+    found = strings_of([file for file in shared if file.stem != "dialect"])
+    found |= strings_of(list((STORES / dialect).glob("*.py")))
     tree = ast.parse((STORES / "dialect.py").read_text())
     (base,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Dialect")
     methods = {node.name: node for node in base.body if isinstance(node, ast.FunctionDef)}
@@ -141,7 +142,7 @@ def test_no_statement_is_unused():
 
 def test_no_fragment_is_unused():
     """Design §3: the same for the pieces of statements."""
-    texts = "\n".join(file.read_text() for file in (STORES / "sql").rglob("*.sql"))
+    texts = "\n".join(file.read_text() for file in STORES.glob("*/sql/*.sql"))
     fragments = set(re.findall(r"-- name: (\w+) :fragment", texts))
     assert fragments - set(PLACES.findall(texts)) == set()
     assert fragments

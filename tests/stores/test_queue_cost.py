@@ -5,8 +5,8 @@ from typing import Any
 import psycopg
 
 from tests.stores.databases import migrate_at
-from windlass.stores.dialects.postgres_session import Statements
 from windlass.stores.plan import Step
+from windlass.stores.postgres.session import Statements
 
 COUNTED = 10_000
 SHALLOW = 20

@@ -18,11 +18,11 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter, passed_over, released, retry_at, succeeded
 from windlass.failure.callbacks import Callbacks, Due
 from windlass.failure.dead_letters import DeadLetters, Death
-from windlass.stores import claiming, cluster, jobs, limits, queues, reading, statistics, steering
-from windlass.stores.limits import Limit
-from windlass.stores.merging import ClaimRequest, Head
+from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
+from windlass.stores.plans import claims, cluster, jobs, limits, moves, queues, reads, statistics
+from windlass.stores.plans.limits import Limit
 from windlass.submission.codec import JsonSerializer
 from windlass.submission.registry import Registry
 from windlass.submission.stored_options import StoredCallback
@@ -112,7 +112,7 @@ def test_burying_1000_jobs_is_a_handful(bench: Workbench):
     store = DeadLetters("postgres", "here", 1).store
     assert statements(steps_of(bench, store, deaths)) <= A_HANDFUL // 2
     ids = [claim.job_id for claim in claims]
-    for plan in (steering.pause, steering.resume, steering.retry):
+    for plan in (moves.pause, moves.resume, moves.retry):
         assert statements(steps_of(bench, plan, ids)) <= A_HANDFUL
 
 
@@ -141,7 +141,7 @@ def test_a_claim_over_many_levels_is_one_statement(bench: Workbench):
     for level in range(10):
         bench.put(30, priority=level, queue=f"q{level % 3}")
     request = ClaimRequest(NODE, bench.heads().heads, FLUSH, 64, 0)
-    (step,) = steps_of(bench, claiming.claim, request)
+    (step,) = steps_of(bench, claims.claim, request)
     assert (statements([step]), step.alone) == (1, True)
 
 
@@ -149,10 +149,10 @@ def test_everything_between_claim_and_completion_is_counted_in_batches(bench: Wo
     """J4.1: no statement per job from claim to completion, large payloads included."""
     bench.put(FLUSH, args=f'[["{"x" * 2000}"],{{}}]')
     steps = steps_of(bench, queues.heads, lambda _: True, lambda _: True)
-    steps += steps_of(bench, claiming.claim, ClaimRequest(NODE, [Head("default", 2, 0)], FLUSH, 256, 0))
+    steps += steps_of(bench, claims.claim, ClaimRequest(NODE, [Head("default", 2, 0)], FLUSH, 256, 0))
     running = [claim.job_id for claim in _running(bench)]
     steps += steps_of(bench, jobs.load, running)
-    steps += steps_of(bench, reading.outcomes, running)
+    steps += steps_of(bench, reads.outcomes, running)
     assert len(running) == FLUSH
     assert statements(steps) == 4
 
@@ -167,11 +167,11 @@ def test_jobs_behind_gates_take_a_handful_more_and_none_per_job(bench: Workbench
     bench.put(FLUSH, lane=GATED)
     looked = steps_of(bench, queues.heads, lambda _: True, lambda _: True)
     found = bench.heads()
-    claimed = steps_of(bench, claiming.claim, ClaimRequest(NODE, found.heads, FLUSH, 256, 0, found.limited))
-    claims = bench.database.read(jobs.claims_of, NODE)
-    assert len(claims) == FLUSH
-    assert {claim.holds for claim in claims} == {'["queue:default","resource:stripe"]'}
-    ended = steps_of(bench, jobs.apply, [succeeded(claim, bench.times(), None, holds_key=False) for claim in claims])
+    claimed = steps_of(bench, claims.claim, ClaimRequest(NODE, found.heads, FLUSH, 256, 0, found.limited))
+    mine = bench.database.read(jobs.claims_of, NODE)
+    assert len(mine) == FLUSH
+    assert {claim.holds for claim in mine} == {'["queue:default","resource:stripe"]'}
+    ended = steps_of(bench, jobs.apply, [succeeded(claim, bench.times(), None, holds_key=False) for claim in mine])
     learned = steps_of(bench, limits.record_calls, {"gateway": [Call()] * FLUSH})
     assert [step.name for step in claimed] == ["lock_gates", "take_freed", "claim_lane_level", "write_gates"]
     assert (statements(looked), statements(claimed), statements(ended)) == (3, 4, 1)
@@ -186,7 +186,7 @@ def test_a_claim_among_plain_jobs_asks_no_gate(bench: Workbench):
     bench.put(FLUSH)
     found = bench.heads()
     request = ClaimRequest(NODE, found.heads, FLUSH, 256, 0, found.limited)
-    assert [step.name for step in steps_of(bench, claiming.claim, request)] == ["claim_level"]
+    assert [step.name for step in steps_of(bench, claims.claim, request)] == ["claim_level"]
 
 
 def test_a_heartbeat_is_one_statement(bench: Workbench):

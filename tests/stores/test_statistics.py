@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.stores.statistics import Delta, Sums, add_up
+from windlass.stores.plans.statistics import Delta, Sums, add_up
 
 counts = st.integers(0, 2**40)
 deltas: st.SearchStrategy[list[Delta]] = st.lists(

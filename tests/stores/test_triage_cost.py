@@ -11,14 +11,14 @@ import pytest
 from tests.stores.costs import buffers, instructions
 from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock
-from windlass.stores import dead_letters, redriving, triage
-from windlass.stores.dead_letters import AuditEntry
 from windlass.stores.dialect import Dialect
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_url import GENERIC_PLANS
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import connect
 from windlass.stores.plan import Plan
+from windlass.stores.plans import dead_letters, redrives, triage
+from windlass.stores.plans.dead_letters import AuditEntry
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.url import GENERIC_PLANS
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.files import connect
 from windlass.testing.postgres_server import PostgresServer
 
 FEW, MANY = 5_000, 25_000
@@ -63,7 +63,7 @@ def page(asked: triage.LetterFilters) -> Callable[[Dialect], Plan[Any]]:
 
 
 def redrive(asked: triage.LetterFilters) -> Callable[[Dialect], Plan[Any]]:
-    return lambda dialect: redriving.redrive(dialect, asked, None, BATCH, (), ENTRY)
+    return lambda dialect: redrives.redrive(dialect, asked, None, BATCH, (), ENTRY)
 
 
 PLANS: dict[str, Callable[[Dialect], Plan[Any]]] = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.hostile_values import nested
-from windlass.submission.depth import MOST_LEVELS, is_too_deep
+from windlass.submission.json_depth import MOST_LEVELS, is_too_deep
 
 TEXTS = st.text(alphabet='[]{}"\\,a', max_size=12)
 VALUES = st.recursive(

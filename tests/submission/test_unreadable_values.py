@@ -7,7 +7,7 @@ import pytest
 from tests.support.hostile_values import ClosedMapping, Proxy, nested
 from windlass import InvalidOptionError, SerializationError, Windlass
 from windlass.domain.options import JobOptions
-from windlass.submission.depth import MOST_LEVELS
+from windlass.submission.json_depth import MOST_LEVELS
 
 
 def circular() -> Any:

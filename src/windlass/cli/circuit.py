@@ -15,7 +15,7 @@ from windlass.cli.output import note, say, say_items
 from windlass.cli.parameters import create_option, json_option, on_application
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.circuit import CircuitState
-from windlass.domain.protected import CircuitStatus
+from windlass.domain.limits import CircuitStatus
 
 COLUMNS: Final = (
     Column("service", lead=True),

@@ -6,7 +6,7 @@ import dataclasses
 
 import click
 
-from windlass.cli.loading import application, load_app
+from windlass.cli.application import application, load_app
 from windlass.cli.output import drawn, say, say_json
 from windlass.cli.parameters import json_option
 from windlass.client.health import Health

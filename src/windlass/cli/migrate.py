@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from windlass.app import Windlass
-from windlass.cli.loading import application, load_app
+from windlass.cli.application import application, load_app
 from windlass.cli.output import console, drawn, say, say_json
 from windlass.cli.parameters import json_option
 from windlass.stores import migrate, queries

@@ -12,7 +12,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.asking import confirm
+from windlass.cli.confirmation import confirm
 from windlass.cli.groups import NounGroup
 from windlass.cli.output import console, drawn, note, say, say_items
 from windlass.cli.parameters import json_option, on_application, yes_option

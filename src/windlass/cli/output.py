@@ -13,8 +13,8 @@ import msgspec
 
 from windlass.domain.control_characters import indented, json_escaped, visible
 from windlass.errors import SerializationError
+from windlass.submission.error_text import short
 from windlass.submission.tagged import write_custom
-from windlass.submission.wording import short
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import click
 
-from windlass.cli.loading import load_app, place_of
+from windlass.cli.application import load_app, place_of
 from windlass.client.filters import MOST_IN_A_PAGE, JobFilters
 from windlass.domain.clock import SystemClock
-from windlass.domain.protected import PER_US
+from windlass.domain.limits import PER_US
 from windlass.stores import migrate
 
 Command = Callable[..., Any]

@@ -7,7 +7,7 @@ from typing import Final
 
 from windlass.domain.job import Job
 from windlass.domain.priority import Priority
-from windlass.domain.report import Progress
+from windlass.domain.progress import Progress
 
 MOST_COUNTED: Final = 10_000
 """Where `app.queues()` stops counting."""

@@ -16,7 +16,7 @@ from windlass.cli.parameters import create_option, json_option, on_application, 
 from windlass.cli.resource import limit_words
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.cluster import Queue, QueueHour
-from windlass.domain.protected import Per
+from windlass.domain.limits import Per
 
 COLUMNS: Final = (
     Column("queue", lead=True),

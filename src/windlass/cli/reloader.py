@@ -15,7 +15,7 @@ from typing import Final
 
 from windlass.cli.source_watch import INTERVAL, changed, log_change, sources_below, stamps
 from windlass.cli.supervisor import Supervisor, ending
-from windlass.embedded import CLEAN
+from windlass.worker import CLEAN
 
 logger = logging.getLogger("windlass.reload")
 

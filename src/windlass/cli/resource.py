@@ -13,8 +13,8 @@ from windlass.cli.output import note, say, say_items
 from windlass.cli.parameters import create_option, json_option, on_application, rate_options
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.keys import check_name
-from windlass.domain.protected import Per, Resource
-from windlass.submission.declared import declared_resources
+from windlass.domain.limits import Per, Resource
+from windlass.submission.declared_names import declared_resources
 
 COLUMNS: Final = (
     Column("resource", lead=True),

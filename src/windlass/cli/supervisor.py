@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from windlass.domain.clock import monotonic
-from windlass.embedded import CLEAN, FORCED
+from windlass.worker import CLEAN, FORCED
 
 logger = logging.getLogger("windlass.supervisor")
 

@@ -7,24 +7,24 @@ from typing import NamedTuple
 
 import click
 
-from windlass import saying
+from windlass import loggers
 from windlass._version import __version__
 from windlass.app import Windlass
 from windlass.cli import logs
-from windlass.cli.loading import application, load_app
+from windlass.cli.application import application, load_app
 from windlass.cli.output import facts, say
 from windlass.cli.reloader import RELOAD, Reloader
 from windlass.cli.source_watch import SourceWatch
 from windlass.cli.supervisor import Lifeline, Supervisor
-from windlass.embedded import FAILED, FORCED
 from windlass.errors import ConfigurationError
+from windlass.node import Node
 from windlass.runtime import exits
 from windlass.store_wait import DEFAULT_WAIT, StoreWait
 from windlass.stores import migrate
-from windlass.stores.dialects.sqlite import SqliteDatabase
-from windlass.worker import Node
+from windlass.stores.sqlite.dialect import SqliteDatabase
+from windlass.worker import FAILED, FORCED
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
 SHOWN_TARGETS = 8
 RELOAD_DRAIN = 1.0

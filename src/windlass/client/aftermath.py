@@ -17,8 +17,8 @@ from windlass.events.types import JobCanceled, JobEvent, JobPaused, JobResumed
 from windlass.resilience.events import circuit_events
 from windlass.runtime.failpoints import reached
 from windlass.spi import Clock
-from windlass.stores.limits import CircuitChange
-from windlass.stores.steering import Steered
+from windlass.stores.plans.limits import CircuitChange
+from windlass.stores.plans.moves import Steered
 
 E = TypeVar("E", bound=JobEvent)
 

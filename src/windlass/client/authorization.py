@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from windlass import saying
+from windlass import loggers
 from windlass.context import JobContext, current_context
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Job
@@ -22,7 +22,7 @@ from windlass.errors import NotAuthorizedError
 from windlass.spi import Authorizer, Clock
 from windlass.submission.call import Call
 
-logger = saying.logger("windlass.authorization")
+logger = loggers.logger("windlass.authorization")
 
 THE_PROGRAM: Final = "the program itself"
 NO_ID: Final = UUID(int=0)

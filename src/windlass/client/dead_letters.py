@@ -10,8 +10,7 @@ from uuid import UUID
 from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.client.authorization import Authorization
-from windlass.client.filters import NamesOf, Page, checked_limit, with_names
-from windlass.client.letters import (
+from windlass.client.dead_letter_views import (
     AlertFilterWords,
     DeadLetterFilters,
     alert_of,
@@ -23,15 +22,16 @@ from windlass.client.letters import (
     letter_of,
     spot_of,
 )
-from windlass.client.redriving import Order, Redriving, process_owner
+from windlass.client.filters import NamesOf, Page, checked_limit, with_names
+from windlass.client.redrives import Order, Redriving, process_owner
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
 from windlass.errors import JobNotFoundError, JobStateError
-from windlass.stores import alerts, dead_letters, reading, triage
-from windlass.stores.dead_letters import AuditEntry
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
+from windlass.stores.plans import alerts, dead_letters, reads, triage
+from windlass.stores.plans.dead_letters import AuditEntry
 from windlass.submission.registry import Registry
 
 PURGE_BATCH: Final = 500
@@ -233,14 +233,14 @@ class Triage:
         return Alerts(self._access, self._authorization, self.registry.names_of)
 
 
-def _get(dialect: Dialect, job_id: str) -> Plan[tuple[Sequence[Any] | None, reading.StoredJob | None]]:
+def _get(dialect: Dialect, job_id: str) -> Plan[tuple[Sequence[Any] | None, reads.StoredJob | None]]:
     rows = yield from triage.load(dialect, [job_id])
     if rows:
         return rows[0], None
-    return None, (yield from reading.get(dialect, job_id))
+    return None, (yield from reads.get(dialect, job_id))
 
 
-def _letter(job_id: str, row: Sequence[Any] | None, job: reading.StoredJob | None) -> DeadLetter:
+def _letter(job_id: str, row: Sequence[Any] | None, job: reads.StoredJob | None) -> DeadLetter:
     if row is not None:
         return letter_of(row)
     if job is None:

@@ -12,9 +12,9 @@ from windlass.domain.keys import check_key, check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
-from windlass.stores.alerts import AlertFilters
-from windlass.stores.finding import Filters
-from windlass.stores.triage import LetterFilters
+from windlass.stores.plans.alerts import AlertFilters
+from windlass.stores.plans.search import Filters
+from windlass.stores.plans.triage import LetterFilters
 from windlass.submission.job_function import AsyncJobFunction, Enqueueable, JobFunction
 
 T = TypeVar("T")

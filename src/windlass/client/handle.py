@@ -27,7 +27,7 @@ from windlass.errors import (
     ResultDroppedError,
     WouldBlockLoopError,
 )
-from windlass.stores import reading
+from windlass.stores.plans import reads
 from windlass.submission.tagged import DroppedResult
 
 R = TypeVar("R")
@@ -234,10 +234,10 @@ class StoredHandle(Generic[R]):
         return None
 
     def _read(self) -> Outcome:
-        return _only(self._key, self._following.access.read(reading.outcomes, [self._key]))
+        return _only(self._key, self._following.access.read(reads.outcomes, [self._key]))
 
     async def _aread(self) -> Outcome:
-        return _only(self._key, await self._following.access.aread(reading.outcomes, [self._key]))
+        return _only(self._key, await self._following.access.aread(reads.outcomes, [self._key]))
 
     def _value(self, outcome: Outcome) -> R:
         if outcome.status is JobStatus.FAILED:

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 from windlass.domain.durations import seconds
 from windlass.errors import StoreUnavailableError, WindlassError
-from windlass.stores import cluster, leases, migrate
+from windlass.stores import migrate
 from windlass.stores.database import Database
 from windlass.stores.migrate import Migration
+from windlass.stores.plans import cluster, leases
 
 MICROSECONDS = 1_000_000
 LATE_AFTER = 6

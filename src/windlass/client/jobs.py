@@ -14,11 +14,11 @@ from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
-from windlass.stores import limits, steering
 from windlass.stores.notifier import Notifier
-from windlass.submission.ambient import connection_for
+from windlass.stores.plans import limits, moves
 from windlass.submission.call import Call, JobHandle
 from windlass.submission.callbacks import stored_callbacks
+from windlass.submission.current_connection import connection_for
 from windlass.submission.registry import Registry
 from windlass.submission.resources import checked_resources, resources_of
 from windlass.submission.rows import RowTemplate
@@ -37,7 +37,7 @@ class Submitted(NamedTuple):
     handles: list[JobHandle[Any]]
     work: list[tuple[str, int]]
     """Queues and levels that have new work from now on: none while the caller's transaction is open."""
-    superseded: Sequence[steering.Steered] = ()
+    superseded: Sequence[moves.Steered] = ()
     """Jobs that were canceled for them; not known while the caller's transaction is open."""
 
 
@@ -96,7 +96,7 @@ class Jobs:
             self._resources |= checked_resources(asked, self._access.read(limits.known_resources, sorted(asked)))
         placed = self._submitter.submit(rows)
         gone = _superseded(placed)
-        superseded = self._access.read(steering.superseded, gone) if gone else ()
+        superseded = self._access.read(moves.superseded, gone) if gone else ()
         return Submitted(self.handles(calls, placed), levels_of(rows), superseded)
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> Submitted:
@@ -114,7 +114,7 @@ class Jobs:
             self._resources |= checked_resources(asked, known)
         placed = await self._submitter.asubmit(rows)
         gone = _superseded(placed)
-        superseded = await self._access.aread(steering.superseded, gone) if gone else ()
+        superseded = await self._access.aread(moves.superseded, gone) if gone else ()
         return Submitted(self.handles(calls, placed), levels_of(rows), superseded)
 
     def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:

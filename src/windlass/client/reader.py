@@ -8,7 +8,7 @@ from windlass.client.views import job_of
 from windlass.domain.job import Job, Outcome
 from windlass.errors import SerializationError
 from windlass.spi import Serializer
-from windlass.stores.reading import StoredJob
+from windlass.stores.plans.reads import StoredJob
 from windlass.submission.codec import plain_arguments
 from windlass.submission.registry import Registry
 from windlass.submission.target import Known

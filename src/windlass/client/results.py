@@ -16,9 +16,9 @@ from windlass.domain.states import TERMINAL
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.runtime.thread_service import ThreadService
-from windlass.stores import reading
 from windlass.stores.channels import DONE
 from windlass.stores.database import LOST, Database, Wakeups
+from windlass.stores.plans import reads
 
 FIRST_PAUSE = 0.01
 LAST_PAUSE = 0.25
@@ -87,7 +87,7 @@ class Results(ThreadService):
             ids: Sequence[str] = list(self._awaited)
         if not ids:
             return None
-        self.tell(self._database.read(reading.outcomes, ids))
+        self.tell(self._database.read(reads.outcomes, ids))
         with self._guard:
             pause, self._pause = self._pause, min(self._pause * 2, LAST_PAUSE)
         return pause

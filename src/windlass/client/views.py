@@ -14,16 +14,16 @@ from windlass.domain.clock import from_micros
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.job import Attempt, Job
 from windlass.domain.lanes import read_lane
-from windlass.domain.protected import per_of
-from windlass.domain.report import LogLine, Progress, percent_of
+from windlass.domain.limits import per_of
+from windlass.domain.progress import LogLine, Progress, percent_of
 from windlass.domain.states import LIVE, JobStatus
 from windlass.domain.tags import tags_of
-from windlass.stores.queues import Depth
-from windlass.stores.reading import StoredJob
-from windlass.stores.reports import LineRow
-from windlass.stores.statistics import Sums
+from windlass.stores.plans.progress_reports import LineRow
+from windlass.stores.plans.queues import Depth
+from windlass.stores.plans.reads import StoredJob
+from windlass.stores.plans.statistics import Sums
+from windlass.submission.error_text import short
 from windlass.submission.stored_options import DEFAULTS, from_text
-from windlass.submission.wording import short
 
 Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
 Result = Callable[[str, str | None], Any]

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from uuid import UUID
 
-from windlass import saying
+from windlass import loggers
 from windlass.context import JobContext
 from windlass.domain.job import Outcome
 
-logger = saying.logger("windlass.job")
+logger = loggers.logger("windlass.job")
 
 SECOND_LOOK = 1.0
 """Seconds after which a job that waits looks again whether its worker has filled up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from windlass.domain.protected import Per
+from windlass.domain.limits import Per
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from windlass.domain.report import Progress
+from windlass.domain.progress import Progress
 from windlass.domain.states import JobStatus
 
 

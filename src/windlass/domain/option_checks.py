@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from windlass.domain.backoff import Backoff
-from windlass.domain.connections import check_connection
+from windlass.domain.caller_connections import check_connection
 from windlass.domain.durations import seconds
 from windlass.domain.keys import check_key, check_name, check_params, check_queue, check_tags
 from windlass.domain.priority import parse_priority

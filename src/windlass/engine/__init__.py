@@ -1,1 +1,1 @@
-"""One attempt, read top to bottom: poller, coordinator, runner, invoke, verdict, completer."""
+"""One attempt, read top to bottom: poller, slots, runner, invoke, verdict, completer."""

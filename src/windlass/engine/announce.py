@@ -24,7 +24,7 @@ from windlass.events.types import (
     JobRetrying,
     JobTimedOut,
 )
-from windlass.stores.merging import Head
+from windlass.stores.claim_order import Head
 
 LISTENED = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut, JobCanceled)
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim
 from windlass.engine.attempt import Attempt
-from windlass.engine.coordinator import Coordinator
-from windlass.runtime.guard import ErrorHandling
+from windlass.engine.slots import Coordinator
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Service
-from windlass.stores import jobs
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
+from windlass.stores.plans import jobs
 
-logger = saying.logger("windlass.cancel")
+logger = loggers.logger("windlass.cancel")
 
 STRAY_AFTER = 40.0
 """Seconds after which a claim that only the store knows of is taken up: by then no answer can be on its way."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from windlass.domain.circuit import Call, CircuitSettings, class_names
 from windlass.domain.lanes import CIRCUIT, read_lane
 from windlass.engine.attempt import Attempt, Ending, Raised, Returned
-from windlass.stores import limits
 from windlass.stores.dialect import Dialect
-from windlass.stores.guards import held_places
 from windlass.stores.plan import Plan
+from windlass.stores.plans import limits
+from windlass.stores.plans.permits import held_places
 
 
 def circuit_name(attempt: Attempt) -> str | None:

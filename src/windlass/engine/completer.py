@@ -17,22 +17,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
 from windlass.engine.damage import pause_damaged
 from windlass.engine.set_aside import SetAside
 from windlass.errors import StoreStatementError
+from windlass.runtime.error_handling import ErrorHandling, described
 from windlass.runtime.failpoints import reached
-from windlass.runtime.guard import ErrorHandling, described
 from windlass.runtime.service import Service
-from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
+from windlass.stores.plans import jobs
 
-logger = saying.logger("windlass.completer")
+logger = loggers.logger("windlass.completer")
 
 MOST_IN_A_FLUSH = 1000
 WORTH_A_COMMIT = 64

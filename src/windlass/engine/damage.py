@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.job import Claim, Payload
 from windlass.errors import SerializationError
-from windlass.stores import damaged
 from windlass.stores.database import Database
+from windlass.stores.plans import damaged
 
-logger = saying.logger("windlass.damage")
+logger = loggers.logger("windlass.damage")
 
 MOST_FENCE: Final = 1 << 62
 """What a claim sets a fence to that it cannot raise."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import from_micros, wall_nanos
 from windlass.engine.attempt import Attempt, Stop
-from windlass.engine.deadlines import ended, stop
+from windlass.engine.timeouts import ended, stop
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
 LAST_WORDS = 2.0
 """How long bodies may take to end once a forced drain has cancelled them."""

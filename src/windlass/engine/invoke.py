@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from windlass import saying
+from windlass import loggers
 from windlass.context import Snooze
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
@@ -23,7 +23,7 @@ from windlass.engine.attempt import (
     Snoozed,
     Stop,
 )
-from windlass.engine.watch import Watch
+from windlass.engine.thread_watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, StopJob, WorkerLostError
 from windlass.runtime.executors import LoopExecutor, ThreadExecutor
 from windlass.runtime.middleware import around
@@ -41,7 +41,7 @@ from windlass.submission.codec import stored_result
 from windlass.submission.context_parameters import with_context
 from windlass.submission.target import Known
 
-logger = saying.logger("windlass.job")
+logger = loggers.logger("windlass.job")
 
 
 class Limits(NamedTuple):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from windlass import saying
+from windlass import loggers
 from windlass.errors import SerializationError
 from windlass.submission.registry import Registry
 from windlass.submission.target import Known
 
-logger = saying.logger("windlass.poller")
+logger = loggers.logger("windlass.poller")
 
 
 class KnownTargets:

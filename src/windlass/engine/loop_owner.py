@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from windlass.context import JobContext, current_context
-from windlass.engine.coordinator import Coordinator
+from windlass.engine.slots import Coordinator
 from windlass.runtime.loop_watch import Culprit, LoopWatch
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windlass import saying
+from windlass import loggers
 from windlass.engine.attempt import Attempt
 from windlass.engine.damage import is_id, pause_damaged
-from windlass.stores import damaged, jobs
 from windlass.stores.database import Database
+from windlass.stores.plans import damaged, jobs
 
-logger = saying.logger("windlass.coordinator")
+logger = loggers.logger("windlass.coordinator")
 
 
 async def load(database: Database, batch: Sequence[Attempt]) -> list[Attempt]:

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from windlass.domain.clock import monotonic
-from windlass.domain.polling import WINDOW, PollObservation
+from windlass.domain.poll_interval import WINDOW, PollObservation
 from windlass.domain.priority import MAX_PRIORITY
-from windlass.engine.coordinator import Coordinator
+from windlass.engine.slots import Coordinator
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
-from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.spi import PollingStrategy
-from windlass.stores import claiming, jobs, queues
+from windlass.stores.claim_order import ClaimRequest, Head, Trust
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
-from windlass.stores.limits import CircuitChange
-from windlass.stores.merging import ClaimRequest, Head, Trust
+from windlass.stores.plans import claims, jobs, queues
+from windlass.stores.plans.limits import CircuitChange
 
 LANES_REST = 1.0
 """Seconds between two rounds through more lanes than are looked at in one go, if a round took no time to speak of."""
@@ -224,9 +224,9 @@ class Poller(Service):
     async def _ask(self, request: ClaimRequest) -> Claimed:
         """Claim; where gates had less room than they used to, once more with a look at them first."""
         try:
-            return await self._database.arun(claiming.claim, request)
-        except claiming.TrustError:
-            return await self._database.arun(claiming.claim, request._replace(trust=None))
+            return await self._database.arun(claims.claim, request)
+        except claims.TrustError:
+            return await self._database.arun(claims.claim, request._replace(trust=None))
 
     async def _take_up(self, since: float) -> None:
         """Look for jobs claimed in this node's name by a claim whose answer was lost: nobody else ever would.

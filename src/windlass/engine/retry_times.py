@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from windlass.engine.attempt import Attempt
 from windlass.events.bus import EventBus
 from windlass.events.types import JobRetrying
-from windlass.stores import jobs
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
+from windlass.stores.plans import jobs
 
 
 class RetryTimes:

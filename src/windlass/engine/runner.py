@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
-from windlass import saying
+from windlass import loggers
 from windlass.context import JobContext, Reporter, current_context
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.control_characters import one_line, visible
@@ -22,19 +22,19 @@ from windlass.domain.transition import Failure, Transition
 from windlass.engine.attempt import HANDED, Attempt, Deferred, Ending, Expired, NotKnownHere, Refused, Stop
 from windlass.engine.circuits import call_of, circuit_name, on_trial
 from windlass.engine.completer import Completer
+from windlass.engine.guarded_strategy import Resilience
 from windlass.engine.invoke import Invoker
-from windlass.engine.services import Resilience
 from windlass.engine.verdict import Policies, failed_for_good, verdict
 from windlass.errors import SerializationError, TargetNotAllowedError, UnknownResourceError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
 from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.threads import Turn
-from windlass.stores.guards import held_places
+from windlass.stores.plans.permits import held_places
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
 
-logger = saying.logger("windlass.runner")
+logger = loggers.logger("windlass.runner")
 
 
 class Runner:

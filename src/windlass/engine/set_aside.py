@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.engine.attempt import Attempt
 
-logger = saying.logger("windlass.completer")
+logger = loggers.logger("windlass.completer")
 
 FIRST_PAUSE = 1.0
 """Seconds before the first further try; each one that writes nothing doubles them."""

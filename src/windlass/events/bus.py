@@ -8,7 +8,7 @@ from typing import TypeVar
 from windlass.domain.clock import monotonic
 from windlass.errors import ConfigurationError
 from windlass.events.delivery import ListenerThread, LoopChannel
-from windlass.events.listening import Call, Caller, Describe, Listener
+from windlass.events.subscriber import Call, Caller, Describe, Listener
 from windlass.events.types import Event
 
 E = TypeVar("E", bound=Event)

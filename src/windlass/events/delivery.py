@@ -14,7 +14,7 @@ from itertools import groupby
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from windlass.events.listening import Call, Caller, logger
+from windlass.events.subscriber import Call, Caller, logger
 
 _MOST_PER_HOP = 256
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import EndedJob, NewJob
 from windlass.domain.job_result import JobResult
@@ -21,9 +21,9 @@ from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_of
 from windlass.errors import JobFailedError, SerializationError
 from windlass.spi import Serializer
-from windlass.stores import jobs, reading
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
+from windlass.stores.plans import jobs, reads
 from windlass.submission.by_name import ANY_CALL
 from windlass.submission.callbacks import Mark, filled
 from windlass.submission.codec import NO_LIMIT, plain_arguments
@@ -32,7 +32,7 @@ from windlass.submission.signature import CallSpec
 from windlass.submission.stored_options import StoredCallback, from_text
 from windlass.submission.tagged import plain
 
-logger = saying.logger("windlass.callbacks")
+logger = loggers.logger("windlass.callbacks")
 
 
 class Due(NamedTuple):
@@ -59,7 +59,7 @@ class Callbacks:
 
     def of_given_up(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         """Store the callbacks of jobs that failed outside of any attempt, in the transaction in which they did."""
-        found = yield from reading.given_up(dialect, ids)
+        found = yield from reads.given_up(dialect, ids)
         due = [Due(callback, job) for options, job in found if (callback := _on_failure(options)) is not None]
         if due:
             yield from self.store(dialect, due)

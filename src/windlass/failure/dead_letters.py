@@ -12,10 +12,10 @@ from windlass.domain.dead_letter import PLATFORM, about
 from windlass.domain.identity import host_of
 from windlass.domain.keys import error_fingerprint
 from windlass.domain.transition import Failure
-from windlass.stores import dead_letters, reading
-from windlass.stores.dead_letters import Envelope, Letter
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
+from windlass.stores.plans import dead_letters, reads
+from windlass.stores.plans.dead_letters import Envelope, Letter
 
 LONGEST_NAME: Final = 500
 """Characters of a target or an error's class that a dead letter is found by: an index takes no more."""
@@ -51,11 +51,11 @@ class DeadLetters:
 
     def of_given_up(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         """Store those of jobs that failed outside of any attempt, in the transaction in which they did."""
-        deaths = [self._death(job) for job in (yield from reading.failed(dialect, ids))]
+        deaths = [self._death(job) for job in (yield from reads.failed(dialect, ids))]
         if deaths:
             yield from self.store(dialect, deaths)
 
-    def _death(self, job: reading.FailedJob) -> Death:
+    def _death(self, job: reads.FailedJob) -> Death:
         host = None if job.node is None else host_of(job.node)
         failure = Failure(job.error, job.error_class)
         return Death(job.job_id, job.target, job.queue, job.attempts + 1, job.attempts, job.reason, failure, host)

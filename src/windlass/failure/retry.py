@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from windlass.domain.backoff import Backoff
-from windlass.domain.chains import delays_asked, forbidding
 from windlass.domain.durations import seconds
+from windlass.domain.exception_chain import delays_asked, forbidding
 from windlass.errors import InvalidOptionError
 from windlass.retry_signals import mark_of
 from windlass.runtime.error_classes import classes_of

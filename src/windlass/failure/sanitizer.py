@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from windlass.failure.redaction import redact
 from windlass.runtime.printed_traceback import CUT, LONGEST, print_traceback
-from windlass.runtime.process_errors import TRACEBACK
+from windlass.runtime.processes.errors import TRACEBACK
 
 _MAX_CAUSES = 5
 _MAX_MEMBERS = 3

@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from windlass.domain.cron import Cron
-from windlass.domain.heartbeat import lease_for
+from windlass.domain.lease_times import lease_for
 from windlass.domain.rhythm import AtTimes, Every, Rhythm
-from windlass.maintenance.archive import Archiving
+from windlass.maintenance.archive_duty import Archiving
 from windlass.maintenance.expiry import Expiry
-from windlass.maintenance.purge import PurgePlan, Purging
+from windlass.maintenance.purge_duty import PurgePlan, Purging
 from windlass.maintenance.recovery import Recovery
-from windlass.maintenance.statistics import Statistics
+from windlass.maintenance.statistics_duty import Statistics
 from windlass.maintenance.sweeper import Sweeper
 from windlass.runtime.duty import Duty
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.settings import Settings
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.leases import ARCHIVE, STATISTICS, SWEEPER
+from windlass.stores.plans.leases import ARCHIVE, STATISTICS, SWEEPER
 
 
 class Purge(NamedTuple):

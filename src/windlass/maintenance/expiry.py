@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.transition import EXPIRED
 from windlass.events.bus import EventBus
 from windlass.events.types import JobCanceled
 from windlass.runtime.failpoints import reached
 from windlass.spi import Clock
-from windlass.stores import steering
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.steering import Steered
+from windlass.stores.plans import moves
+from windlass.stores.plans.moves import Steered
 
-logger = saying.logger("windlass.sweeper")
+logger = loggers.logger("windlass.sweeper")
 
 BATCH = 500
 
@@ -28,7 +28,7 @@ class Expiry:
 
     async def cancel_expired(self, lease: LeaseHolder) -> int:
         """One batch, under the sweeper's lease; answers how many jobs it canceled."""
-        expired = await lease.run(steering.cancel_expired, BATCH)
+        expired = await lease.run(moves.cancel_expired, BATCH)
         reached("expiry.after_commit", lambda: bool(expired))
         if expired:
             logger.info("%d jobs expired before they could start; they are canceled", len(expired))

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import monotonic, wall_nanos
-from windlass.domain.heartbeat import heartbeat_interval, lease_for
+from windlass.domain.lease_times import heartbeat_interval, lease_for
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
-from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.thread_service import ThreadService
 from windlass.settings import NodeSettings
-from windlass.stores import cluster
 from windlass.stores.database import Database
+from windlass.stores.plans import cluster
 
-logger = saying.logger("windlass.heartbeat")
+logger = loggers.logger("windlass.heartbeat")
 
 MICROSECONDS = 1_000_000
 CLOCK_SLACK = 0.1

@@ -7,16 +7,16 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from windlass import saying
-from windlass.domain.heartbeat import lease_for
+from windlass import loggers
+from windlass.domain.lease_times import lease_for
 from windlass.runtime import exits
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.thread_service import ThreadService
 from windlass.settings import NodeSettings
-from windlass.stores import cluster, guards
 from windlass.stores.database import Database
+from windlass.stores.plans import cluster, permits
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
 MICROSECONDS = 1_000_000
 LONGEST_RETRY = 1.0
@@ -34,7 +34,7 @@ class PermitKeeper(ThreadService):
         database: Database,
         node_id: str,
         settings: NodeSettings,
-        when_freed: Callable[[Sequence[guards.Body]], None],
+        when_freed: Callable[[Sequence[permits.Body]], None],
         errors: ErrorHandling,
         *,
         closes: bool,
@@ -46,12 +46,12 @@ class PermitKeeper(ThreadService):
         self._lease_us = int(lease_for(self._interval, settings.missed_heartbeats) * MICROSECONDS)
         self._when_freed = when_freed
         self._guard = threading.Lock()
-        self._bodies: set[guards.Body] = set()
-        self._ended: set[guards.Body] = set()
+        self._bodies: set[permits.Body] = set()
+        self._ended: set[permits.Body] = set()
         self._over = self._serves_nothing = False
         self._closes = closes
 
-    def keep(self, bodies: Collection[guards.Body]) -> None:
+    def keep(self, bodies: Collection[permits.Body]) -> None:
         """Begin with these."""
         self._bodies.update(bodies)
         logger.warning(
@@ -60,7 +60,7 @@ class PermitKeeper(ThreadService):
         exits.before_end(self.sign_off)
         self.start()
 
-    def ended(self, body: guards.Body) -> None:
+    def ended(self, body: permits.Body) -> None:
         """A body has ended. From any thread."""
         with self._guard:
             if body in self._bodies:
@@ -75,7 +75,7 @@ class PermitKeeper(ThreadService):
         with self._guard:
             ended = list(self._ended)
         if ended:
-            freed = self._database.run(guards.leave, ended)
+            freed = self._database.run(permits.leave, ended)
             with self._guard:
                 self._bodies.difference_update(ended)
                 self._ended.difference_update(ended)

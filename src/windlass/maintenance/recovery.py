@@ -12,27 +12,27 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import from_micros
-from windlass.domain.heartbeat import lease_for
 from windlass.domain.keys import error_fingerprint
+from windlass.domain.lease_times import lease_for
 from windlass.domain.rhythm import Always
 from windlass.domain.targets import how_to_import
 from windlass.events.bus import EventBus
 from windlass.events.types import AlertRaised, Event, JobDeadLettered, JobFailed, NodeLost
 from windlass.maintenance.heartbeat import Heartbeat
 from windlass.runtime.duty import LeaseLostError
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
-from windlass.runtime.guard import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.settings import NodeSettings
 from windlass.spi import Clock
-from windlass.stores import cluster, leases, queues, reading
 from windlass.stores.database import Database
 from windlass.stores.dialect import GivenUp
 from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plans import cluster, leases, queues, reads
 
-logger = saying.logger("windlass.recovery")
+logger = loggers.logger("windlass.recovery")
 
 LEASE = 5.0
 """Seconds after which others go on with a recovery that has stopped in the middle."""
@@ -135,7 +135,7 @@ class Recovery(Service):
         """What died without an attempt of its own is told of like any other dead letter."""
         chosen = list(ids)
         if chosen and any(map(self._bus.wanted, (JobFailed, JobDeadLettered, AlertRaised))):
-            for job in await self._database.aread(reading.failed, chosen):
+            for job in await self._database.aread(reads.failed, chosen):
                 self._bus.publish(_failure_events(job))
 
     def _publish(self, events: Sequence[Event]) -> None:
@@ -143,7 +143,7 @@ class Recovery(Service):
             self._bus.publish(events)
 
 
-def _failure_events(job: reading.FailedJob) -> list[Event]:
+def _failure_events(job: reads.FailedJob) -> list[Event]:
     base: dict[str, Any] = {
         "job_id": UUID(job.job_id),
         "target": job.target,

@@ -7,16 +7,16 @@ nobody has used for an hour. When it last passed is part of `app.health()`.
 
 from __future__ import annotations
 
-from windlass import saying
+from windlass import loggers
 from windlass.maintenance.expiry import Expiry
 from windlass.maintenance.recovery import Recovery
 from windlass.runtime.duty import Duty
-from windlass.runtime.guard import ErrorHandling
-from windlass.stores import cluster, guards, leases, queues
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plans import cluster, leases, permits, queues
 
-logger = saying.logger("windlass.sweeper")
+logger = loggers.logger("windlass.sweeper")
 
 
 IDLE_KEY_US = 3_600_000_000
@@ -48,8 +48,8 @@ class Sweeper(Duty):
         freed = await self._lease.run(leases.free_abandoned)
         if freed:
             logger.info("%d leases of nodes that are no more were freed", freed)
-        await self._lease.run(guards.leave_for_the_lost)
-        await self._lease.run(guards.forget_idle_keys, IDLE_KEY_US)
+        await self._lease.run(permits.leave_for_the_lost)
+        await self._lease.run(permits.forget_idle_keys, IDLE_KEY_US)
         if await self._database.aread(cluster.anything_lost):
             self._recovery.wake()
         if self._lease.idle_for > self._longest_pause:

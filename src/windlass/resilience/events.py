@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from windlass.domain.clock import from_micros
 from windlass.events.types import CircuitClosed, CircuitOpened, Event
-from windlass.stores.limits import CircuitChange
+from windlass.stores.plans.limits import CircuitChange
 
 
 def circuit_events(changes: Sequence[CircuitChange]) -> list[Event]:

@@ -12,12 +12,12 @@ import random
 from abc import abstractmethod
 from typing import Protocol
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import monotonic
-from windlass.runtime.guard import ErrorHandling
+from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Service
 
-logger = saying.logger("windlass.duty")
+logger = loggers.logger("windlass.duty")
 
 LONGEST_PAUSE = 60.0
 """Seconds between two looks at the most: a clock may be set, a setting changed."""

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from functools import partial
 
-from windlass.runtime.process_pool import ProcessExecutor, ProcessOptions
+from windlass.runtime.processes.pool import ProcessExecutor, ProcessOptions
 from windlass.runtime.threads import ThreadBodies, Turn
 from windlass.spi import Invocation, JobExecutor
 

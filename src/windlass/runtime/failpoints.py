@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from windlass import saying
+from windlass import loggers
 from windlass.errors import ConfigurationError
 
 VARIABLE: Final = "WINDLASS_FAILPOINTS"
@@ -75,7 +75,7 @@ POINTS: Final[Mapping[str, str]] = {
 }
 """Every point, and what is true when a process passes it."""
 
-logger = saying.logger("windlass.failpoints")
+logger = loggers.logger("windlass.failpoints")
 
 
 class FailpointError(Exception):

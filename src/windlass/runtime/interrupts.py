@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from windlass import saying
+from windlass import loggers
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
 Handler = Callable[[int, FrameType | None], object]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.domain.loop_block import Block, LoopBlocks
 from windlass.runtime.thread_service import ThreadService
 
-logger = saying.logger("windlass.loop")
+logger = loggers.logger("windlass.loop")
 
 LOOKS = 4
 """How often a loop is looked at within the time from which on it counts as blocked."""

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from windlass import saying
+from windlass import loggers
 
-logger = saying.logger("windlass.worker")
+logger = loggers.logger("windlass.worker")
 
 T = TypeVar("T")
 

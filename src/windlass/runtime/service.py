@@ -9,7 +9,7 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 
-from windlass.runtime.guard import DEFAULT_ERRORS, ErrorGuard, ErrorHandling, ServiceSignals
+from windlass.runtime.error_handling import DEFAULT_ERRORS, ErrorGuard, ErrorHandling, ServiceSignals
 
 _CANCEL_GRACE = 1.0
 

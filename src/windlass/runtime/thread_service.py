@@ -4,8 +4,8 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 
+from windlass.runtime.error_handling import DEFAULT_ERRORS, ErrorGuard, ErrorHandling, ServiceSignals
 from windlass.runtime.forks import after_fork
-from windlass.runtime.guard import DEFAULT_ERRORS, ErrorGuard, ErrorHandling, ServiceSignals
 
 
 class _ThreadRun:

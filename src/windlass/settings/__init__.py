@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
 from windlass.domain.circuit import CircuitProfile
-from windlass.domain.polling import AdaptivePolling
+from windlass.domain.poll_interval import AdaptivePolling
 from windlass.errors import ConfigurationError
 from windlass.settings.option import (
     Commit,

@@ -16,7 +16,7 @@ from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.merging import (
+from windlass.stores.claim_order import (
     ANY_NUMBER,
     Allotment,
     ClaimRequest,

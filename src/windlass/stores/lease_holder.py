@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from windlass.domain.rhythm import Rhythm
 from windlass.runtime.duty import LeaseLostError
-from windlass.stores import leases
 from windlass.stores.database import Database, P, PlanFunction
+from windlass.stores.plans import leases
 
 T = TypeVar("T")
 

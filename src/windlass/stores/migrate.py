@@ -34,7 +34,7 @@ class Migration(NamedTuple):
 @cache
 def migrations(dialect: str) -> tuple[Migration, ...]:
     """All migrations a dialect ships, in order."""
-    folder = resources.files("windlass.stores").joinpath("migrations").joinpath(dialect)
+    folder = resources.files("windlass.stores").joinpath(dialect).joinpath("migrations")
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return tuple(Migration(int(file.name[:4]), file.name[:-4], file.read_text(encoding="utf-8")) for file in files)
 

@@ -9,13 +9,13 @@ import threading
 from collections.abc import Iterable
 from uuid import uuid4
 
-from windlass import saying
+from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.domain.throttle import Action, Throttle
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import Database
 
-logger = saying.logger("windlass.store")
+logger = loggers.logger("windlass.store")
 
 INTERVAL = 0.02
 LEEWAY = 0.005

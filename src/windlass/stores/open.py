@@ -13,8 +13,8 @@ from windlass.domain.clock import SystemClock, micros
 from windlass.errors import ConfigurationError
 from windlass.spi import Clock
 from windlass.stores.database import Database
-from windlass.stores.dialects.sqlite import SqliteDatabase
-from windlass.stores.dialects.sqlite_place import IN_MEMORY
+from windlass.stores.sqlite.dialect import SqliteDatabase
+from windlass.stores.sqlite.location import IN_MEMORY
 
 _FILE: Final = re.compile(r"[^:?#]*\.(db|sqlite3?)")
 
@@ -87,7 +87,7 @@ def _sqlite(url: str, rest: str, clock: Clock, *, is_default: bool) -> Database:
 
 def _postgres(url: str, clock: Clock) -> Database:
     try:
-        from windlass.stores.dialects.postgres_database import PostgresDatabase
+        from windlass.stores.postgres.database import PostgresDatabase
     except ImportError as error:
         raise ConfigurationError(
             'a PostgreSQL store needs its driver: pip install "windlass-jobs[postgres]"'

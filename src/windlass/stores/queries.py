@@ -1,4 +1,5 @@
-"""Named statements: `sql/common/*.sql` first, then the dialect's own files, which may override a name.
+"""Named statements: `plans/sql/*.sql` first, then those of the database (`postgres/sql`, `sqlite/sql`), which may
+override a name.
 
 A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` the first or None, `:count` rows
 touched, `:fragment` no statement but a piece that others of its dialect name in braces. Parameters are written
@@ -29,14 +30,14 @@ class Query(NamedTuple):
 @cache
 def load(dialect: str) -> dict[str, Query]:
     """Every statement a dialect knows, by name."""
-    queries = {**_folder("common"), **_folder(dialect)}
+    queries = {**_folder("plans"), **_folder(dialect)}
     fragments = {f"{{{query.name}}}": query.sql for query in queries.values() if query.kind == "fragment"}
     return {name: _complete(query, fragments) for name, query in queries.items() if query.kind != "fragment"}
 
 
 def overrides(dialect: str) -> set[str]:
     """Names that the dialect's files define although the common files do too."""
-    return _folder("common").keys() & _folder(dialect).keys()
+    return _folder("plans").keys() & _folder(dialect).keys()
 
 
 def to_pyformat(sql: str) -> str:
@@ -62,7 +63,7 @@ def _complete(query: Query, fragments: dict[str, str]) -> Query:
 
 
 def _folder(name: str) -> dict[str, Query]:
-    folder = resources.files("windlass.stores").joinpath("sql").joinpath(name)
+    folder = resources.files("windlass.stores").joinpath(name).joinpath("sql")
     found: dict[str, Query] = {}
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".sql"):

@@ -8,11 +8,11 @@ from typing import Any, Final
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError
 from windlass.submission.call import Call, Submitter
+from windlass.submission.error_text import short
 from windlass.submission.names import check_target
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec, call_spec
 from windlass.submission.tagged import plain
-from windlass.submission.wording import short
 
 
 def _any_call(*args: Any, **kwargs: Any) -> Any:

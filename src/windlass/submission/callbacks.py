@@ -18,12 +18,12 @@ from windlass.errors import InvalidOptionError, JobFailedError, PayloadTooLargeE
 from windlass.submission.annotations import leaves
 from windlass.submission.call import Call
 from windlass.submission.codec import by_name, by_position, encode_one
+from windlass.submission.error_text import short
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
 from windlass.submission.signature import CallSpec, Parameter
 from windlass.submission.stored_options import Callbacks, MarkName, StoredCallback
 from windlass.submission.tagged import untag
-from windlass.submission.wording import short
 
 
 class Mark(Enum):

@@ -26,11 +26,11 @@ import msgspec
 from windlass.domain.job_result import JobResult
 from windlass.errors import PayloadTooLargeError, SerializationError
 from windlass.spi import CallShape, Serializer
-from windlass.submission.depth import MOST_LEVELS, TOO_DEEP, is_too_deep
+from windlass.submission.error_text import short
+from windlass.submission.json_depth import MOST_LEVELS, TOO_DEEP, is_too_deep
 from windlass.submission.signature import CallSpec, Parameter
 from windlass.submission.tagged import DROPPED, JOB_RESULT, PLAIN, TAG, TAG_IN_JSON, tag, tagged, untag
 from windlass.submission.values import ENCODER, TypedValue, read_json, value_codec
-from windlass.submission.wording import short
 
 MAX_PAYLOAD_BYTES: Final = 100 * 1024
 MAX_RESULT_BYTES: Final = 64 * 1024

@@ -8,7 +8,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
-from windlass.submission.wording import short
+from windlass.submission.error_text import short
 
 
 def find_loss(sent: Any, back: Any) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from windlass.errors import ConfigurationError
-from windlass.submission.wording import short
+from windlass.submission.error_text import short
 
 _T = TypeVar("_T")
 _MISSING: Any = object()

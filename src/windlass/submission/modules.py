@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from windlass.errors import ConfigurationError
+from windlass.submission.error_text import short
 from windlass.submission.homes import home_of
-from windlass.submission.wording import short
 
 _MODULE: Final = re.compile(r"[^\s:.*/]+(\.[^\s:.*/]+)*")
 _MEANING: Final = {

@@ -8,8 +8,8 @@ from typing import Final
 
 from windlass.errors import ConfigurationError, InvalidOptionError
 from windlass.runtime.main_module import MAIN_NAMES, main_module_name
+from windlass.submission.error_text import short
 from windlass.submission.target import TargetFunction
-from windlass.submission.wording import short
 
 MOST_CHARACTERS: Final = 255
 _NAME: Final = re.compile(rf"[\w./:-]{{1,{MOST_CHARACTERS}}}")

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.circuit_mark import circuit_of
 from windlass.domain.clock import monotonic
 from windlass.domain.options import JobOptions
-from windlass.domain.protection import circuit_of
 from windlass.domain.targets import not_imported
 from windlass.errors import SerializationError, TargetNotAllowedError, TargetNotFoundError
 from windlass.spi import InstanceResolver, InvocationResolver, TargetPolicy
+from windlass.submission.error_text import short
 from windlass.submission.instances import Instances
 from windlass.submission.modules import PrefixPolicy, check_modules, import_all
 from windlass.submission.names import Names
@@ -25,7 +26,6 @@ from windlass.submission.target import (
     Unknown,
     find_loaded,
 )
-from windlass.submission.wording import short
 
 UNKNOWN_FOR: Final = 30.0
 """Seconds for which a target that was not found is not looked for again: a failing import can be slow."""

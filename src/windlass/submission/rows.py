@@ -12,9 +12,9 @@ from windlass.domain.job import NewJob
 from windlass.domain.lanes import Lane
 from windlass.domain.options import ResolvedOptions
 from windlass.errors import PayloadTooLargeError, SerializationError
-from windlass.submission.depth import TOO_DEEP, is_too_deep
+from windlass.submission.error_text import short
+from windlass.submission.json_depth import TOO_DEEP, is_too_deep
 from windlass.submission.stored_options import NO_CALLBACKS, Callbacks, to_text
-from windlass.submission.wording import short
 
 MICROSECONDS = 1_000_000
 

@@ -16,7 +16,7 @@ from windlass.domain.options import UNSET, ResolvedOptions, Unset
 from windlass.domain.priority import Priority
 from windlass.errors import SerializationError
 from windlass.runtime.error_classes import class_name
-from windlass.submission.wording import short
+from windlass.submission.error_text import short
 
 MOST_CACHED_TEXT = 512
 """Characters up to which read options are kept: longer ones have arguments of callbacks in them, no two alike."""

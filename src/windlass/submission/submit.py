@@ -11,9 +11,9 @@ from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.errors import DuplicateBusinessKeyError, StoreUnavailableError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.forks import after_fork
-from windlass.stores import jobs
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.notifier import Notifier
+from windlass.stores.plans import jobs
 
 MOST_UNITS = 200
 

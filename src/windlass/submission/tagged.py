@@ -21,7 +21,7 @@ import msgspec
 
 from windlass.domain.job_result import JobResult
 from windlass.errors import JobFailedError, SerializationError
-from windlass.submission.wording import NOT_FINITE, remedy, short
+from windlass.submission.error_text import NOT_FINITE, remedy, short
 
 TAG: Final = "$windlass"
 TAG_IN_JSON: Final = b'"$windlass"'

@@ -17,8 +17,8 @@ from windlass.domain.targets import not_imported
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
 from windlass.runtime.main_module import MAIN_NAMES, main_module_name
 from windlass.spi import InstanceResolver
+from windlass.submission.error_text import short
 from windlass.submission.signature import CallSpec
-from windlass.submission.wording import short
 
 _MISSING: Final = object()
 

@@ -9,13 +9,14 @@ from typing import Any, Final
 from windlass.domain.job import NewJob, Placed
 from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError, MigrationRequiredError
-from windlass.stores import jobs, limits, migrate
-from windlass.stores.borrowed.loan import Loans
+from windlass.stores import migrate
+from windlass.stores.caller_transactions.runner import Loans
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.migrate import Readiness
 from windlass.stores.notifier import payload_of
 from windlass.stores.plan import Plan
+from windlass.stores.plans import jobs, limits
 from windlass.submission.resources import checked_resources, resources_of
 from windlass.submission.submit import levels_of, new_queues, settled, words_for
 

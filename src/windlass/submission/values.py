@@ -17,9 +17,9 @@ import msgspec
 
 from windlass.errors import SerializationError
 from windlass.submission import annotations
+from windlass.submission.error_text import NOT_FINITE, type_name
 from windlass.submission.fidelity import find_loss, not_finite
 from windlass.submission.tagged import NATIVE, TAG_IN_JSON, tag, untag, write_custom
-from windlass.submission.wording import NOT_FINITE, type_name
 
 _PYTHON_TYPES: Final = (bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal)
 

@@ -11,10 +11,10 @@ def test_an_order_is_charged(app):         # the fixture of the pytest plugin
 """
 
 from windlass.domain.clock import VirtualClock
-from windlass.testing.draining import Drained, EndlessDrainError, adrain, drain
+from windlass.testing.drain import Drained, EndlessDrainError, adrain, drain
 from windlass.testing.expectations import assert_enqueued, assert_not_enqueued, enqueued
-from windlass.testing.inlining import inline
-from windlass.testing.stage import NobodyRunsJobsError, advance, isolated
+from windlass.testing.inline import inline
+from windlass.testing.isolation import NobodyRunsJobsError, advance, isolated
 
 __all__ = [
     "Drained",

@@ -11,7 +11,7 @@ from windlass.errors import InvalidOptionError
 from windlass.submission.call import Call
 from windlass.submission.signature import CallSpec
 from windlass.submission.target import Known
-from windlass.testing.stage import app_on_stage
+from windlass.testing.isolation import app_on_stage
 
 Expected = Callable[..., Any] | Call[Any] | str
 """A job, a call (`charge.bind(42)`), a function that `allow` admits, or the name of one (`"shop:charge"`)."""

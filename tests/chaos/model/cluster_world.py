@@ -18,11 +18,12 @@ from tests.chaos.oracle import AT_ANY_MOMENT, AT_THE_END, Check, judge
 from tests.chaos.witness import Accepted, Account, Canceled, Fault, Lease, Run, Taken
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.transition import Failure, Times, Transition, retry_at, succeeded
-from windlass.stores import claiming, cluster, jobs, migrate, steering
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_session import Session
-from windlass.stores.merging import ClaimRequest, Head
+from windlass.stores import migrate
+from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.plan import Plan, Step, drive
+from windlass.stores.plans import claims, cluster, jobs, moves
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.session import Session
 
 T = TypeVar("T")
 
@@ -194,7 +195,7 @@ class ClusterWorld:
                 yield self._commit_the_rest
 
     def _claim(self, node: Node) -> str:
-        claimed = self._run(claiming.claim(DIALECT, ClaimRequest(node.id, [HEAD], 1, 1, 0))).claims
+        claimed = self._run(claims.claim(DIALECT, ClaimRequest(node.id, [HEAD], 1, 1, 0))).claims
         self._change(node, held=tuple(Held(claim, "waiting") for claim in claimed))
         return (
             f"{node.letter} claims the job as claim {claimed[0].fence}" if claimed else f"{node.letter} finds no work"
@@ -291,7 +292,7 @@ class ClusterWorld:
 
     def _cancel(self) -> str:
         self._spend(cancels=1)
-        moved = self._run(steering.cancel(DIALECT, [JOB]))
+        moved = self._run(moves.cancel(DIALECT, [JOB]))
         self._note(canceled=[Canceled(JOB, self._seconds) for _ in moved])
         return f"somebody cancels the job: {bool(moved)}"
 

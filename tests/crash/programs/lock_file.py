@@ -6,7 +6,7 @@ It prints `locked`, and holds it until it is killed.
 import signal
 import sys
 
-from windlass.stores.dialects.sqlite_files import WriteLock
+from windlass.stores.sqlite.files import WriteLock
 
 if __name__ == "__main__":
     with WriteLock(sys.argv[1]).held():

@@ -15,7 +15,7 @@ from windlass.cli.bench import floor
 from windlass.cli.bench.jobs import open_app, tally
 from windlass.domain.clock import monotonic
 from windlass.engine.attempt import Attempt
-from windlass.worker import Node
+from windlass.node import Node
 
 REPORT_EVERY = 0.05
 

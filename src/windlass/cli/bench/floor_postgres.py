@@ -17,12 +17,12 @@ from windlass.cli.bench.jobs import loop_factory
 from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
 from windlass.domain.clock import monotonic
 from windlass.domain.identity import new_job_id
-from windlass.stores import cluster, jobs
-from windlass.stores.dialects.postgres import PostgresDialect
-from windlass.stores.dialects.postgres_session import Statements, execute, prepare_connection
-from windlass.stores.dialects.postgres_url import conninfo
-from windlass.stores.merging import ClaimRequest, Head
+from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.plan import Plan, Step, drive
+from windlass.stores.plans import cluster, jobs
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.session import Statements, execute, prepare_connection
+from windlass.stores.postgres.url import conninfo
 
 BOOST_US = 900_000_000
 AHEAD = 2

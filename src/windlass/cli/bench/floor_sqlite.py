@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
 from windlass.domain.clock import SystemClock, monotonic
-from windlass.stores import claiming, cluster, jobs
-from windlass.stores.dialects.sqlite import SqliteDialect
-from windlass.stores.dialects.sqlite_files import Checkpoints, WriteLock, connect
-from windlass.stores.dialects.sqlite_session import Session
-from windlass.stores.merging import ClaimRequest, Head
+from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.plan import Plan, drive
+from windlass.stores.plans import claims, cluster, jobs
+from windlass.stores.sqlite.dialect import SqliteDialect
+from windlass.stores.sqlite.files import Checkpoints, WriteLock, connect
+from windlass.stores.sqlite.session import Session
 
 BOOST_US = 900_000_000
 
@@ -65,9 +65,9 @@ def drain(url: str, batch: int, ready: Callable[[], None], progress: Callable[[i
     with _store(url) as store:
         store.run(cluster.register(dialect, node, LEASE_US))
         ready()
-        while claims := store.run(claiming.claim(dialect, request)).claims:
-            store.run(jobs.apply(dialect, [ending(claim.job_id, claim.fence) for claim in claims]))
-            progress(len(claims))
+        while claimed := store.run(claims.claim(dialect, request)).claims:
+            store.run(jobs.apply(dialect, [ending(claim.job_id, claim.fence) for claim in claimed]))
+            progress(len(claimed))
 
 
 def enqueue(url: str, count: int, at_a_time: int) -> float:

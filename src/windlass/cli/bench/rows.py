@@ -6,7 +6,7 @@ from windlass.cli.bench.jobs import PAYLOAD
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.transition import Times, Transition, succeeded
-from windlass.stores.cluster import NodeRow
+from windlass.stores.plans.cluster import NodeRow
 
 NODE = NodeRow("bench-floor", "localhost", 1, "0", None)
 LEASE_US = 3_600_000_000

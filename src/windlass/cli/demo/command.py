@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from windlass._version import __version__
+from windlass.cli.demo.control import steering
 from windlass.cli.demo.crash import crash
-from windlass.cli.demo.failing import dead_letters, open_circuit
+from windlass.cli.demo.failures import dead_letters, open_circuit
+from windlass.cli.demo.presenter import Stage, stage
 from windlass.cli.demo.promises import Promises, summary
 from windlass.cli.demo.scenes import first_program, priorities, retries
 from windlass.cli.demo.shop import open_shop
-from windlass.cli.demo.stage import Stage, stage
-from windlass.cli.demo.steering import steering
 from windlass.cli.output import facts
 from windlass.domain.clock import monotonic
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from windlass import Job, JobStatus, Windlass
+from windlass.cli.demo.presenter import Board, Cell, Stage
 from windlass.cli.demo.promises import Promises, SceneJobs
 from windlass.cli.demo.shop import NODE, PACKING, PLACE, URL_VARIABLE, Shop
-from windlass.cli.demo.stage import Board, Cell, Stage
 from windlass.domain.clock import SystemClock, monotonic
 
 PARCELS = 12

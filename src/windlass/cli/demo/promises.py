@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windlass import JobStatus, Windlass
-from windlass.cli.demo.stage import Cell, Stage
+from windlass.cli.demo.presenter import Cell, Stage
 
 ENDINGS = ("succeeded", "failed")
 """Outcomes of an attempt that end a job."""

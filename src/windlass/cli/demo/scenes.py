@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass import Attempt, JobCompleted, JobHandle, JobRetrying, Priority, Windlass
+from windlass.cli.demo.presenter import Cell, Stage
 from windlass.cli.demo.promises import Promises, SceneJobs
 from windlass.cli.demo.shop import FAILURES, FIRST_DELAY, Shop
-from windlass.cli.demo.stage import Cell, Stage
 from windlass.domain.clock import monotonic
 
 FIRST_PROGRAM: Final = """

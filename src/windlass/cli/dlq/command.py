@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from windlass.cli.dlq import listing, purging, redriving, show
+from windlass.cli.dlq import list_command, purge, redrive, show
 from windlass.cli.groups import NounGroup
 
 
@@ -13,5 +13,5 @@ def command() -> None:
     """List, group, show, re-drive and purge dead letters: jobs that failed for good."""
 
 
-for verb in (listing.command, listing.groups, show.command, redriving.command, purging.command):
+for verb in (list_command.command, list_command.groups, show.command, redrive.command, purge.command):
     command.add_command(verb)

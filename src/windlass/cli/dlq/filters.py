@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from windlass.cli.parameters import Command, moment
-from windlass.client.letters import DeadLetterFilters
+from windlass.client.dead_letter_views import DeadLetterFilters
 from windlass.domain.dead_letter import REASONS
 
 NAMES: Final = tuple(sorted(DeadLetterFilters.__optional_keys__))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from windlass.cli.groups import NounGroup
-from windlass.cli.job import explain, listing, show, steering, tail
+from windlass.cli.job import explain, list_command, moves, show, tail
 
 
 @click.group(name="job", cls=NounGroup)
@@ -14,13 +14,13 @@ def command() -> None:
 
 
 for verb in (
-    listing.command,
+    list_command.command,
     show.command,
     explain.command,
     tail.command,
-    steering.cancel,
-    steering.pause,
-    steering.resume,
-    steering.retry,
+    moves.cancel,
+    moves.pause,
+    moves.resume,
+    moves.retry,
 ):
     command.add_command(verb)

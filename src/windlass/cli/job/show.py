@@ -17,8 +17,8 @@ from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
 from windlass.domain.control_characters import indented
 from windlass.domain.job import Attempt, Job
-from windlass.domain.report import Progress
-from windlass.submission.wording import short
+from windlass.domain.progress import Progress
+from windlass.submission.error_text import short
 
 HISTORY: Final = (
     Column("attempt", right=True, lead=True),

@@ -14,7 +14,7 @@ from windlass.cli.output import say_items
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 from windlass.domain.job import Job
-from windlass.domain.report import LogLine
+from windlass.domain.progress import LogLine
 from windlass.domain.states import TERMINAL, JobStatus
 
 AT_A_TIME: Final = 1000

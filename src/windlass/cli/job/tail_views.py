@@ -10,7 +10,7 @@ from windlass.cli.output import console, drawn, say, say_json
 from windlass.cli.tables import STATUS_STYLES
 from windlass.domain.control_characters import indented, visible
 from windlass.domain.job import Job
-from windlass.domain.report import LogLine
+from windlass.domain.progress import LogLine
 from windlass.domain.states import TERMINAL, JobStatus
 
 if TYPE_CHECKING:

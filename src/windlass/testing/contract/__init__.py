@@ -64,29 +64,29 @@ _PARTS = (
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
-from windlass.testing.contract.archiving import ArchivingContract  # noqa: E402 - see above
-from windlass.testing.contract.burying import BuryingContract  # noqa: E402 - see above
+from windlass.testing.contract.archive import ArchivingContract  # noqa: E402 - see above
 from windlass.testing.contract.circuits import CircuitsContract  # noqa: E402 - see above
-from windlass.testing.contract.claiming import ClaimingContract  # noqa: E402
+from windlass.testing.contract.claims import ClaimingContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
-from windlass.testing.contract.completing import CompletingContract  # noqa: E402
-from windlass.testing.contract.counting import CountingContract  # noqa: E402
+from windlass.testing.contract.completion import CompletingContract  # noqa: E402
+from windlass.testing.contract.dead_letters import BuryingContract  # noqa: E402 - see above
 from windlass.testing.contract.expiry import ExpiryContract  # noqa: E402
-from windlass.testing.contract.following import FollowingContract  # noqa: E402
+from windlass.testing.contract.follow_ups import FollowingContract  # noqa: E402
 from windlass.testing.contract.gates import GatesContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
 from windlass.testing.contract.lanes import LanesContract  # noqa: E402
 from windlass.testing.contract.leases import LeasesContract  # noqa: E402
 from windlass.testing.contract.limits import LimitsContract  # noqa: E402
-from windlass.testing.contract.migrating import MigratingContract  # noqa: E402
+from windlass.testing.contract.migrations import MigratingContract  # noqa: E402
+from windlass.testing.contract.moves import SteeringContract  # noqa: E402
 from windlass.testing.contract.order import OrderContract  # noqa: E402
-from windlass.testing.contract.reading import ReadingContract  # noqa: E402
-from windlass.testing.contract.reporting import ReportingContract  # noqa: E402
-from windlass.testing.contract.running import RunningContract  # noqa: E402
-from windlass.testing.contract.steering import SteeringContract  # noqa: E402
+from windlass.testing.contract.plan_runs import RunningContract  # noqa: E402
+from windlass.testing.contract.progress_reports import ReportingContract  # noqa: E402
+from windlass.testing.contract.reads import ReadingContract  # noqa: E402
+from windlass.testing.contract.statistics import CountingContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
-from windlass.testing.contract.triaging import TriagingContract  # noqa: E402
-from windlass.testing.contract.trusting import TrustingContract  # noqa: E402
+from windlass.testing.contract.triage import TriagingContract  # noqa: E402
+from windlass.testing.contract.trusted_claims import TrustingContract  # noqa: E402
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [

@@ -8,8 +8,8 @@ from windlass.domain.circuit import Call, CircuitProfile, CircuitState
 from windlass.domain.job import Claim
 from windlass.domain.lanes import CIRCUIT, RESOURCE, Lane
 from windlass.domain.transition import released
-from windlass.stores import guards, limits
-from windlass.testing.contract.gated import GATEWAY, GatedContract
+from windlass.stores.plans import limits, permits
+from windlass.testing.contract.gate_setup import GATEWAY, GatedContract
 from windlass.testing.contract.workbench import SECOND, Workbench, at_once
 
 BOTH = Lane(resource="stripe", circuit="gateway").text
@@ -137,7 +137,7 @@ class CircuitsContract(GatedContract):
         """Bodies end, and their circuit learns of it."""
         for claim in claims:
             assert bench.succeed(claim)
-            trial = CIRCUIT + "gateway" in guards.held_places(claim.holds)
+            trial = CIRCUIT + "gateway" in permits.held_places(claim.holds)
             bench.database.run(limits.record_calls, {"gateway": [Call(raised, trial)]})
 
     def _state(self, bench: Workbench) -> CircuitState:

@@ -8,7 +8,7 @@ import pytest
 
 from windlass.domain.clock import from_micros
 from windlass.domain.states import JobStatus
-from windlass.stores import cluster
+from windlass.stores.plans import cluster
 from windlass.testing.contract.workbench import LEASE, NODE, SECOND, StoreContract, Workbench, at_once
 
 BUDGET = 3

@@ -9,8 +9,8 @@ from typing import Any
 from windlass.domain.job import Claim
 from windlass.domain.lanes import QUEUE, RESOURCE, Lane
 from windlass.domain.transition import lost, released
-from windlass.stores import guards, limits, steering
-from windlass.testing.contract.gated import STRIPE, GatedContract
+from windlass.stores.plans import limits, moves, permits
+from windlass.testing.contract.gate_setup import STRIPE, GatedContract
 from windlass.testing.contract.workbench import FAILURE, NODE, SECOND, Workbench, at_once
 
 
@@ -95,11 +95,11 @@ class GatesContract(GatedContract):
         self._resource(bench, cap=1)
         bench.put(2, lane=STRIPE)
         (claim,) = bench.claim()
-        assert len(bench.database.run(steering.cancel, [claim.job_id])) == 1
+        assert len(bench.database.run(moves.cancel, [claim.job_id])) == 1
         assert bench.claim() == []
-        body = guards.Body(claim.job_id, claim.fence)
-        assert bench.database.run(guards.leave, [body]) == 1
-        assert bench.database.run(guards.leave, [body]) == 0
+        body = permits.Body(claim.job_id, claim.fence)
+        assert bench.database.run(permits.leave, [body]) == 1
+        assert bench.database.run(permits.leave, [body]) == 0
         assert len(bench.claim()) == 1
 
     def test_a_canceled_body_of_a_lost_node_gives_its_permit_back(self, bench: Workbench) -> None:
@@ -108,7 +108,7 @@ class GatesContract(GatedContract):
         bench.put(2, lane=STRIPE)
         bench.register("node-2")
         (claim,) = bench.claim(node="node-2")
-        bench.database.run(steering.cancel, [claim.job_id])
+        bench.database.run(moves.cancel, [claim.job_id])
         bench.lose("node-2", alive=[NODE])
         bench.recover()
         assert len(bench.claim()) == 1
@@ -121,7 +121,7 @@ class GatesContract(GatedContract):
         given_back = released(claim, bench.times())._replace(lingers=True)
         assert bench.apply(given_back) == [True]
         assert bench.claim() == []
-        bench.database.run(guards.leave, [guards.Body(claim.job_id, claim.fence)])
+        bench.database.run(permits.leave, [permits.Body(claim.job_id, claim.fence)])
         (again,) = bench.claim()
         assert again.job_id == claim.job_id
 
@@ -149,7 +149,7 @@ class GatesContract(GatedContract):
         mine, yours = bench.claim()
         assert bench.succeed(mine)
         bench.clock.advance(3600)
-        assert bench.database.run(guards.forget_idle_keys, 1800 * SECOND) == 1
+        assert bench.database.run(permits.forget_idle_keys, 1800 * SECOND) == 1
         assert [row.gate.in_use for row in bench.database.read(limits.gates, RESOURCE)] == [0, 1]
         assert bench.succeed(yours)
 
@@ -160,7 +160,7 @@ class GatesContract(GatedContract):
         (claim,) = bench.claim()
         assert bench.fail(claim)
         assert len(bench.claim()) == 1
-        bench.database.run(steering.retry, [dead])
+        bench.database.run(moves.retry, [dead])
         assert bench.claim() == []
 
     def test_no_window_has_more_than_the_rate(self, bench: Workbench) -> None:
@@ -239,7 +239,7 @@ class GatesContract(GatedContract):
             assert bench.succeed(claim)
         bench.clock.advance(7200)
         bench.beat()
-        assert bench.database.run(guards.forget_idle_keys, 3600 * SECOND) == 0
+        assert bench.database.run(permits.forget_idle_keys, 3600 * SECOND) == 0
         assert bench.claim() == []
 
     def test_a_late_body_of_a_recovered_job_frees_nothing_twice(self, bench: Workbench) -> None:
@@ -252,6 +252,6 @@ class GatesContract(GatedContract):
         late = released(claim, bench.times())._replace(lingers=True)
         at_once(bench.recover, partial(bench.apply, late))
         bench.recover()
-        bench.database.run(guards.leave, [guards.Body(claim.job_id, claim.fence)])
+        bench.database.run(permits.leave, [permits.Body(claim.job_id, claim.fence)])
         assert self._in_use(bench, RESOURCE) == 0
         assert len(bench.claim()) == 1

@@ -8,8 +8,8 @@ from windlass.domain.clock import from_micros
 from windlass.domain.lanes import left_to_others
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import passed_over
-from windlass.stores import queues
-from windlass.stores.queues import Forsaken
+from windlass.stores.plans import queues
+from windlass.stores.plans.queues import Forsaken
 from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Workbench, at_once
 
 DAY = 86_400

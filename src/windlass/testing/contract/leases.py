@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 
 from windlass.runtime.duty import LeaseLostError
-from windlass.stores import cluster, leases
 from windlass.stores.dialect import Dialect
-from windlass.stores.leases import Lease
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import cluster, leases
+from windlass.stores.plans.leases import Lease
 from windlass.testing.contract.workbench import LEASE, NODE, SECOND, StoreContract, Workbench, at_once
 
 DUTY = "archive"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from windlass.domain.lanes import QUEUE, RESOURCE, left_to_others
 from windlass.domain.transition import passed_over
-from windlass.stores import guards, steering
-from windlass.testing.contract.gated import STRIPE, GatedContract
+from windlass.stores.plans import moves, permits
+from windlass.testing.contract.gate_setup import STRIPE, GatedContract
 from windlass.testing.contract.workbench import Workbench
 
 
@@ -95,7 +95,7 @@ class LimitsContract(GatedContract):
         bench.put(2, queue="mail")
         (claim,) = bench.claim(1)
         self._limit(bench, "mail", cap=1)
-        bench.database.run(steering.cancel, [claim.job_id])
+        bench.database.run(moves.cancel, [claim.job_id])
         assert bench.claim() == []
-        bench.database.run(guards.leave, [guards.Body(claim.job_id, claim.fence)])
+        bench.database.run(permits.leave, [permits.Body(claim.job_id, claim.fence)])
         assert len(bench.claim()) == 1

@@ -11,10 +11,10 @@ import pytest
 from windlass.domain.circuit import Circuit
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.lanes import QUEUE, Lane, read_lane
-from windlass.stores import claiming, limits
-from windlass.stores.limits import Limit
-from windlass.stores.merging import ClaimRequest, Trust
-from windlass.testing.contract.gated import GATEWAY, STRIPE, GatedContract
+from windlass.stores.claim_order import ClaimRequest, Trust
+from windlass.stores.plans import claims, limits
+from windlass.stores.plans.limits import Limit
+from windlass.testing.contract.gate_setup import GATEWAY, STRIPE, GatedContract
 from windlass.testing.contract.workbench import NODE, SECOND, Workbench, new_job
 
 QUARTER = 15 * 60 * SECOND
@@ -142,9 +142,9 @@ class OrderContract(GatedContract):
             found = bench.heads()
             request = ClaimRequest(NODE, found.heads, wanted, chunk, boost, found.limited, turn, trust)
             try:
-                claimed = bench.database.run(claiming.claim, request)
-            except claiming.TrustError:
-                claimed = bench.database.run(claiming.claim, request._replace(trust=None))
+                claimed = bench.database.run(claims.claim, request)
+            except claims.TrustError:
+                claimed = bench.database.run(claims.claim, request._replace(trust=None))
             trust = claimed.trust
             return claimed.claims
 

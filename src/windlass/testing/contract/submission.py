@@ -13,8 +13,8 @@ from windlass.domain.identity import new_job_ids
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_of
-from windlass.stores import jobs
 from windlass.stores.database import StoreDataError
+from windlass.stores.plans import jobs
 from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench, at_once, new_job
 
 AWKWARD = [

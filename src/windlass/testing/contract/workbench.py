@@ -16,11 +16,11 @@ from windlass.domain.clock import VirtualClock
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Attempt, Claim, Job, NewJob, Placed
 from windlass.domain.transition import Failure, Times, Transition, dead_letter, retry_at, succeeded
-from windlass.stores import claiming, cluster, jobs, queues, reading
+from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed, Dialect
-from windlass.stores.merging import ClaimRequest
 from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.stores.plans import claims, cluster, jobs, queues, reads
 
 SECOND = 1_000_000
 LEASE = 15 * SECOND
@@ -84,11 +84,11 @@ class Workbench:
         """Claim from every queue for a node; `boost` in microseconds."""
         found = self.heads(knows=knows)
         request = ClaimRequest(node, found.heads, wanted, chunk, boost, found.limited)
-        return self.database.run(claiming.claim, request)
+        return self.database.run(claims.claim, request)
 
     def claim_from(self, found: queues.Heads) -> list[Claim]:
         """Claim by what was known a while ago."""
-        return self.database.run(claiming.claim, ClaimRequest(NODE, found.heads, 1000, 1000, 0, found.limited)).claims
+        return self.database.run(claims.claim, ClaimRequest(NODE, found.heads, 1000, 1000, 0, found.limited)).claims
 
     def claim(self, wanted: int = 1000, *, node: str = NODE) -> list[Claim]:
         """Claim without further ado."""
@@ -149,17 +149,17 @@ class Workbench:
 
     def job(self, job_id: str) -> Job:
         """A job as users see it, with stored texts for arguments and result."""
-        stored = self.database.read(reading.get, job_id)
+        stored = self.database.read(reads.get, job_id)
         assert stored is not None, f"job {job_id} is not stored"
         return job_of(stored, lambda _, text: ((text,), {}), lambda _, text: text)
 
     def exists(self, job_id: str) -> bool:
         """Whether a job is stored."""
-        return self.database.read(reading.get, job_id) is not None
+        return self.database.read(reads.get, job_id) is not None
 
     def history(self, job_id: str) -> list[Attempt]:
         """A job's attempts."""
-        rows = self.database.read(reading.history, job_id)
+        rows = self.database.read(reads.history, job_id)
         assert rows is not None, f"job {job_id} is not stored"
         return [attempt_of(row) for row in rows]
 

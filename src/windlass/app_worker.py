@@ -1,0 +1,92 @@
+"""The worker of an application: made by `worker()`, at most one at a time, drained when the application closes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from windlass.client.access import Access
+from windlass.errors import ConfigurationError, WouldBlockLoopError
+from windlass.parts import Parts
+from windlass.settings import Settings
+from windlass.store_wait import DEFAULT_WAIT, StoreWait
+from windlass.submission.modules import PrefixPolicy, nothing_to_run
+from windlass.submission.registry import Registry
+from windlass.worker import Worker
+
+
+class WorkerHost:
+    """The part of an application that runs jobs."""
+
+    allow: tuple[str, ...]
+    settings: Settings
+    registry: Registry
+    _access: Access
+    _parts: Parts
+    _worker: Worker | None = None
+
+    def worker(
+        self,
+        *,
+        concurrency: int | None = None,
+        queues: Iterable[str] | None = None,
+        drain_timeout: float | timedelta | None = None,
+    ) -> Worker:
+        """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application.
+
+        `drain_timeout` is how long running jobs may go on when it is left; default: the setting `node.drain_timeout`.
+        """
+        slots = self.settings.node.concurrency if concurrency is None else concurrency
+        return Worker(self.check_startable, slots, queues, self._entered, drain_timeout)
+
+    def run_worker(
+        self,
+        *,
+        concurrency: int | None = None,
+        queues: Iterable[str] | None = None,
+        drain_timeout: float | timedelta | None = None,
+        burst: bool = False,
+        wait: float | timedelta = DEFAULT_WAIT,
+    ) -> int:
+        """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced.
+
+        With `burst` it also leaves by itself, once nothing is due any more that it could run. A store that is away at
+        the start is waited for, up to `wait` seconds. The exit code is 1 if its SQLite file was deleted or replaced.
+        """
+        worker = self.worker(concurrency=concurrency, queues=queues, drain_timeout=drain_timeout)
+        return worker.run(burst=burst, store_wait=StoreWait(wait))
+
+    def _entered(self, worker: Worker | None) -> None:
+        if worker is not None and self._worker is not None:
+            raise ConfigurationError(
+                "this application already runs a worker in this process; "
+                "give it more concurrency, or start another process"
+            )
+        self._worker = worker
+
+    def _slots_taken(self) -> int | None:
+        node = None if self._worker is None else self._worker.node
+        return None if node is None else node.coordinator.slots_taken
+
+    @property
+    def has_worker(self) -> bool:
+        """Whether a worker of this application runs in this process."""
+        return self._worker is not None
+
+    def check_startable(self) -> Parts:
+        """Find out what would keep a worker from starting; gives what it needs. Not on a loop: this may migrate."""
+        self.registry.import_included()
+        if not (self.registry.targets or self.allow) and isinstance(self.registry.policy, PrefixPolicy):
+            raise ConfigurationError(nothing_to_run(self.registry.app))
+        self._access.readiness.ensure()
+        return self._parts
+
+    def _drain_worker(self) -> None:
+        if self._worker is None:
+            return
+        try:
+            self._worker.drain()
+        except WouldBlockLoopError:
+            raise WouldBlockLoopError(
+                "close() would block the event loop that the worker runs on; write `await app.aclose()` instead"
+            ) from None

@@ -1,0 +1,65 @@
+"""`windlass dlq purge`: dead letters are forgotten."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import click
+
+from windlass.app import Windlass
+from windlass.cli import phrases
+from windlass.cli.confirmation import confirm
+from windlass.cli.dlq.redrive import letters
+from windlass.cli.output import note, say
+from windlass.cli.parameters import age, dry_run_option, on_application, yes_option
+from windlass.cli.short_ids import MOST_SHOWN
+from windlass.client.filters import MOST_IN_A_PAGE
+from windlass.domain.control_characters import visible
+
+
+@click.command(name="purge")
+@on_application
+@click.option(
+    "--older-than",
+    callback=age,
+    metavar="AGE",
+    show_envvar=True,
+    help="Died longer ago than this: 12h, 90d, 6w. If not given: the setting dead_letters.retention.",
+)
+@dry_run_option("Say how many it would be, and show some of them.")
+@yes_option
+def command(app: Windlass, older_than: timedelta | None, dry_run: bool, yes: bool) -> None:
+    """Forget jobs that died long ago, live or archived, with all that is kept of them.
+
+    You are asked before. Workers do the same by themselves. It cannot be taken back; only idempotency keys stay.
+
+    \b
+        windlass dlq purge --older-than 30d --dry-run
+        windlass dlq purge --older-than 30d
+    """
+    since = timedelta(seconds=app.settings.dead_letters.retention) if older_than is None else older_than
+    if dry_run:
+        _count(app, app.parts.clock.now() - since)
+        return
+    confirm(f"Forget every dead letter older than {_span(since)} in {app.database.description}?", yes=yes)
+    say(f"forgot {letters(app.dead_letters.purge(since))}")
+
+
+def _count(app: Windlass, before: datetime) -> None:
+    """How many died before then, counted up to a bound, and the latest of them."""
+    page = app.dead_letters.find(created_before=before, limit=MOST_IN_A_PAGE)
+    for letter in page.items[:MOST_SHOWN]:
+        say(f"{letter.job_id}\t{phrases.utc(letter.created_at)}\t{visible(letter.resource_name)}")
+    count = len(page)
+    while page.next_cursor is not None and count < phrases.MOST_COUNTED:
+        page = app.dead_letters.find(created_before=before, limit=MOST_IN_A_PAGE, cursor=page.next_cursor)
+        count += len(page)
+    if count > MOST_SHOWN:
+        say("…")
+    more = "or more " if page.next_cursor is not None else ""
+    note(f"{letters(count)} {more}would be forgotten")
+
+
+def _span(age: timedelta) -> str:
+    hours, days = age.total_seconds() / 3600, age / timedelta(days=1)
+    return f"{days:g} days" if days >= 2 else f"{hours:g} hours"

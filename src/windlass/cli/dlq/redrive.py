@@ -1,0 +1,112 @@
+"""`windlass dlq redrive`: dead letters start over, in bounded batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import click
+
+from windlass.app import Windlass
+from windlass.cli.confirmation import confirm
+from windlass.cli.dlq.filters import letter_filters
+from windlass.cli.output import console, drawn, note, say
+from windlass.cli.parameters import dry_run_option, limit_option, on_application, yes_option
+from windlass.client.dead_letter_views import DeadLetterFilters
+from windlass.client.redrives import MOST
+from windlass.domain.dead_letter import Redrive
+
+CODES: Final = "Exit codes: 0 all were re-driven, 1 some were not, 2 wrong usage."
+
+
+@click.command(name="redrive", epilog=CODES)
+@on_application
+@letter_filters
+@limit_option(100, "How many at most; those that died first go first.", MOST)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    show_envvar=True,
+    help="Jobs per second; no limit if not given.",
+)
+@dry_run_option("Say which it would be, and touch nothing.")
+@click.option(
+    "--note",
+    "text",
+    default="",
+    metavar="TEXT",
+    envvar="WINDLASS_DLQ_REDRIVE_NOTE",
+    show_envvar=True,
+    help="Kept in the audit log.",
+)
+@click.option(
+    "--stop-at",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    show_envvar=True,
+    help="Stop when more than this share of at least 20 that have ended since failed again; 1 for never.",
+)
+@yes_option
+def command(
+    app: Windlass,
+    filters: DeadLetterFilters,
+    limit: int,
+    rate: float | None,
+    dry_run: bool,
+    text: str,
+    stop_at: float,
+    yes: bool,
+) -> None:
+    """Start dead letters that fit every filter given over, with all their retries, due now.
+
+    In batches of at most 100, each a transaction with its entry in the audit log. Those whose business key another job
+    holds stay behind. Mend the cause first, and see that the jobs may run twice.
+
+    \b
+        windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 10 --dry-run
+        windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 1000 --rate 20 --note "bank is back"
+    """
+    found = app.dead_letters.redrive(limit, dry_run=True, **filters)
+    if dry_run:
+        for job in found.ids:
+            say(str(job))
+        note(f"{letters(found.selected)} would be re-driven")
+        return
+    if not found.selected:
+        note("no dead letters fit")
+        return
+    confirm(f"Re-drive {letters(found.selected)} in {app.database.description}?", yes=yes)
+    with _progress(found.selected) as told:
+        done = app.dead_letters.redrive(limit, rate, stop_at=stop_at, note=text, told=told, **filters)
+    _report(done)
+
+
+def letters(count: int) -> str:
+    """A number of dead letters."""
+    return f"{count:,} dead letter{'' if count == 1 else 's'}"
+
+
+def _report(done: Redrive) -> None:
+    say(f"re-driven {letters(done.redriven)}")
+    for job, why in done.skipped.items():
+        say(f"{job}\tnot re-driven: {why}")
+    if done.stopped:
+        note(f"stopped: {done.stopped}")
+    if done.skipped or done.stopped:
+        raise SystemExit(1)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[Redrive], object]]:
+    """A bar at a terminal, a line per batch elsewhere."""
+    if not drawn():
+        yield lambda so_far: say(f"{so_far.redriven} of {total}")
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("re-driving"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console()) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda so_far: progress.update(task, completed=so_far.selected)

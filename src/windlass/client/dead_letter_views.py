@@ -1,0 +1,171 @@
+"""Rows of dead letters and alerts as the values users see, and what they may be asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypedDict
+from uuid import UUID
+
+from windlass.client.filters import Target, check_filter_names, checked_moment, checked_target
+from windlass.domain.clock import from_micros, micros
+from windlass.domain.dead_letter import REASONS, TENANT, Alert, DeadLetter, DeadLetterGroup
+from windlass.domain.keys import check_queue, check_tags
+from windlass.domain.states import JobStatus
+from windlass.domain.suggestions import did_you_mean
+from windlass.errors import InvalidOptionError
+from windlass.stores.plans.alerts import AlertFilters
+from windlass.stores.plans.dead_letters import unpacked
+from windlass.stores.plans.triage import Group, LetterFilters, Spot
+
+KINDS: Final = ("job", "execution")
+_SPOT: Final = re.compile(r"([0-9]{1,19})\.([0-9a-f-]{36})")
+
+
+class DeadLetterFilters(TypedDict, total=False):
+    """The filters of `dead_letters.find`, `groups` and `redrive` as keywords; None asks for anything."""
+
+    fingerprint: str | None
+    target: Target | None
+    error_class: str | None
+    reason: str | None
+    queue: str | None
+    tag: str | None
+    created_after: datetime | None
+    created_before: datetime | None
+
+
+class AlertFilterWords(TypedDict, total=False):
+    """The filters of `alerts.find` as keywords; None asks for anything."""
+
+    target: Target | None
+    error_hash: str | None
+    error_class: str | None
+    created_after: datetime | None
+    created_before: datetime | None
+
+
+def checked_letter_filters(filters: DeadLetterFilters, verb: str) -> LetterFilters:
+    """Filters as they may be asked; the error names what is wrong."""
+    given: Mapping[str, Any] = filters
+    check_filter_names(given, DeadLetterFilters.__optional_keys__, f"dead_letters.{verb}")
+    reason, queue, tag = given.get("reason"), given.get("queue"), given.get("tag")
+    return LetterFilters(
+        _text(given, "fingerprint"),
+        checked_target(given.get("target")),
+        None if queue is None else check_queue(queue),
+        _text(given, "error_class"),
+        None if reason is None else checked_reason(reason),
+        None if tag is None else check_tags([tag])[0],
+        _micros(given, "created_after"),
+        _micros(given, "created_before"),
+    )
+
+
+def checked_alert_filters(filters: AlertFilterWords) -> AlertFilters:
+    """The same for alerts."""
+    given: Mapping[str, Any] = filters
+    check_filter_names(given, AlertFilterWords.__optional_keys__, "alerts.find")
+    words = (checked_target(given.get("target")), _text(given, "error_hash"), _text(given, "error_class"))
+    return AlertFilters(*words, _micros(given, "created_after"), _micros(given, "created_before"))
+
+
+def checked_reason(reason: object) -> str:
+    """A reason that Windlass gives."""
+    if isinstance(reason, str) and reason in REASONS:
+        return reason
+    hint = did_you_mean(reason, REASONS)
+    raise InvalidOptionError(f"reason must be one of {', '.join(REASONS)}, got {reason!r}{hint}")
+
+
+def checked_kind(kind: object) -> str:
+    """Of what dead letters are."""
+    if kind in KINDS:
+        return str(kind)
+    raise InvalidOptionError(f"kind must be 'job' or 'execution', got {kind!r}")
+
+
+def spot_of(cursor: str | None) -> Spot | None:
+    """Where a page of dead letters or alerts begins."""
+    if cursor is None:
+        return None
+    found = _SPOT.fullmatch(str(cursor))
+    if found is None:
+        raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {cursor!r}")
+    return Spot(int(found[1]), found[2])
+
+
+def cursor_of(spot: tuple[int, str] | None) -> str | None:
+    """The opposite."""
+    return None if spot is None else f"{spot[0]}.{spot[1]}"
+
+
+def letter_of(row: Sequence[Any]) -> DeadLetter:
+    """A row of `get_letters` as a `DeadLetter`."""
+    job_id, fingerprint, created_at, target, error_class, reason, execution_key, correlation_id, text, _ = row
+    envelope = unpacked(text)
+    return DeadLetter(
+        job_id=UUID(job_id),
+        fingerprint=fingerprint,
+        tenant_id=TENANT,
+        execution_id=job_id,
+        execution_key=execution_key,
+        transition_key=envelope.transition_key,
+        correlation_id=correlation_id,
+        resource_type="job",
+        resource_name=target,
+        transport=envelope.transport,
+        platform=envelope.platform,
+        terminal_status=JobStatus.FAILED.value,
+        created_at_epoch_ms=created_at // 1000,
+        terminal_reason=reason,
+        error_code=error_class,
+        error_message=envelope.error_message,
+        retryable=envelope.retryable,
+        retries_observed=envelope.retries_observed,
+        traceback=envelope.traceback,
+        host=envelope.host,
+        definition_hash=None,
+    )
+
+
+def group_of(group: Group) -> DeadLetterGroup:
+    """A group as users see it."""
+    return DeadLetterGroup(
+        fingerprint=group.fingerprint,
+        target=group.target,
+        error_class=group.error_class,
+        sample=group.sample,
+        count=group.size,
+        first_at=from_micros(group.first_at),
+        last_at=from_micros(group.last_at),
+    )
+
+
+def alert_of(row: Sequence[Any]) -> Alert:
+    """A row of `latest_alerts` as an `Alert`."""
+    _, target, error_hash, error_class, sample, count, first_job, last_job, first_at, last_at = row
+    return Alert(
+        target=target,
+        error_hash=error_hash,
+        error_class=error_class,
+        sample=sample,
+        count=count,
+        first_job_id=UUID(first_job),
+        last_job_id=UUID(last_job),
+        first_at=from_micros(first_at),
+        last_at=from_micros(last_at),
+    )
+
+
+def _text(given: Mapping[str, Any], name: str) -> str | None:
+    value = given.get(name)
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise InvalidOptionError(f"{name} must be a text that is not empty, or None for any, got {value!r}")
+
+
+def _micros(given: Mapping[str, Any], name: str) -> int | None:
+    moment = checked_moment(given.get(name), name)
+    return None if moment is None else micros(moment)

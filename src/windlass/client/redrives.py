@@ -1,0 +1,240 @@
+"""A re-drive: many bounded batches, each a transaction of its own, with pauses and a look at what became of the last.
+
+Written once, as a generator that asks for what it needs; blocking and awaiting callers answer it each in their way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import socket
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from windlass import loggers
+from windlass.client.access import Access
+from windlass.client.aftermath import Aftermath
+from windlass.domain.clock import monotonic
+from windlass.domain.dead_letter import Redrive
+from windlass.domain.identity import new_job_id
+from windlass.domain.job import Outcome
+from windlass.domain.states import JobStatus
+from windlass.errors import InvalidOptionError
+from windlass.stores.database import PlanFunction
+from windlass.stores.plans import reads, redrives, triage
+from windlass.stores.plans.dead_letters import AuditEntry
+from windlass.stores.plans.triage import LetterFilters, Spot
+
+logger = loggers.logger("windlass.dead_letters")
+
+BATCH: Final = 100
+"""Jobs that are re-driven in one transaction."""
+MOST: Final = 100_000
+LEAST_ENDED: Final = 20
+"""Re-driven jobs that must have ended before their failures are judged."""
+MOST_LOOKED_AT: Final = 1_000
+STOP_AT: Final = 0.5
+"""The share of failures among them beyond which a re-drive stops, if none is given."""
+
+
+class Run(NamedTuple):
+    """Asks for a plan to be run; `writes` tells whether in a transaction that is committed."""
+
+    plan: PlanFunction[Any, Any]
+    args: tuple[Any, ...]
+    writes: bool
+
+
+class Wait(NamedTuple):
+    """Asks for some time to pass."""
+
+    seconds: float
+
+
+Request = Run | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be re-driven, and how."""
+
+    filters: LetterFilters
+    limit: int
+    rate: float | None
+    dry_run: bool
+    stop_at: float | None
+    """The share of failures beyond which it stops; None is `STOP_AT`."""
+    note: str
+    """Why it is done, for the audit log."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """The filters as they were given, for the audit log."""
+    who: str = ""
+    """Who wants it, for the audit log."""
+
+    def __post_init__(self) -> None:
+        limit: object = self.limit  # callers need not have heeded its type
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
+            raise InvalidOptionError(f"limit must be a whole number from 1 to {MOST:,}, got {self.limit!r}")
+        if self.rate is not None and not (_is_number(self.rate) and self.rate > 0):
+            raise InvalidOptionError(
+                f"rate must be a number of jobs per second above 0, or None for no limit, got {self.rate!r}"
+            )
+        ratio = self.stop_at
+        if ratio is not None and not (_is_number(ratio) and 0 <= ratio <= 1):
+            raise InvalidOptionError(f"stop_at must be a share from 0 to 1, where 1 is never, got {ratio!r}")
+        if not isinstance(self.note, str):
+            raise InvalidOptionError(f"note must be a text for the audit log, got {self.note!r}")
+
+    @property
+    def ratio(self) -> float:
+        """The share of failures beyond which it stops."""
+        return STOP_AT if self.stop_at is None else self.stop_at
+
+    @property
+    def batch(self) -> int:
+        """Jobs per transaction: with a rate, no more than a second's worth."""
+        return BATCH if self.rate is None else max(1, min(BATCH, int(self.rate)))
+
+
+class Sums:
+    """What a re-drive has done so far."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self.selected: list[str] = []
+        self.known: set[str] = set()
+        self.redriven: list[str] = []
+        self.skipped: dict[UUID, str] = {}
+        self.stopped = ""
+        self.entry = AuditEntry(new_job_id(), order.who, "dead_letters.redrive", 0, self._detail())
+        self._running: dict[str, None] = {}
+        self._failed = self._succeeded = 0
+
+    def _detail(self) -> dict[str, Any]:
+        order = self._order
+        return {"note": order.note, "filters": dict(order.asked), "limit": order.limit, "rate": order.rate}
+
+    def add(self, batch: redrives.Batch) -> None:
+        """One more batch was committed, or only looked at."""
+        self.selected += batch.selected
+        self.known.update(batch.selected)
+        moved = [job.job_id for job in batch.moved]
+        self.redriven += moved
+        self._running.update(dict.fromkeys(moved))
+        self.entry = redrives.counted(self.entry, batch)
+        for job_id, error in batch.kept.items():
+            self.skipped[UUID(job_id)] = why = f"job {error.holder} holds its business key {error.key!r}"
+            logger.warning("dead letter %s was not re-driven: %s", job_id, why)
+
+    @property
+    def left(self) -> int:
+        """How many more may be selected."""
+        return self._order.limit - len(self.selected)
+
+    @property
+    def running(self) -> list[str]:
+        """Jobs of which it is not known yet how they ended, the first first."""
+        return list(self._running)[:MOST_LOOKED_AT]
+
+    def look_at(self, outcomes: Sequence[Outcome]) -> bool:
+        """Take note of what has ended; True if too much of it has failed again."""
+        for outcome in outcomes:
+            if outcome.status in (JobStatus.FAILED, JobStatus.SUCCEEDED, JobStatus.CANCELED):
+                self._running.pop(outcome.job_id, None)
+                self._failed += outcome.status is JobStatus.FAILED
+                self._succeeded += outcome.status is JobStatus.SUCCEEDED
+        ratio, ended = self._order.ratio, self._failed + self._succeeded
+        if ended < LEAST_ENDED or self._failed / ended <= ratio:
+            return False
+        self.stopped = f"{self._failed} of the {ended} that have ended since failed again, more than {ratio:.0%}"
+        logger.warning("a re-drive was stopped after %d jobs: %s", len(self.redriven), self.stopped)
+        return True
+
+    def result(self) -> Redrive:
+        """As users see it."""
+        ids = self.selected if self._order.dry_run else self.redriven
+        return Redrive(len(self.selected), len(self.redriven), tuple(map(UUID, ids)), dict(self.skipped), self.stopped)
+
+
+def _redrive(
+    order: Order, aftermath: Aftermath, told: Callable[[Redrive], object] | None
+) -> Generator[Request, Any, Redrive]:
+    """Select, start over, tell, wait, look, and so on. Those that die again meanwhile are not selected again."""
+    sums = Sums(order)
+    spot: Spot | None = None
+    now = yield Run(triage.now, (), writes=False)
+    filters = order.filters._replace(before=min(now + 1, order.filters.before or now + 1))
+    while sums.left > 0:
+        began, size = monotonic(), min(order.batch, sums.left)
+        if order.dry_run:
+            batch = yield Run(redrives.select, (filters, spot, size, sums.known), writes=False)
+        else:
+            batch = yield Run(redrives.redrive, (filters, spot, size, sums.known, sums.entry), writes=True)
+        aftermath.retried(batch.moved)
+        sums.add(batch)
+        spot = batch.next_spot
+        if told is not None and batch.selected:
+            told(sums.result())
+        if spot is None or not sums.left:
+            break
+        if order.rate is not None and batch.moved:
+            yield Wait(max(0.0, began + len(batch.moved) / order.rate - monotonic()))
+        if sums.running and order.ratio < 1:
+            outcomes = yield Run(reads.outcomes, (sums.running,), writes=False)
+            if sums.look_at(outcomes):
+                break
+    return sums.result()
+
+
+class Redriving:
+    """A re-drive under way: asks for one thing after the other, and has a result when it asks for nothing more."""
+
+    def __init__(self, order: Order, aftermath: Aftermath, told: Callable[[Redrive], object] | None) -> None:
+        self._steps = _redrive(order, aftermath, told)
+        self.result = Redrive(0, 0, ())
+
+    def ask(self, answer: Any) -> Request | None:
+        """The next thing it needs, given the answer to the one before."""
+        try:
+            return self._steps.send(answer)
+        except StopIteration as stop:
+            self.result = stop.value
+            return None
+
+    def run(self, access: Access) -> Redrive:
+        """Answer all it asks for, and block meanwhile."""
+        answer: Any = None
+        while (request := self.ask(answer)) is not None:
+            if isinstance(request, Wait):
+                answer = threading.Event().wait(request.seconds)
+            else:
+                answer = (access.run if request.writes else access.read)(request.plan, *request.args)
+        return self.result
+
+    async def arun(self, access: Access) -> Redrive:
+        """Answer all it asks for, on the running loop."""
+        answer: Any = None
+        while (request := self.ask(answer)) is not None:
+            if isinstance(request, Wait):
+                answer = await asyncio.sleep(request.seconds, True)
+            else:
+                answer = await (access.arun if request.writes else access.aread)(request.plan, *request.args)
+        return self.result
+
+
+def process_owner() -> str:
+    """Who runs this process, for the audit log."""
+    try:
+        user = getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a container's user need not have a name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

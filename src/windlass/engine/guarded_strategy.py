@@ -1,0 +1,71 @@
+"""The resilience strategy as an attempt meets it: whatever a user's own one does, the job has a defined outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from windlass import loggers
+from windlass.engine.attempt import Deferred, Ending, Raised
+from windlass.errors import CircuitOpenError
+from windlass.spi import ResilienceStrategy
+
+logger = loggers.logger("windlass.resilience")
+
+WHEN_BROKEN = 30.0
+"""Seconds until another look, when the strategy itself failed or gave no usable delay."""
+SOONEST, LATEST = 0.1, 86_400.0
+"""Between these a delay is believed: jobs neither go round without a pause, nor wait for a time that never comes."""
+
+
+class Resilience:
+    """Asks the strategy. One that fails itself keeps its jobs waiting, without spending their attempts."""
+
+    def __init__(self, strategy: ResilienceStrategy, *, is_users: bool) -> None:
+        self._strategy = strategy
+        self.is_users = is_users
+        """Whether the user replaced it: then circuits of the store learn nothing from calls."""
+
+    def delay(self, service: str) -> float | None:
+        """Seconds until the service is worth a call; None if it may be called now."""
+        try:
+            return None if self._strategy.available(service) else self._retry_delay(service)
+        except Exception as error:  # noqa: BLE001 - users' code
+            logger.error("whether %s is available was not to be found out: %s", service, type(error).__name__)
+            return WHEN_BROKEN
+
+    async def call(
+        self,
+        service: str,
+        body: Callable[[], Coroutine[Any, Any, Ending]],
+        struck: Callable[[BaseException], Ending],
+    ) -> Ending:
+        """Have the strategy make the call. It sees the body's error, and may refuse with `CircuitOpenError`.
+
+        `struck` judges an error that is not the body's: the attempt may be timed out, drained or canceled while the
+        strategy itself waits for something.
+        """
+        ended: list[Ending] = []
+
+        async def once() -> Ending:
+            ended.append(await body())
+            if isinstance(ended[-1], Raised):
+                raise ended[-1].error
+            return ended[-1]
+
+        try:
+            await self._strategy.execute(service, once)
+        except CircuitOpenError as error:
+            if not ended:
+                return Deferred(self._retry_delay(service))
+            return ended[-1] if isinstance(ended[-1], Raised) else struck(error)
+        except BaseException as error:  # noqa: BLE001 - the body's own, or the strategy's: either way the job failed
+            return ended[-1] if ended and isinstance(ended[-1], Raised) else struck(error)
+        return ended[-1] if ended else Raised(RuntimeError(f"the resilience strategy never made the call to {service}"))
+
+    def _retry_delay(self, service: str) -> float:
+        try:
+            return min(max(self._strategy.retry_delay(service).total_seconds(), SOONEST), LATEST)
+        except Exception as error:  # noqa: BLE001 - users' code
+            logger.error("when %s may be tried again was not to be found out: %s", service, type(error).__name__)
+            return WHEN_BROKEN

@@ -1,0 +1,48 @@
+"""The purge duty: at its time of day, what is older than it may become is deleted, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windlass import loggers
+from windlass.runtime.duty import Duty
+from windlass.runtime.error_handling import ErrorHandling
+from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect
+from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plan import Plan
+
+logger = loggers.logger("windlass.purge")
+
+MICROSECONDS = 1_000_000
+BATCH = 500
+
+PurgePlan = Callable[[Dialect, int, int], Plan[int]]
+"""Deletes up to so many rows (the second number) older than so many microseconds; answers how many it deleted."""
+
+
+class Purging(Duty):
+    """Deletes until there is nothing more. A short batch is no end: some of its rows may just have been held."""
+
+    def __init__(self, lease: LeaseHolder, plan: PurgePlan, age: float, what: str, errors: ErrorHandling) -> None:
+        super().__init__(f"purge of {what}", lease, errors)
+        self._lease = lease
+        self._plan = plan
+        self._age_us = int(age * MICROSECONDS)
+        self._what = what
+        self._deleted = 0
+
+    def begin(self) -> None:
+        """Count anew."""
+        self._deleted = 0
+
+    async def batch(self) -> bool:
+        """Under the lease."""
+        deleted = await self._lease.run(self._plan, self._age_us, BATCH)
+        reached("purge.after_commit", lambda: deleted > 0)
+        self._deleted += deleted
+        if deleted:
+            return True
+        if self._deleted:
+            logger.info("%d %s were purged", self._deleted, self._what)
+        return False

@@ -1,0 +1,32 @@
+"""The statistics duty: counts that every flush leaves behind are added up by minute, and forgotten after a month.
+
+Whoever reads adds up what is not added up yet, so nobody waits for this duty, and numbers are exact without it. It
+keeps reading cheap, and the table of counts short.
+"""
+
+from __future__ import annotations
+
+from windlass.runtime.duty import Duty
+from windlass.runtime.error_handling import ErrorHandling
+from windlass.runtime.failpoints import reached
+from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plans import statistics
+
+BATCH = 2000
+"""Counts added up in one transaction."""
+KEPT_MINUTES = 30 * 24 * 60
+
+
+class Statistics(Duty):
+    """One pass adds up what there is, and forgets some of what is old."""
+
+    def __init__(self, lease: LeaseHolder, errors: ErrorHandling) -> None:
+        super().__init__("statistics", lease, errors)
+        self._lease = lease
+
+    async def batch(self) -> bool:
+        """Taking counts away and adding them up is one transaction, which is refused once the lease is lost."""
+        taken = await self._lease.run(statistics.roll_up, BATCH)
+        reached("statistics.after_commit", lambda: taken > 0)
+        older = await self._lease.run(statistics.forget, KEPT_MINUTES)
+        return older or taken == BATCH

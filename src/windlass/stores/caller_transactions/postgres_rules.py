@@ -1,0 +1,100 @@
+"""A loan on PostgreSQL, through whichever library, on psycopg or asyncpg."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, ClassVar
+from weakref import WeakSet
+
+from windlass.domain.job import NewJob
+from windlass.errors import MigrationRequiredError
+from windlass.stores import migrate
+from windlass.stores.caller_transactions.commands import Command
+from windlass.stores.caller_transactions.rules import Opening, another
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+from windlass.stores.postgres import session
+from windlass.stores.postgres.database import PostgresDatabase
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.queries import Query
+
+ROWS_AT_ONCE = 500
+"""Rows in one statement: COPY, which takes any number, is not for every driver."""
+
+_IDLE, _UNKNOWN = 0, 4
+"""Of libpq's transaction states: outside a transaction, and nobody knows because the connection is gone."""
+
+
+class BorrowedPostgres(PostgresDialect):
+    """Without COPY."""
+
+    copy_from: ClassVar[int] = ROWS_AT_ONCE + 1
+
+    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
+        """In statements of bounded size; the last one carries the wakeup."""
+        del alone
+        for start in range(0, len(jobs), ROWS_AT_ONCE):
+            part = jobs[start : start + ROWS_AT_ONCE]
+            last = start + ROWS_AT_ONCE >= len(jobs)
+            yield from super().insert_jobs(part, alone=False, tell=tell if last else None)
+
+
+class PostgresTerms:
+    """PostgreSQL: as on connections of ours, but for COPY and prepared statements."""
+
+    writes_first: ClassVar[bool] = False
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self.dialect: Dialect = BorrowedPostgres()
+        self.home: tuple[Any, ...] | None = None
+        self._description = database.description
+        self._virtual_now = database.virtual_now
+        self._statements = session.Statements(virtual=database.virtual_now is not None)
+        self._at_home: WeakSet[Any] = WeakSet()
+
+    def opening(self, driver: Any) -> Opening:
+        """A driver that begins by itself does so for any statement, also for a savepoint."""
+        if driver.autocommit and driver.info.transaction_status == _IDLE:
+            return Opening("BEGIN", commits=True)
+        return Opening()
+
+    def in_transaction(self, driver: Any) -> bool:
+        """Also one that failed."""
+        return driver.info.transaction_status not in (_IDLE, _UNKNOWN)
+
+    def preparation(self) -> Generator[Command, Any, None]:
+        """Nothing."""
+        yield from ()
+
+    def query(self, step: Step) -> Query:
+        """The statement a step names."""
+        return self._statements.query(step)
+
+    def text(self, query: Query, literals: Mapping[str, int] | None, *, pyformat: bool) -> str:
+        """As on connections of ours."""
+        del pyformat  # all of them do
+        return self._statements.text(query, literals)
+
+    def bound(self) -> Mapping[str, Any]:
+        """The time, if it is not the server's own."""
+        return {"now": self._virtual_now()} if self._virtual_now else {}
+
+    def check_home(self, driver: Any) -> Plan[None]:
+        """By the database's name and the moment our tables were made in it; each connection is asked once."""
+        known = getattr(driver, "connection", driver)  # of asyncpg: what is looked at is made anew each time
+        if known in self._at_home:
+            return
+        found = yield from migrate.installation(self.dialect)
+        if found != self.home:
+            raise another(self._description, f"a database named {found[0]!r} on some server")
+        self._at_home.add(known)
+
+    def explained(self, error: BaseException) -> Exception | None:
+        """Our tables are not where this connection looks: another database, or another search path."""
+        for link in (error, error.__cause__, getattr(error, "orig", None)):
+            if getattr(link, "sqlstate", None) == "42P01":
+                return MigrationRequiredError(
+                    f"the tables of Windlass are not found through the connection given: {link}; it must lead to "
+                    f"{self._description}, with the search_path under which `windlass migrate` made them"
+                )
+        return None

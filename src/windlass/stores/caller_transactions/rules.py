@@ -1,0 +1,87 @@
+"""What is particular to each database when a plan runs on a connection that is not ours."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from windlass.errors import InvalidOptionError
+from windlass.stores.caller_transactions.commands import Command
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import SCRIPT, Plan, Step
+from windlass.stores.queries import Query
+from windlass.stores.sqlite.session import statements_of
+
+
+class Opening(NamedTuple):
+    """How the transaction begins that a plan runs in, if the caller's has not begun."""
+
+    begin: str | None = None
+    commits: bool = False
+    """Whether it ends with the plan, or is left to the caller to commit."""
+
+
+class Terms(Protocol):
+    """One database's side of a loan."""
+
+    dialect: Dialect
+    home: tuple[Any, ...] | None
+    """The application's own database, as the plan `installation` tells it; None until it has been asked."""
+    writes_first: ClassVar[bool]
+    """Whether the first statement must be a write: a transaction that reads first may be refused the lock later."""
+
+    def opening(self, driver: Any) -> Opening:
+        """How to begin on this connection as it is now."""
+        ...
+
+    def in_transaction(self, driver: Any) -> bool:
+        """Whether there is a transaction to roll back."""
+        ...
+
+    def preparation(self) -> Generator[Command, Any, None]:
+        """What a connection needs before it writes our tables."""
+        ...
+
+    def query(self, step: Step) -> Query:
+        """The statement a step names."""
+        ...
+
+    def text(self, query: Query, literals: Mapping[str, int] | None, *, pyformat: bool) -> str:
+        """Its text as the connection takes it."""
+        ...
+
+    def bound(self) -> Mapping[str, Any]:
+        """Parameters that every statement gets."""
+        ...
+
+    def check_home(self, driver: Any) -> Plan[None]:
+        """Refuse a connection to another database than the application's."""
+        ...
+
+    def explained(self, error: BaseException) -> Exception | None:
+        """An error of ours in place of the driver's, where that would not say what to do."""
+        ...
+
+
+def answers(terms: Terms, step: Step, *, pyformat: bool) -> Generator[Command, Any, Any]:
+    """The commands of one step, and what the plan is sent for it."""
+    if step.name == SCRIPT:
+        for part in statements_of(step.params["text"]):
+            yield Command(part)
+        return None
+    query = terms.query(step)
+    text, bound = terms.text(query, step.literals, pyformat=pyformat), terms.bound()
+    if step.rows is None:
+        return (yield Command(text, {**step.params, **bound}, query.kind))
+    results = []
+    for row in step.rows:
+        results.append((yield Command(text, {**row, **bound}, query.kind)))
+    return results
+
+
+def another(home: str, found: str) -> InvalidOptionError:
+    """The refusal of a connection that leads elsewhere."""
+    return InvalidOptionError(
+        f"connection leads to another database than the application's: expected {home}, got {found}; "
+        "connect to the same one, or enqueue without connection="
+    )

@@ -1,0 +1,109 @@
+"""Plans for the archive: ended jobs in one row each, out of the way of everything that works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from windlass.domain.identity import lowest_job_id
+from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect, json_text
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import reads
+
+WINDOW = 1024
+"""Ended jobs that one statement looks at."""
+MOST_LOOKED_AT = 20 * WINDOW
+SKEW_US = 3_600_000_000
+"""How far the clock of whoever made an id may be from the store's."""
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+_FORGET = ("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines")
+
+
+class OldJobs(NamedTuple):
+    """Jobs that are old enough, and where to look further; None when all have been looked at."""
+
+    ids: list[str]
+    next_after: str | None
+
+
+class Moved(NamedTuple):
+    """How many jobs were moved, and how many bytes they are."""
+
+    jobs: int
+    size: int
+
+
+def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_tell_time: bool = True) -> Plan[OldJobs]:
+    """The next jobs in the order of ids that ended so long ago; only reads.
+
+    A job cannot have ended before its id was made, so nothing younger is looked at. `ids_tell_time`: not with a clock
+    of the test's own.
+    """
+    del dialect
+    top = LAST_ID
+    if ids_tell_time:
+        (now,) = yield Step("store_time")
+        top = lowest_job_id(now - age_us + SKEW_US)
+    old: list[str] = []
+    looked_at = 0
+    while looked_at < MOST_LOOKED_AT:
+        rows = yield Step("oldest_ended", {"after": after, "age_us": age_us}, literals={"window": WINDOW})
+        for job, is_old in rows:
+            if job >= top:
+                return OldJobs(old, None)
+            after = job
+            if is_old:
+                old.append(job)
+                if len(old) == limit:
+                    return OldJobs(old, after)
+        if len(rows) < WINDOW:
+            return OldJobs(old, None)
+        looked_at += len(rows)
+    return OldJobs(old, after)
+
+
+def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
+    """Move jobs that ended so long ago, with their history, into the archive. Others are left alone.
+
+    The same number of statements for one job and for hundreds.
+    """
+    locked = yield Step("lock_archivable", {"ids": dialect.ids(ids), "age_us": age_us})
+    if not locked:
+        return Moved(0, 0)
+    chosen = {"ids": dialect.ids([job for (job,) in locked])}
+    jobs = yield Step("get_jobs", chosen)
+    attempts = {
+        job: [attempt[1:] for attempt in rows]
+        for job, rows in groupby((yield Step("histories", chosen)), lambda attempt: attempt[0])
+    }
+    rows = [_archived(row, attempts.get(row[0], [])) for row in jobs]
+    yield Step("archive_jobs", {"rows": json_text(rows)})
+    reached("archive.copied")
+    for step in _FORGET:
+        yield Step(step, chosen)
+    return Moved(len(rows), sum(len(row[-1]) for row in rows))
+
+
+def _archived(row: Sequence[Any], attempts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """A row of the archive, as the fragment `archived_rows` reads it."""
+    job = reads.named(row)
+    columns = (job[name] for name in ("id", "queue", "target", "status", "business_key", "created_at", "finished_at"))
+    return (*columns, reads.packed(row, attempts))
+
+
+def bring_back(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
+    """Put archived dead letters back to where they can be steered; answers how many. Whatever else is left alone."""
+    found = yield Step("lock_archived", {"ids": dialect.ids(ids)})
+    for job_id, text in found:
+        archived = reads.unpacked(text)
+        job = reads.named(archived.job.row)
+        yield Step("restore_job", job)
+        yield Step("restore_done", job)
+        yield Step("restore_attempt", rows=[{"job_id": job_id, **row} for row in archived.attempts])
+    if found:
+        yield Step("leave_archive", {"ids": dialect.ids([job for job, _ in found])})
+    return len(found)

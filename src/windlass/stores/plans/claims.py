@@ -1,0 +1,121 @@
+"""The plan of a claim: which jobs a node takes, and the gates that some of them must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from windlass.domain.gates import Gate
+from windlass.domain.lanes import QUEUE, RESOURCE, general_gate, read_lane
+from windlass.runtime.failpoints import reached
+from windlass.stores.claim_order import ClaimRequest, Head, Place, Trust
+from windlass.stores.dialect import Claimed, Dialect
+from windlass.stores.plan import Plan, Step, along
+from windlass.stores.plans import permits
+
+Ways = Mapping[Place, Sequence[str]]
+"""The gates that jobs of a queue or a lane must pass."""
+
+FOLD_EVERY = 16
+"""Claims of a node after which what was given back is counted in any case: else it is when places run short."""
+
+
+class TrustError(Exception):
+    """Gates have less room than was taken for granted: nothing was claimed, and the next claim must look first."""
+
+
+def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
+    """Claim jobs for a node: highest effective priority first, then due time, then id.
+
+    What waits behind gates has its place in the same order; only what a gate really holds back is passed over.
+    """
+    ways = {head.place: _way(head, request.limited) for head in request.heads}
+    if any(ways.values()):
+        found = yield from _claim_past_gates(dialect, request, ways)
+    else:
+        found = yield from dialect.claim(request, {})
+    reached("claim.before_commit", lambda: bool(found.claims))
+    return found
+
+
+def _way(head: Head, limited: Collection[str]) -> tuple[str, ...]:
+    """The names of what a head waits behind. A job in a lane asks for its queue's limit in any case."""
+    if head.lane is None and head.queue not in limited:
+        return ()
+    return (QUEUE + head.queue, *read_lane(head.lane).gates)
+
+
+def _claim_past_gates(dialect: Dialect, request: ClaimRequest, ways: Ways) -> Plan[Claimed]:
+    wanted = {name for way in ways.values() for name in way}
+    trust = request.trust
+    if trust is not None and wanted <= trust.asked and request.turn % FOLD_EVERY:
+        gates, found = yield from _claim_trusting(dialect, request, ways, wanted, trust)
+    else:
+        gates = yield from _enter(dialect, wanted, request.wanted, request.turn)
+        found = yield from _claim_within(dialect, request, ways, gates)
+        gates.count(found)
+    trust = Trust(frozenset(wanted), frozenset(gates.gates)) if _is_wide(gates, wanted, request.wanted) else None
+    changes = gates.changes()
+    if changes:
+        yield from dialect.write_gates(changes, final=True)
+    return found._replace(trust=trust)
+
+
+def _is_wide(gates: permits.LockedGates, wanted: Collection[str], number: int) -> bool:
+    """Whether the next claim may trust: there is room for more, and no resource is missing, which may come back."""
+    present = all(name in gates.gates for name in wanted if name.startswith(RESOURCE))
+    return present and gates.leave_room_for(2 * number)
+
+
+def _claim_trusting(
+    dialect: Dialect, request: ClaimRequest, ways: Ways, wanted: Collection[str], trust: Trust
+) -> Plan[tuple[permits.LockedGates, Claimed]]:
+    """Claim along with the locks, as if there were room enough; then see whether there was."""
+    counted = trust.counted & set(wanted)
+    wide = permits.LockedGates(map(Gate, sorted(counted)), {}, 0)
+    claiming = _claim_within(dialect, request, ways, wide)
+    rows, found = yield from along(permits.lock_step(dialect, sorted(wanted)), claiming)
+    held = permits.held(rows)
+    gates = permits.LockedGates(held.gates.values(), {}, held.now)
+    if held.gates.keys() != counted:
+        raise TrustError
+    gates.count(found)
+    if not gates.leave_room_for(0):
+        raise TrustError
+    return gates, found
+
+
+def _claim_within(dialect: Dialect, request: ClaimRequest, ways: Ways, gates: permits.LockedGates) -> Plan[Claimed]:
+    """Claim in the one order of all heads, as many as gates that are held let through."""
+    wanted, allotted = gates.allot(ways, request.wanted)
+    heads = [head for head in request.heads if head.place in allotted]
+    if not heads:
+        return Claimed([], {})
+    behind_gates = {place: allotment for place, allotment in allotted.items() if ways[place]}
+    return (yield from dialect.claim(request._replace(heads=heads, wanted=wanted), behind_gates))
+
+
+def _enter(dialect: Dialect, wanted: Collection[str], most: int, turn: int) -> Plan[permits.LockedGates]:
+    """Lock what is to be passed, in the order of names. Gates that let everything through are left alone.
+
+    For a key that is new its resource is locked, too: nobody else makes the key, or changes the resource, meanwhile.
+    """
+    missing = yield from _missing(dialect, sorted(name for name in wanted if name.startswith(RESOURCE) and "/" in name))
+    generals = {name: general_gate(name) for name in missing}
+    found, now = yield from permits.lock(dialect, sorted({*wanted, *generals.values()}))
+    new = {name: general for name, general in generals.items() if general in found}
+    if new:
+        params = {"names": dialect.names(list(new)), "generals": dialect.names(list(new.values()))}
+        found |= {row[0]: Gate._make(row) for row in (yield Step("make_key_gates", params))}
+    ours = {name: gate for name, gate in found.items() if name in wanted}
+    gates = yield from permits.locked(dialect, permits.Held(ours, now), None if turn % FOLD_EVERY == 0 else most)
+    # Where somebody else made the key first, to wait for it now would be out of order: it is for the next claim.
+    gates.shut(name for name in new if name not in found)
+    return gates
+
+
+def _missing(dialect: Dialect, keys: Sequence[str]) -> Plan[list[str]]:
+    """Which keys have no gate yet."""
+    if not keys:
+        return []
+    known = {name for (name,) in (yield Step("known_gates", {"names": dialect.names(keys)}))}
+    return [name for name in keys if name not in known]

@@ -1,0 +1,223 @@
+"""Plans for dead letters: written as a job fails for good, counted by fingerprint, hidden, removed, purged.
+
+A fingerprint has a row of its own. Whoever holds it decides whether a death raises an alert or is counted by the
+present one, so that two nodes that fail at the same moment neither raise two nor lose a count. It is written last, and
+so held shortly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.identity import new_job_ids
+from windlass.domain.states import JobStatus
+from windlass.domain.tags import tags_of
+from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect, json_text
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import reads
+
+NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+
+
+class Letter(NamedTuple):
+    """A dead letter about to be stored."""
+
+    job_id: str
+    fingerprint: str
+    target: str
+    queue: str
+    error_class: str
+    reason: str
+    envelope: str
+    """What of it has no column."""
+    sample: str
+    """Its error, for its group and its alert."""
+
+
+class Envelope(msgspec.Struct, frozen=True, rename="camel"):
+    """What of a dead letter has no column."""
+
+    transition_key: str = ""
+    transport: str = ""
+    platform: str = ""
+    host: str | None = None
+    error_message: str = ""
+    retryable: bool = True
+    retries_observed: int = 0
+    traceback: str | None = None
+
+
+class AuditEntry(NamedTuple):
+    """Who did what to how many jobs."""
+
+    id: str
+    principal: str
+    action: str
+    affected: int
+    detail: Mapping[str, Any]
+
+
+class _Deaths(NamedTuple):
+    """Dead letters of one fingerprint, as the fragment `deaths` reads them."""
+
+    fingerprint: str
+    target: str
+    error_class: str
+    sample: str
+    number: int
+    first_job_id: str
+    last_job_id: str
+    alert_id: str
+
+
+def bury(dialect: Dialect, letters: Sequence[Letter], window_us: int) -> Plan[frozenset[str]]:
+    """Store the dead letters of jobs that fail in this transaction; answers the jobs that raised an alert by it.
+
+    `window_us`: how long an alert counts before another is raised.
+    """
+    del dialect
+    deaths = _by_fingerprint(letters)
+    yield Step("count_deaths", {"deaths": json_text(deaths), "window_us": window_us})
+    words = json_text([death.fingerprint for death in deaths])
+    present = dict((yield Step("present_alerts", {"words": words})))
+    raised = frozenset(death.first_job_id for death in deaths if present[death.fingerprint] == death.alert_id)
+    counted = [death._replace(alert_id=present[death.fingerprint]) for death in deaths]
+    yield Step("save_alerts", {"deaths": json_text(counted)})
+    rows = [(*letter[:7], int(letter.job_id in raised)) for letter in letters]
+    yield Step("insert_letters", {"letters": json_text(rows)})
+    return raised
+
+
+def remove(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+    """Forget the dead letters of jobs that are none any more, because they live again, were canceled, or are gone."""
+    chosen = {"ids": dialect.ids(ids)}
+    rows = yield Step("letters_counted", chosen)
+    if rows:
+        yield Step("forget_letters", chosen)
+        yield from _uncount(rows)
+
+
+def hide(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+    """Leave dead letters out of everything, as long as their jobs are PAUSED."""
+    chosen = {"ids": dialect.ids(ids)}
+    rows = yield Step("letters_counted", chosen)
+    yield Step("hide_letters", {**chosen, "hidden": 1})
+    yield from _uncount(rows)
+
+
+def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+    """The opposite of `hide`. Their group may have been forgotten meanwhile, and is made anew then."""
+    chosen = {"ids": dialect.ids(ids)}
+    rows = yield Step("get_letters", chosen)
+    yield Step("hide_letters", {**chosen, "hidden": 0})
+    letters = [
+        Letter(job, fingerprint, target, "", error_class, reason, envelope, unpacked(envelope).error_message)
+        for job, fingerprint, _, target, error_class, reason, _, _, envelope, _ in rows
+    ]
+    if letters:
+        yield Step("count_letters", {"deaths": json_text(_by_fingerprint(letters))})
+
+
+def purge(dialect: Dialect, older_than_us: int, limit: int, entry: AuditEntry | None = None) -> Plan[int]:
+    """Forget up to `limit` jobs that died so long ago, wherever they are, with all that is kept of them.
+
+    Answers how many; 0 when nothing is left to do. Their idempotency keys stay for ever. With them go alerts of that
+    age, and groups that are empty. An `entry` is written with how many it were, added to what it says.
+    """
+    age, bound = {"older_than_us": older_than_us}, {"window": limit}
+    old = [job for (job,) in (yield Step("old_letters", age, literals=bound))]
+    found = (yield from _still_dead(dialect, old)) if old else _Dead([], {})
+    gone = [*found.live, *found.archived]
+    if gone:
+        yield from _forget(dialect, gone, found.archived)
+    yield Step("forget_alerts", age, literals=bound)
+    yield Step("forget_groups", age, literals=bound)
+    if entry is not None:
+        yield from audit(dialect, entry._replace(affected=entry.affected + len(gone)))
+    reached("purge.before_commit", lambda: bool(gone))
+    return len(gone)
+
+
+def audit(dialect: Dialect, entry: AuditEntry) -> Plan[None]:
+    """Write down who did what. The entry of an action that takes several transactions is written with each of them."""
+    del dialect
+    yield Step("save_audit", {**entry._asdict(), "detail": json_text(entry.detail)})
+
+
+def packed(envelope: Envelope) -> str:
+    """An envelope as it is stored."""
+    return json_text(envelope)
+
+
+def unpacked(text: str) -> Envelope:
+    """The opposite of `packed`; empty if somebody damaged it: one row must not hide a whole page."""
+    try:
+        return msgspec.json.decode(text, type=Envelope)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+        return Envelope()
+
+
+class _Dead(NamedTuple):
+    """Jobs that are FAILED, and stay so until the commit."""
+
+    live: list[str]
+    archived: dict[str, str | None]
+    """Those in the archive, with their tags."""
+
+
+def _still_dead(dialect: Dialect, ids: Sequence[str]) -> Plan[_Dead]:
+    """Locked, and looked at again: somebody may just have revived, paused, archived or brought back one of them."""
+    locked = {row[0]: row[1] for row in (yield Step("lock_ended", {"ids": dialect.ids(ids)}))}
+    missing = [job for job in ids if job not in locked]
+    archived: dict[str, str | None] = {}
+    if missing:
+        rows = yield Step("lock_old_archived", {"ids": dialect.ids(missing)})
+        archived = {job: reads.unpacked(text).job.row[7] for job, text in rows}
+        missing = [job for job in missing if job not in archived]
+    if missing:
+        again = {row[0] for row in (yield Step("lock_ended", {"ids": dialect.ids(missing)}))}
+        stray = [job for job in missing if job not in again]
+        if stray:  # a node of an earlier version revived them, and knew of no dead letters
+            yield from remove(dialect, stray)
+    paused = [job for job, status in locked.items() if status == JobStatus.PAUSED]
+    if paused:  # the same
+        yield from hide(dialect, paused)
+    return _Dead([job for job in locked if job not in paused], archived)
+
+
+def _forget(dialect: Dialect, ids: Sequence[str], archived: Mapping[str, str | None]) -> Plan[None]:
+    yield from remove(dialect, ids)
+    chosen = {"ids": dialect.ids(ids)}
+    tags = {**dict((yield Step("tags_of_jobs", chosen))), **archived}
+    pairs = sorted({(tag, job) for job, text in tags.items() for tag in tags_of(text)})
+    if pairs:
+        yield from dialect.insert_keys("forget_tags", pairs)
+    if archived:
+        yield Step("forget_archived", {"ids": dialect.ids(list(archived))})
+    for step in ("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines"):
+        yield Step(step, chosen)
+
+
+def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:
+    """Take dead letters out of their groups; those that were hidden are not in them."""
+    counts = Counter(fingerprint for _, fingerprint, hidden in rows if not hidden)
+    deaths = [_Deaths(word, "", "", "", -count, NOBODY, NOBODY, NOBODY) for word, count in sorted(counts.items())]
+    if deaths:
+        yield Step("count_letters", {"deaths": json_text(deaths)})
+
+
+def _by_fingerprint(letters: Sequence[Letter]) -> list[_Deaths]:
+    """In the order of fingerprints, which is the order in which their rows are locked."""
+    groups: dict[str, list[Letter]] = {}
+    for letter in letters:
+        groups.setdefault(letter.fingerprint, []).append(letter)
+    return [
+        _Deaths(word, first.target, first.error_class, first.sample, len(group), first.job_id, group[-1].job_id, alert)
+        for alert, (word, group) in zip(new_job_ids(len(groups)), sorted(groups.items()), strict=True)
+        for first in group[:1]
+    ]

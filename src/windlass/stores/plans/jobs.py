@@ -1,0 +1,168 @@
+"""Plans for a job's life: submit, claim, load, apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windlass.domain.admission import Admission, admit
+from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
+from windlass.domain.states import JobStatus
+from windlass.domain.transition import Transition
+from windlass.runtime.failpoints import reached
+from windlass.stores.channels import DONE
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.plans import permits
+
+Answer = list[Placed] | Conflict
+
+
+def submit(
+    dialect: Dialect, units: Sequence[Sequence[NewJob]], new_queues: Sequence[str], tell: str | None = None
+) -> Plan[list[Answer]]:
+    """Store what callers submitted, each unit whole or not at all, and answer each.
+
+    Queues seen first are made known. `tell` is a wakeup that other processes get if, and when, this is committed.
+    """
+    jobs = [job for unit in units for job in unit]
+    if new_queues:
+        yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
+    if not any(job.idempotency_key or job.business_key or job.tags for job in jobs):
+        yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
+        reached("submit.before_commit")
+        return [[Placed(job.id) for job in unit] for unit in units]
+    admission = yield from _decide(dialect, units, jobs)
+    yield from store(dialect, admission, tell)
+    reached("submit.before_commit")
+    return admission.answers
+
+
+def _decide(dialect: Dialect, units: Sequence[Sequence[NewJob]], jobs: Sequence[NewJob]) -> Plan[Admission]:
+    idempotency = {job.idempotency_key for job in jobs if job.idempotency_key}
+    business = {job.business_key for job in jobs if job.business_key}
+    known = (yield from dialect.find_keys(sorted(idempotency))) if idempotency else {}
+    holders = (yield from dialect.find_holders(sorted(business))) if business else {}
+    return admit(units, known, holders)
+
+
+def store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None]:
+    """Write what was admitted.
+
+    Keys before rows: a key that another transaction took meanwhile restarts the plan, which then sees its holder.
+    """
+    rows = admission.rows
+    idempotency = sorted((job.idempotency_key, job.id) for job in rows if job.idempotency_key)
+    if idempotency:
+        free = yield from dialect.insert_keys("insert_keys", idempotency)
+        if free != len(idempotency):
+            raise RestartPlanError
+    if rows:
+        yield from dialect.insert_jobs(rows, alone=False, tell=tell)
+    if admission.replaced:
+        yield from _supersede(dialect, admission.replaced)
+    business = sorted(
+        (job.business_key, job.id) for job in rows if job.business_key and job.id not in admission.replaced
+    )
+    if business:
+        free = yield from dialect.insert_keys("insert_live_keys", business)
+        if free != len(business):
+            raise RestartPlanError
+    tags = [(tag, job.id) for job in rows for tag in job.tags]
+    if tags:
+        yield from dialect.insert_keys("insert_tags", tags)
+
+
+def follow(dialect: Dialect, rows: Sequence[NewJob], new_queues: Sequence[str]) -> Plan[None]:
+    """Store jobs that follow from what else is written in this transaction. They have no keys, so nothing conflicts."""
+    if new_queues:
+        yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
+    yield from store(dialect, Admission(list(rows), {}, []), None)
+
+
+def _supersede(dialect: Dialect, replaced: dict[str, str]) -> Plan[None]:
+    """Cancel the old holders, which must not have started meanwhile, and free their keys."""
+    pairs = [{"id": old, "superseded_by": new} for old, new in replaced.items()]
+    yield Step("supersede_done", rows=pairs)
+    gone = yield Step("supersede_hot", rows=pairs)
+    if sum(gone) != len(pairs):
+        raise RestartPlanError
+    yield Step("delete_live_key", rows=[{"holder_id": pair["id"]} for pair in pairs])
+    yield from dialect.notify(DONE, "")
+
+
+def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
+    """Everything claimed in the name of a node."""
+    rows = yield Step("claims_of_node", {"node": node}, alone=True)
+    return [Claim._make(row) for row in rows]
+
+
+def fences_of(dialect: Dialect, ids: Sequence[str]) -> Plan[set[tuple[str, int]]]:
+    """Which of these jobs are RUNNING, and by which fence."""
+    rows = yield Step("running_fences", {"ids": dialect.ids(ids)}, alone=True)
+    return {(job, fence) for job, fence in rows}
+
+
+def due_times(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, int]]:
+    """When jobs that wait are due."""
+    rows = yield Step("due_times", {"ids": dialect.ids(ids)})
+    return dict(rows)
+
+
+def load(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
+    """Read the payloads of claimed jobs, many at once."""
+    payloads = yield from dialect.load(ids)
+    return payloads
+
+
+def apply(
+    dialect: Dialect, transitions: Sequence[Transition], *, retried: bool = False, alone: bool = True
+) -> Plan[list[bool]]:
+    """Write transitions, each guarded by its own fence; answers, in order, which ones were won.
+
+    `retried` is True when an earlier try was cut off while it committed: what the history then holds already was won.
+    `alone` is False when the caller has more to write in the same transaction.
+    """
+    won = [False] * len(transitions)
+    todo = list(range(len(transitions)))
+    if retried:
+        found = yield from dialect.applied(transitions)
+        won = list(found)
+        todo = [index for index in todo if not won[index]]
+    ending = [i for i in todo if transitions[i].status is not JobStatus.PENDING]
+    reopened = [i for i in todo if transitions[i].status is JobStatus.PENDING] if len(ending) < len(todo) else []
+    waiting = [i for i in reopened if not transitions[i].keeps_due]
+    back = [i for i in reopened if transitions[i].keeps_due]
+    keys = [i for i in ending if transitions[i].releases_business_key]
+    crashed = [i for i in todo if transitions[i].crashes]
+    lingering = [transitions[i] for i in todo if transitions[i].lingers]
+    alone = alone and not (waiting or back or keys or crashed or retried or lingering)
+    if lingering:
+        yield from permits.keep(dialect, [permits.Body(one.job_id, one.fence) for one in lingering])
+    for group, write in (
+        (ending, lambda part: dialect.finish(part, alone=alone)),
+        (waiting, dialect.requeue),
+        (back, dialect.hand_back),
+    ):
+        if group:
+            answers = yield from write([transitions[i] for i in group])
+            for index, answer in zip(group, answers, strict=True):
+                won[index] = answer
+    moved = [transitions[i].job_id for i in back if won[i] and transitions[i].lane]
+    if moved:
+        yield Step("enter_lanes", {"ids": dialect.ids(moved)})
+    if crashed:
+        yield from _charge_crashes(dialect, [transitions[i] for i in crashed if won[i]])
+    freed = [transitions[i].job_id for i in keys if won[i]]
+    if freed:
+        yield Step("delete_live_keys", {"ids": dialect.ids(freed)})
+    return won
+
+
+def _charge_crashes(dialect: Dialect, won: Sequence[Transition]) -> Plan[None]:
+    """Seldom, and so apart from the statements that every outcome goes through."""
+    back = [transition.job_id for transition in won if not transition.terminal]
+    over = [transition.job_id for transition in won if transition.terminal]
+    if back:
+        yield Step("charge_crash", {"ids": dialect.ids(back)})
+    if over:
+        yield Step("charge_last_crash", {"ids": dialect.ids(over)})

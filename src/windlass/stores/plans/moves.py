@@ -1,0 +1,291 @@
+"""Plans for what people do to jobs: cancel, pause, resume, retry, replace.
+
+Each takes many ids at once, locks their rows, decides by the table of moves, and answers the jobs it moved. What it
+does not answer was left as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+from uuid import UUID
+
+from windlass.domain.admission import NOT_STARTED, Admission, admit
+from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.lanes import read_lane, resource_gate
+from windlass.domain.states import JobStatus, Move, leaves
+from windlass.domain.transition import EXPIRED
+from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
+from windlass.runtime.failpoints import reached
+from windlass.stores.channels import CANCELED, DONE, WORK
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.plans import archive, dead_letters, jobs, permits, reads, search
+
+MOST_BYTES = 7_000
+"""Of a notification: PostgreSQL takes less than 8,000."""
+MOST_NAMED = 150
+"""Ids that are named in a notification; beyond that the nodes look for themselves."""
+
+
+class Steered(NamedTuple):
+    """A job that was moved."""
+
+    job_id: str
+    left: JobStatus
+    """The state it was in."""
+    queue: str
+    priority: int
+    target: str
+    correlation_id: str | None
+    business_key: str | None = None
+    """Of a dead letter: the key it has to take again."""
+
+
+def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Plan[list[Steered]]:
+    """End jobs that have not ended. A running one loses its row, so its body's outcome finds nothing to write to."""
+    live = yield from _live(dialect, ids, Move.CANCEL)
+    if live:
+        yield Step("cancel_attempts", _ids(dialect, live))
+        yield from permits.keep_all(dialect, [job.job_id for job in live])
+        yield from _end_live(dialect, live, reason)
+    ended = yield from _ended(dialect, ids, Move.CANCEL)
+    if ended:
+        yield Step("carry_progress", _ids(dialect, ended))
+        yield Step("cancel_ended", {**_ids(dialect, ended), "reason": reason})
+        yield from dead_letters.remove(dialect, [job.job_id for job in ended])
+    running = [job.job_id for job in live if job.left is JobStatus.RUNNING]
+    if running:
+        yield from dialect.notify(CANCELED, ",".join(running) if len(running) <= MOST_NAMED else "")
+    if live or ended:
+        yield from dialect.notify(DONE, "")
+    reached("cancel.before_commit")
+    return live + ended
+
+
+def cancel_expired(dialect: Dialect, most: int) -> Plan[list[Steered]]:
+    """End jobs that have not started by the time they were given, the first to expire first."""
+    rows = yield Step("lock_expired", {"most": most})
+    expired = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
+    if expired:
+        yield from _end_live(dialect, expired, EXPIRED)
+        yield from dialect.notify(DONE, "")
+    return expired
+
+
+def _end_live(dialect: Dialect, live: Sequence[Steered], reason: str) -> Plan[None]:
+    chosen = _ids(dialect, live)
+    yield Step("cancel_live", {**chosen, "reason": reason})
+    yield Step("finish_hot", chosen)
+    yield Step("delete_live_keys", chosen)
+
+
+def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Hold jobs that wait, or dead letters. Those that are PAUSED already are answered too: they are as asked for."""
+    moved = yield from _pause(dialect, ids)
+    missed = sorted(set(ids) - {job.job_id for job in moved})
+    if missed:  # somebody may have revived it between the look at what lives and the look at what has ended
+        yield from archive.bring_back(dialect, missed)
+        moved += yield from _pause(dialect, missed)
+    return moved
+
+
+def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    live = yield from _live(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
+    waiting = [job for job in live if job.left is not JobStatus.PAUSED]
+    if waiting:
+        yield Step("pause_live", _ids(dialect, waiting))
+    ended = yield from _ended(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
+    failed = [job for job in ended if job.left is not JobStatus.PAUSED]
+    if failed:
+        yield Step("carry_progress", _ids(dialect, failed))
+        yield Step("pause_ended", _ids(dialect, failed))
+        yield from dead_letters.hide(dialect, [job.job_id for job in failed])
+    return live + ended
+
+
+def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Put paused jobs back to the state they were paused from."""
+    live = yield from _live(dialect, ids, Move.RESUME)
+    if live:
+        yield Step("resume_live", _ids(dialect, live))
+    ended = yield from _ended(dialect, ids, Move.RESUME)
+    if ended:
+        yield Step("carry_progress", _ids(dialect, ended))
+        yield Step("resume_ended", _ids(dialect, ended))
+        yield from dead_letters.show(dialect, [job.job_id for job in ended])
+    yield from _tell_of_work(dialect, live)
+    return live + ended
+
+
+def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
+    failed = yield from _dead(dialect, ids)
+    keys = _keys(failed)
+    if keys:
+        yield from _refuse_held(dialect, keys)
+    if failed:
+        yield from _revive(dialect, failed)
+    return failed
+
+
+class Revived(NamedTuple):
+    """Dead letters that were started over, and those that could not be: their key, and the job that holds it."""
+
+    moved: list[Steered]
+    kept: dict[str, DuplicateBusinessKeyError]
+
+
+def retry_free(dialect: Dialect, ids: Sequence[str]) -> Plan[Revived]:
+    """`retry` of those whose business keys are free. Of several that want one key, the first gets it."""
+    failed = {job.job_id: job for job in (yield from _dead(dialect, ids))}
+    wanted = {job.business_key for job in failed.values() if job.business_key is not None}
+    held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
+    holders = {key: holder.id for key, holder in held.items()}
+    revived = Revived([], {})
+    for job in (failed[job_id] for job_id in ids if job_id in failed):
+        key = job.business_key
+        if key is not None and key in holders:
+            revived.kept[job.job_id] = DuplicateBusinessKeyError(key, UUID(holders[key]))
+            continue
+        if key is not None:
+            holders[key] = job.job_id
+        revived.moved.append(job)
+    if revived.moved:
+        yield from _revive(dialect, revived.moved)
+    return revived
+
+
+def _dead(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Those that are dead letters; archived ones come back for it."""
+    failed = yield from _ended(dialect, ids, Move.RETRY)
+    missed = sorted(set(ids) - {job.job_id for job in failed})
+    if missed and (yield from archive.bring_back(dialect, missed)):
+        failed = yield from _ended(dialect, ids, Move.RETRY)
+    return failed
+
+
+def _revive(dialect: Dialect, failed: Sequence[Steered]) -> Plan[None]:
+    keys = _keys(failed)
+    if keys and (yield from dialect.insert_keys("insert_live_keys", keys)) != len(keys):
+        raise RestartPlanError  # somebody has just taken one
+    yield Step("revive", _ids(dialect, failed))
+    yield Step("forget_ended", _ids(dialect, failed))
+    yield from dead_letters.remove(dialect, [job.job_id for job in failed])
+    yield from _tell_of_work(dialect, failed)
+
+
+def retry_found(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[Steered]]:
+    """`retry` of those that are found, newest first."""
+    ids = yield from failed_ids(dialect, filters, limit)
+    return (yield from retry(dialect, ids)) if ids else []
+
+
+def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[str]]:
+    """Up to `limit` dead letters that are not archived, newest first."""
+    ids: list[str] = []
+    before: str | None = None
+    while len(ids) < limit:
+        found = yield from search.find_ids(dialect, filters, before, limit - len(ids), archived=False)
+        ids += found.ids
+        before = found.next_before
+        if before is None:
+            break
+    return ids
+
+
+def _tell_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
+    """Jobs that wait again are new work to every node; the mark of who sends it is left out, for this node too."""
+    words = sorted({f"{job.queue}:{job.priority}" for job in moved})
+    if words:
+        text = ",".join(words)
+        yield from dialect.notify(WORK, f" {text}" if len(text) < MOST_BYTES else " *")
+
+
+def _keys(failed: Sequence[Steered]) -> list[tuple[str, str]]:
+    return sorted((job.business_key, job.job_id) for job in failed if job.business_key is not None)
+
+
+def _refuse_held(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None]:
+    held = yield from dialect.find_holders([key for key, _ in keys])
+    for key, holder in sorted(held.items()):
+        raise DuplicateBusinessKeyError(key, UUID(holder.id))
+    for (key, first), (following, _) in pairwise(keys):
+        if key == following:  # two dead letters of one key: only one of them can live
+            raise DuplicateBusinessKeyError(key, UUID(first))
+
+
+class Replaced(NamedTuple):
+    """What became of a replacement: the old job, unless an earlier job answers for the new one, and the new one."""
+
+    old: list[Steered]
+    new: Placed
+
+
+def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
+    """Store a job in place of one that has not started, in one transaction."""
+    row = next(iter((yield from _live(dialect, [old], Move.CANCEL))), None)
+    if row is None:
+        if (yield from reads.get(dialect, old)) is None:
+            raise JobNotFoundError(UUID(old))
+        raise JobStateError(UUID(old), "it has ended, so there is nothing to replace; enqueue the new call")
+    if row.left.value not in NOT_STARTED:
+        raise JobStateError(UUID(old), "it is running; cancel it, or let it end, and enqueue the new call")
+    yield from _check_resource(dialect, new)
+    admission = yield from _admitted(dialect, old, new)
+    (answer,) = admission.answers
+    if isinstance(answer, Conflict):
+        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
+    if not admission.rows:
+        return Replaced([], answer[0])
+    yield Step("insert_queue", rows=[{"name": new.queue}])
+    yield from jobs.store(
+        dialect, admission._replace(replaced={**admission.replaced, old: new.id}), f" {new.queue}:{new.priority}"
+    )
+    return Replaced([row], answer[0])
+
+
+def superseded(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+    """Jobs that were canceled for others, as far as is said of them; in the order of these ids."""
+    rows = yield Step("superseded_jobs", {"ids": dialect.ids(ids)}, alone=True)
+    found = {row[0]: Steered(row[0], JobStatus.PENDING, *row[1:]) for row in rows}
+    return [found[job] for job in ids if job in found]
+
+
+def _check_resource(dialect: Dialect, new: NewJob) -> Plan[None]:
+    resource = read_lane(new.lane).resource
+    if resource is None:
+        return
+    if not (yield Step("known_gates", {"names": dialect.names([resource_gate(resource)])})):
+        raise UnknownResourceError(resource)
+
+
+def _admitted(dialect: Dialect, old: str, new: NewJob) -> Plan[Admission]:
+    """Keys as ever, except that the old job's own business key is about to be free."""
+    known = (yield from dialect.find_keys([new.idempotency_key])) if new.idempotency_key else {}
+    holders = (yield from dialect.find_holders([new.business_key])) if new.business_key else {}
+    return admit([[new]], known, {key: holder for key, holder in holders.items() if holder.id != old})
+
+
+def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
+    """The next live jobs of a tag, in the order of their ids."""
+    del dialect
+    rows = yield Step("tagged", {"tag": tag, "after": after})
+    return [job for (job,) in rows]
+
+
+def _live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+    rows = yield Step("lock_live", {"ids": dialect.ids(ids)})
+    found = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
+    return [job for job in found if job.left in leaves(move) or job.left is also]
+
+
+def _ended(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+    rows = yield Step("lock_ended", {"ids": dialect.ids(ids)})
+    found = [Steered(row[0], JobStatus(row[1]), *row[2:]) for row in rows]
+    return [job for job in found if job.left in leaves(move) or job.left is also]
+
+
+def _ids(dialect: Dialect, moved: Sequence[Steered]) -> dict[str, str]:
+    return {"ids": dialect.ids([job.job_id for job in moved])}

@@ -1,0 +1,193 @@
+"""Plans for queues: the heads a claim looks at, and the lanes of targets that some nodes do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from windlass.domain.gates import Gate, worth_a_look
+from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, general_gate, read_lane
+from windlass.domain.suggestions import closest
+from windlass.errors import UnknownQueueError
+from windlass.runtime.failpoints import reached
+from windlass.stores.claim_order import Head, is_time
+from windlass.stores.dialect import Dialect, GivenUp, nothing_else
+from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.plans.statistics import NOTHING, Sums, last_hour
+
+FIRST_LANE = ("", "")
+SHUT_CIRCUIT = -1
+"""What stands for the level in rows of circuits."""
+
+
+class Heads(NamedTuple):
+    """When every level and lane that has jobs is worth a look, as of `now` by the store's clock."""
+
+    now: int
+    heads: list[Head]
+    queues: frozenset[str]
+    """Queues served and not paused, whether they have jobs or not."""
+    limited: frozenset[str] = frozenset()
+    """Those of them that have a limit."""
+    held: bool = False
+    """Whether a gate keeps back jobs that are due."""
+    shut: Mapping[str, int] = MappingProxyType({})
+    """All circuits that let nothing through, and until when."""
+    after: tuple[str, str] = FIRST_LANE
+    """Where to go on if not all lanes were looked at; the first one if all were."""
+
+
+class Forsaken(NamedTuple):
+    """A job failed because no node knew its target for too long."""
+
+    job_id: str
+    queue: str
+    target: str
+
+
+def heads(
+    dialect: Dialect,
+    serves: Callable[[str], bool],
+    knows: Callable[[str], bool],
+    after: tuple[str, str] = FIRST_LANE,
+) -> Plan[Heads]:
+    """Heads of every queue served and not paused, and of the next lanes whose target is known here.
+
+    What is due and kept back by a gate is worth a look when the gate is.
+    """
+    found_rows = yield Step("heads", alone=True)
+    rows = [row for row in found_rows if row[1] != SHUT_CIRCUIT]
+    shut = {row[0].removeprefix(CIRCUIT): row[2] for row in found_rows if row[1] == SHUT_CIRCUIT}
+    now, any_lanes = next((due, flag) for queue, _, due, flag in rows if queue is None)
+    open_to_us = frozenset(queue for queue, _, _, _ in rows if queue is not None and serves(queue))
+    limited = frozenset(queue for queue, _, _, flag in rows if queue in open_to_us and flag)
+    # Where somebody has put a text in the place of a due time, SQLite keeps it, and behind all times.
+    found = [Head(queue, level, due) for queue, level, due, _ in rows if queue in open_to_us and is_time(due)]
+    if any_lanes:
+        lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
+        after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE
+        found += [
+            Head(lane.queue, level, due, lane.lane)
+            for lane in lanes  # its target first: it is known, even while its queue is paused
+            if ((target := read_lane(lane.lane).target) is None or knows(target)) and lane.queue in open_to_us
+            for level, due in lane.dues.items()
+        ]
+    if not any_lanes and not limited:
+        return Heads(now, found, open_to_us, shut=shut)
+    gates = yield from _gates_of(dialect, found, limited)
+    kept = [head._replace(due_at=_worth_a_look(head, gates, now)) for head in found]
+    held = any(one.due_at <= now < other.due_at for one, other in zip(found, kept, strict=True))
+    return Heads(now, kept, open_to_us, limited, held, shut, after if any_lanes else FIRST_LANE)
+
+
+def _gates_of(dialect: Dialect, heads: Sequence[Head], limited: Collection[str]) -> Plan[dict[str, Gate]]:
+    names = {name for head in heads for name in _gates(head) if not name.startswith(QUEUE) or head.queue in limited}
+    if not names:
+        return {}
+    return (yield from gates_named(dialect, sorted(names)))
+
+
+def gates_named(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]:
+    """Gates as they are now. A key that nobody has asked for yet has the places of its resource, all of them free."""
+    wanted = sorted({*names, *map(general_gate, names)})
+    rows = yield Step("read_gates", {"names": dialect.names(wanted)}, alone=True)
+    found = {row[0]: Gate._make(row) for row in rows}
+    return {
+        name: found[name] if name in found else found[general_gate(name)]._replace(in_use=0, taken=None)
+        for name in names
+        if general_gate(name) in found
+    }
+
+
+def _gates(head: Head) -> tuple[str, ...]:
+    return (QUEUE + head.queue, *read_lane(head.lane).gates)
+
+
+def _worth_a_look(head: Head, gates: Mapping[str, Gate], now: int) -> int:
+    return max([head.due_at, *(worth_a_look(gates[name], now) for name in _gates(head) if name in gates)])
+
+
+class Depth(NamedTuple):
+    """A queue and what is in it."""
+
+    name: str
+    paused: bool
+    waiting: int
+    running: int
+    first_due: int | None
+    cap: int | None
+    rate: int | None
+    per_us: int | None
+    last_hour: Sums
+
+
+def depths(dialect: Dialect) -> Plan[list[Depth]]:
+    """Every queue, by name, in as many statements whether there is one or a thousand of them.
+
+    What waits is counted up to a bound: no look may cost as much as a queue is deep.
+    """
+    running = dict((yield Step("running_by_queue")))
+    counted = yield from last_hour(dialect)
+    yield Step("walk_indexes")
+    return [
+        Depth(name, bool(paused), waiting, running.get(name, 0), due, cap, rate, per_us, counted.get(name, NOTHING))
+        for name, paused, waiting, due, cap, rate, per_us in (yield Step("queue_depths"))
+    ]
+
+
+def check_known(dialect: Dialect, name: str, declared: Collection[str] | None) -> Plan[None]:
+    """Refuse a queue that is neither in the store nor among those declared; None checks nothing."""
+    del dialect
+    if declared is None or name in declared:
+        return
+    stored = [queue for queue, _ in (yield Step("list_queues"))]
+    if name not in stored:
+        raise UnknownQueueError(name, closest(name, {*declared, *stored}))
+
+
+def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
+    """Say that a node knows these targets: how long they have been unknown is counted from now on."""
+    del dialect
+    for queue, lane, _ in (yield Step("target_lanes", {"waited_us": 0})):
+        if read_lane(lane).target in targets:
+            yield Step("lane_is_known", {"queue": queue, "lane": lane})
+
+
+def start_over_unknown(dialect: Dialect) -> Plan[None]:
+    """Count from now on how long targets have been unknown: no node was there that could have known them."""
+    del dialect
+    yield Step("start_over_unknown")
+
+
+def fail_unknown(
+    dialect: Dialect, waited_us: int, error_for: Callable[[str], str], also: GivenUp = nothing_else
+) -> Plan[list[Forsaken]]:
+    """Fail what is due for too long in a lane whose target no node has known for too long, in bounded batches.
+
+    Lanes that ran empty are forgotten.
+    """
+    failed: list[Forsaken] = []
+    for queue, lane, is_overdue in (yield Step("target_lanes", {"waited_us": waited_us})):
+        jobs: list[tuple[str, int, str]] = []
+        for level in range(10) if is_overdue else ():
+            params = {"queue": queue, "lane": lane, "level": level, "waited_us": waited_us}
+            jobs += yield Step("unknown_targets", params)
+        for job, fence, target in jobs:
+            params = {"id": job, "fence": fence, "error": error_for(target), "error_class": "TargetNotFoundError"}
+            params |= {"reason": "target_not_found", "crashes": 0, "holder_id": job}
+            if (yield Step("give_up_done", params)) == 1:
+                reached("sweep.given_up")
+                if (yield Step("give_up_hot", params)) != 1:
+                    raise RestartPlanError  # claimed at this moment, by a node that knows the target
+                yield Step("delete_live_key", params)
+                failed.append(Forsaken(job, queue, target))
+        if not jobs:
+            # Locked first, so that the check is a statement of its own: it then sees whoever moved in meanwhile.
+            yield Step("lock_lane", {"queue": queue, "lane": lane})
+            yield Step("delete_empty_lane", {"queue": queue, "lane": lane})
+    if failed:
+        ids = [job.job_id for job in failed]
+        yield Step("count_ended", {"ids": dialect.ids(ids)})
+        yield from also(dialect, ids)
+    return failed

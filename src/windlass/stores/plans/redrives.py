@@ -1,0 +1,58 @@
+"""Plan of a re-drive: one bounded batch of dead letters starts over, and the audit log says so, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from windlass.errors import DuplicateBusinessKeyError
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
+from windlass.stores.plans import dead_letters, moves, triage
+from windlass.stores.plans.dead_letters import AuditEntry
+
+
+class Batch(NamedTuple):
+    """What one batch did, and where the next one begins; None when there is nothing more."""
+
+    selected: list[str]
+    moved: list[moves.Steered]
+    kept: dict[str, DuplicateBusinessKeyError]
+    next_spot: triage.Spot | None
+
+
+def select(
+    dialect: Dialect,
+    filters: triage.LetterFilters,
+    spot: triage.Spot | None,
+    limit: int,
+    known: Collection[str] = (),
+) -> Plan[Batch]:
+    """The next ones that could be re-driven; nothing is touched. Those `known` have had their turn."""
+    found = yield from triage.oldest(dialect, filters, spot, limit)
+    ids = [facts.job_id for facts in found.letters if facts.job_id not in known]
+    return Batch(ids, [], {}, found.next_spot)
+
+
+def redrive(
+    dialect: Dialect,
+    filters: triage.LetterFilters,
+    spot: triage.Spot | None,
+    limit: int,
+    known: Collection[str],
+    entry: AuditEntry,
+) -> Plan[Batch]:
+    """Start the next ones over. Who has no right to its business key stays behind, and is named."""
+    batch = yield from select(dialect, filters, spot, limit, known)
+    if batch.selected:
+        moved, kept = yield from moves.retry_free(dialect, batch.selected)
+        batch = batch._replace(moved=moved, kept=kept)
+        yield from dead_letters.audit(dialect, counted(entry, batch))
+    return batch
+
+
+def counted(entry: AuditEntry, batch: Batch) -> AuditEntry:
+    """The entry of a re-drive with one more batch."""
+    sums = {"selected": len(batch.selected), "redriven": len(batch.moved), "skipped": len(batch.kept)}
+    detail = {**entry.detail, **{name: entry.detail.get(name, 0) + more for name, more in sums.items()}}
+    return entry._replace(affected=detail["redriven"], detail=detail)

@@ -1,0 +1,148 @@
+"""Plan of `app.find`: jobs that fit, newest first, a page at a time, wherever they live.
+
+A page reads a bounded number of rows along the order of ids, from the sources that can hold what is asked for. Filters
+without an index of their own are checked on what was read, so a page may come back short, even empty, and still have a
+next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from windlass.domain.clock import micros
+from windlass.domain.identity import lowest_job_id
+from windlass.domain.states import JobStatus
+from windlass.domain.tags import tags_of
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import reads
+
+MOST_READ = 20_000
+"""Rows that one page reads at most."""
+SMALLEST_WINDOW = 128
+SKEW_US = 3_600_000_000
+"""How far the clock of whoever made an id may be from the store's."""
+LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+class Filters(NamedTuple):
+    """What is asked for; None asks for anything."""
+
+    status: JobStatus | None = None
+    queue: str | None = None
+    tag: str | None = None
+    target: str | None = None
+    business_key: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    ids_tell_time: bool = True
+    """Whether ids were made by the same clock as the times of creation; not with a clock of the test's own."""
+    aliases: frozenset[str] = frozenset()
+    """Other names of the same target."""
+
+    def fits(self, status: str | None, queue: str, target: str, created_at: int) -> bool:
+        """Whether a row is asked for, as far as it tells."""
+        return (
+            (self.status is None or status == self.status.value)
+            and (self.queue is None or queue == self.queue)
+            and (self.target is None or target == self.target or target in self.aliases)
+            and (self.created_after is None or created_at >= micros(self.created_after))
+            and (self.created_before is None or created_at < micros(self.created_before))
+        )
+
+
+class Found(NamedTuple):
+    """Ids of one page, and where the next one begins; None when there is nothing more."""
+
+    ids: list[str]
+    next_before: str | None
+
+
+def find(
+    dialect: Dialect, filters: Filters, before: str | None, limit: int
+) -> Plan[tuple[list[reads.StoredJob], str | None]]:
+    """One page of jobs, newest first."""
+    found = yield from find_ids(dialect, filters, before, limit)
+    stored = (yield from reads.get_many(dialect, found.ids)) if found.ids else []
+    return stored, found.next_before
+
+
+def find_ids(
+    dialect: Dialect, filters: Filters, before: str | None, limit: int, *, archived: bool = True
+) -> Plan[Found]:
+    """Their ids alone."""
+    if filters.tag is not None and filters.business_key is not None:
+        found = yield from find_ids(dialect, filters._replace(tag=None), before, limit, archived=archived)
+        stored = (yield from reads.get_many(dialect, found.ids)) if found.ids else []
+        return found._replace(ids=[job.row[0] for job in stored if filters.tag in tags_of(job.row[7])])
+    place = before if before is not None else _top(filters)
+    bottom = _bottom(filters)
+    ids: list[str] = []
+    read, window = 0, 1 << max(limit, SMALLEST_WINDOW).bit_length()
+    while read < MOST_READ:
+        rows, place, more = yield from _next_rows(filters, place, window, archived=archived)
+        read += max(len(rows), 1)
+        for job, *facts in rows:
+            if job < bottom:
+                return Found(ids, None)
+            if facts[0] is not None and filters.fits(*facts):  # None: its tag is there, and nothing else any more
+                ids.append(job)
+                if len(ids) == limit:
+                    return Found(ids, job)
+        if not more:
+            return Found(ids, None)
+        window = min(window * 2, 4096)
+    return Found(ids, place)
+
+
+def _next_rows(
+    filters: Filters, before: str, window: int, *, archived: bool
+) -> Plan[tuple[list[Sequence[Any]], str, bool]]:
+    """Rows of all sources in one order, cut where a source that may go on ends: beyond it the order is not known."""
+    chunks: list[list[Sequence[Any]]] = []
+    for name in _sources(filters):
+        if name.startswith("find_archived") and not archived:
+            continue
+        status = filters.status.value if filters.status else None
+        params = {"before": before, "tag": filters.tag, "key": filters.business_key, "status": status}
+        chunks.append((yield Step(name, params, literals={"window": window})))
+    cut = max((chunk[-1][0] for chunk in chunks if len(chunk) == window), default="")
+    # By id: a job that moves to the archive between two statements is in both.
+    found = {row[0]: row for chunk in chunks for row in chunk if row[0] >= cut}
+    return [found[job] for job in sorted(found, reverse=True)], cut, bool(cut)
+
+
+def _sources(filters: Filters) -> tuple[str, ...]:
+    if filters.tag is not None:
+        return ("find_tagged",)
+    if filters.business_key is not None:
+        return ("find_keyed", "find_archived_keyed")
+    match filters.status:
+        case None:
+            return ("find_any", "find_archived")
+        case JobStatus.PENDING:
+            return ("find_live",)
+        case JobStatus.RUNNING:
+            return ("find_running",)
+        case JobStatus.WAITING:
+            return ("find_resting",)
+        case JobStatus.PAUSED:
+            return ("find_resting", "find_ended")
+        case JobStatus.SUCCEEDED:
+            return ("find_done", "find_archived")
+        case JobStatus.FAILED | JobStatus.CANCELED:
+            return ("find_ended", "find_archived_ended")
+
+
+def _top(filters: Filters) -> str:
+    if filters.created_before is None or not filters.ids_tell_time:
+        return LAST_ID
+    return lowest_job_id(micros(filters.created_before) + SKEW_US)
+
+
+def _bottom(filters: Filters) -> str:
+    if filters.created_after is None or not filters.ids_tell_time:
+        return ""
+    return lowest_job_id(micros(filters.created_after) - SKEW_US)

@@ -1,0 +1,232 @@
+"""A PostgreSQL database: runs plans on connections of its own, and carries wakeups by LISTEN and NOTIFY."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar, cast
+
+import psycopg
+
+from windlass import loggers
+from windlass.errors import StoreUnavailableError
+from windlass.runtime.failpoints import are_armed, reached
+from windlass.runtime.forks import after_fork
+from windlass.stores.database import MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, RestartPlanError, Step, drive
+from windlass.stores.postgres import session
+from windlass.stores.postgres.connections import AsyncConnections, Connection, SyncConnections
+from windlass.stores.postgres.dialect import PostgresDialect
+from windlass.stores.postgres.listener import Deaf, Heard, Listener, LoopListener
+from windlass.stores.postgres.url import CONNECT_TIMEOUT, conninfo, parts_of
+from windlass.stores.postgres.wire import Wire
+
+T = TypeVar("T")
+
+logger = loggers.logger("windlass.store")
+
+
+class PostgresDatabase:
+    """A PostgreSQL server, reached by a libpq URL. `pooled` says that a transaction pooler stands in between."""
+
+    notifies: ClassVar[bool] = True
+    migrates_itself: ClassVar[bool] = False
+
+    def __init__(self, url: str, virtual_now: Callable[[], int] | None = None, *, pooled: bool = False) -> None:
+        self.dialect: Dialect = PostgresDialect()
+        parts = parts_of(url)
+        place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+        self.description = f"PostgreSQL {place}"
+        self.wakeup_mode = "in process, else polling (a pooler delivers no LISTEN)" if pooled else "LISTEN/NOTIFY"
+        self.known_queues: set[str] = set()
+        self._url = url
+        self._pooled = pooled
+        self.virtual_now = virtual_now
+        self._statements = session.Statements(virtual=virtual_now is not None)
+        self._start()
+        after_fork(self._start)
+
+    def _start(self) -> None:
+        """No connections yet: also right after a fork, where the parent's sockets must not be used."""
+        self._conninfo = conninfo(self._url, pooled=self._pooled)
+        self._sync = SyncConnections(self._conninfo, self.description, pooled=self._pooled)
+        self._by_loop: dict[asyncio.AbstractEventLoop, AsyncConnections] = {}
+        self._listeners: list[Listener | LoopListener] = []
+
+    def _extra(self) -> Mapping[str, Any]:
+        return {"now": self.virtual_now()} if self.virtual_now else {}
+
+    # ------------------------------------------------------------------ plans
+
+    def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan in a transaction, again after a deadlock or a lost race."""
+        for restart in range(MOST_RESTARTS):
+            try:
+                with self._sync.one() as connection:
+                    try:
+                        return self._play(plan(self.dialect, *args, **kwargs), connection)
+                    except psycopg.Error as error:
+                        if session.kind_of(error) is ErrorKind.GONE:
+                            connection.close()
+                        raise
+            except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
+                if restart == 0 and session.only_reads(error):
+                    self._sync.close_idle()
+                    continue
+                self._raise_unless_restart(error, restart)
+        raise AssertionError("unreachable")
+
+    async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`run` on the running loop."""
+        connections = self._on_this_loop()
+        for restart in range(MOST_RESTARTS):
+            try:
+                wire = await connections.take()
+                try:
+                    return await self._play_async(plan(self.dialect, *args, **kwargs), wire)
+                finally:
+                    connections.give_back(wire)
+            except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
+                if restart == 0 and session.only_reads(error):
+                    connections.close_idle()
+                    continue
+                self._raise_unless_restart(error, restart)
+        raise AssertionError("unreachable")
+
+    read = run
+    aread = arun
+
+    def _play(self, plan: Plan[T], connection: Connection) -> T:
+        extra, patience = self._extra(), self._sync.patience
+
+        def execute(step: Step) -> Any:
+            patience.begin(connection, session.limit_of(step))
+            return session.execute(connection, self._statements, step, extra)
+
+        try:
+            first = next(plan)
+        except StopIteration as stop:
+            nothing: T = stop.value
+            return nothing
+        if first.alone and not are_armed():
+            return drive(plan, first, execute)
+        with connection.transaction():
+            result = drive(plan, first, execute)
+            reached("store.before_commit")
+        reached("store.after_commit")
+        return result
+
+    async def _play_async(self, plan: Plan[T], wire: Wire) -> T:
+        extra, statements = self._extra(), self._statements
+        alone, answer, committed = True, None, False
+        try:
+            step = next(plan)
+            alone = step.alone and not are_armed()
+            if not alone:
+                wire.begin()
+            while True:
+                wire.expect(session.limit_of(step))
+                if step.final and not alone and not are_armed():
+                    assert step.rows is None, "a step of many rows cannot be the last"
+                    wire.commit_with_next()
+                    committed = True
+                step = plan.send(await session.execute_async(wire, statements, step, extra))
+                assert not committed, f"the step {step.name} comes after one that was the last"
+        except StopIteration as stop:
+            answer = stop.value
+        except BaseException as error:
+            wire.spoiled = session.kind_of(error) is ErrorKind.GONE
+            await wire.roll_back()
+            raise
+        if not alone and not committed:
+            reached("store.before_commit")
+            wire.expect(session.STATEMENT_TIMEOUT)
+            await wire.commit()
+            reached("store.after_commit")
+        return cast("T", answer)
+
+    def _on_this_loop(self) -> AsyncConnections:
+        loop = asyncio.get_running_loop()
+        connections = self._by_loop.get(loop)
+        if connections is None:
+            for over in [known for known in list(self._by_loop) if known.is_closed()]:
+                if (left := self._by_loop.pop(over, None)) is not None:
+                    left.close()
+            connections = self._by_loop[loop] = AsyncConnections(
+                self._conninfo, self.description, pooled=self._pooled, patience=session.STATEMENT_TIMEOUT
+            )
+        return connections
+
+    def _raise_unless_restart(self, error: BaseException, restart: int) -> None:
+        kind = ErrorKind.RESTART if isinstance(error, RestartPlanError) else session.kind_of(error)
+        if kind is ErrorKind.RESTART and restart + 1 < MOST_RESTARTS:
+            return
+        if isinstance(error, RestartPlanError):
+            raise error
+        if kind is ErrorKind.RESTART:
+            raise session.contended(self.description, error) from error
+        if kind is ErrorKind.DATA:
+            raise StoreDataError(str(error)) from error
+        if kind is ErrorKind.GONE:
+            raise session.unavailable(self.description, error) from error
+        raise session.refused(self.description, error) from None  # below its first line it may show values
+
+    def apart(self, *, outlives: bool = False) -> PostgresDatabase:
+        """The same database by connections of its own: who uses it need not wait for those who use this one."""
+        del outlives
+        return PostgresDatabase(self._url, self.virtual_now, pooled=self._pooled)
+
+    # ------------------------------------------------------------------ wakeups
+
+    def notify(self, channel: str, payload: str) -> None:
+        """Send one notification; a failure only costs latency."""
+        try:
+            with self._sync.one() as connection:
+                connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+        except (psycopg.Error, OSError, StoreUnavailableError) as error:
+            logger.debug("notification on %s was not sent: %s", channel, error)
+
+    async def anotify(self, channel: str, payload: str) -> None:
+        """Send one notification from the running loop."""
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                await self.arun(_notify, channel, payload)
+        except (psycopg.Error, OSError, StoreUnavailableError) as error:
+            logger.debug("notification on %s was not sent: %s", channel, error)
+
+    def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
+        """Listen on a connection of its own, on that loop or on a thread; not behind a pooler, where nothing comes."""
+        if self._pooled:
+            return Deaf()
+        self._listeners = [listener for listener in self._listeners if not listener.closed]
+        heard = Heard(callback, self.description)
+        listener = Listener(self._conninfo, heard) if loop is None else LoopListener(self._conninfo, heard, loop)
+        self._listeners.append(listener)
+        return listener
+
+    # ------------------------------------------------------------------ end
+
+    def require(self) -> None:
+        """Nothing to find out without asking: whether a server is there is seen at first use."""
+
+    def close(self) -> None:
+        """Close listeners and connections; what comes after opens new ones."""
+        for listener in self._listeners:
+            listener.close()
+        self._sync.close()
+        while self._by_loop:
+            self._by_loop.popitem()[1].close()
+        self.known_queues.clear()
+        self._start()
+
+    async def aclose_loop(self) -> None:
+        """Close the running loop's connections."""
+        connections = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if connections is not None:
+            connections.close()
+
+
+def _notify(dialect: Dialect, channel: str, payload: str) -> Plan[None]:
+    del dialect
+    yield Step("notify", {"channel": channel, "words": payload}, alone=True)

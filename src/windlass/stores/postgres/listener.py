@@ -1,0 +1,230 @@
+"""Hears what other processes tell by NOTIFY: on a thread, or on a node's own loop, without a hop.
+
+Whoever listens connects again when the connection is lost, and is then told that anything may have happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import psycopg
+from psycopg import pq, sql
+
+from windlass import loggers
+from windlass.domain.clock import monotonic
+from windlass.stores.database import CHANNELS
+from windlass.stores.postgres import session
+from windlass.stores.postgres.timeouts import ThreadPatience, cut
+from windlass.stores.postgres.url import CONNECT_TIMEOUT
+
+logger = loggers.logger("windlass.store")
+
+FIRST_DELAY: Final = 0.1
+LONGEST_DELAY: Final = 5.0
+LOOK_EVERY: Final = 5.0
+"""Seconds between two reads unasked: uvloop shows a socket in trouble once, perhaps with words on it to be read."""
+PROBE_EVERY = 30.0
+"""Seconds between two looks whether a connection that listens is still one."""
+LISTEN: Final = sql.SQL("; ").join(sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in CHANNELS)
+
+
+class Deaf:
+    """A subscription to nothing."""
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+class Heard:
+    """Passes on what is heard; outlives whatever the listener's callback does."""
+
+    def __init__(self, callback: Callable[[str, str], None], description: str) -> None:
+        self._callback = callback
+        self._description = description
+        self.ready = threading.Event()
+        """Set once it is known whether anything can be heard."""
+        self.delay = FIRST_DELAY
+        """Seconds to wait before the next try to connect."""
+
+    def tell(self, channel: str, payload: str) -> None:
+        """Pass one notification on."""
+        try:
+            self._callback(channel, payload)
+        except Exception as error:  # noqa: BLE001 - whatever was said, the listener must go on hearing
+            logger.error("%s: a notification was not understood (%s)", self._description, type(error).__name__)
+
+    def connected(self) -> None:
+        """From now on notifications come; whatever was told while nobody listened is not told again."""
+        if self.ready.is_set():
+            self.tell("", "")
+        self.ready.set()
+        self.delay = FIRST_DELAY
+
+    def cut_off(self, error: BaseException) -> float:
+        """Nothing comes any more; answers how long to wait before the next try."""
+        delay, self.delay = self.delay, min(self.delay * 2, LONGEST_DELAY)
+        logger.debug("%s: listening was cut off (%s), trying again in %.1f s", self._description, error, delay)
+        self.ready.set()
+        return delay
+
+
+class Listener:
+    """Hears on a thread of its own."""
+
+    def __init__(self, conninfo: str, heard: Heard) -> None:
+        self._conninfo = conninfo
+        self._heard = heard
+        self._stop = threading.Event()
+        self._patience = ThreadPatience()
+        self._connection: psycopg.Connection[Any] | None = None
+        self._thread = threading.Thread(target=self._live, name="windlass-postgres-listen", daemon=True)
+        self._thread.start()
+        heard.ready.wait(CONNECT_TIMEOUT)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stop.is_set()
+
+    def _live(self) -> None:
+        while not self._stop.is_set():
+            try:
+                with psycopg.connect(self._conninfo, autocommit=True) as connection:
+                    self._ask(connection, LISTEN)
+                    self._heard.connected()
+                    self._connection = connection
+                    self._hear(connection)
+            except (psycopg.Error, OSError) as error:
+                self._connection = None
+                self._stop.wait(self._heard.cut_off(error))
+
+    def _hear(self, connection: psycopg.Connection[Any]) -> None:
+        probed = monotonic()
+        while not self._stop.is_set():
+            for notification in connection.notifies(timeout=0.5):
+                self._heard.tell(notification.channel, notification.payload)
+                if self._stop.is_set():
+                    return
+            if monotonic() - probed > PROBE_EVERY:
+                self._probe(connection)
+                probed = monotonic()
+
+    def _probe(self, connection: psycopg.Connection[Any]) -> None:
+        """A line that has fallen silent looks like a cluster in which nothing happens: ask whether anybody is there."""
+        self._ask(connection, sql.SQL("SELECT 1"))
+
+    def _ask(self, connection: psycopg.Connection[Any], what: sql.SQL | sql.Composed) -> None:
+        self._patience.begin(connection, session.STATEMENT_TIMEOUT)
+        try:
+            connection.execute(what)
+        finally:
+            self._patience.end(connection)
+
+    def close(self) -> None:
+        """Stop listening, at once: a drain on the caller's loop waits for this."""
+        self._stop.set()
+        connection = self._connection
+        if connection is not None:
+            cut(connection)  # ends the wait for notifications
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=2)
+
+
+class LoopListener:
+    """Hears on an event loop, where its callback is called."""
+
+    def __init__(self, conninfo: str, heard: Heard, loop: asyncio.AbstractEventLoop) -> None:
+        self._conninfo = conninfo
+        self._heard = heard
+        self._loop = loop
+        self.closed = False
+        self._life = asyncio.run_coroutine_threadsafe(self._live(), loop)
+        if not _runs_here(loop):
+            heard.ready.wait(CONNECT_TIMEOUT)
+
+    async def _live(self) -> None:
+        while not self.closed:
+            try:
+                async with asyncio.timeout(session.STATEMENT_TIMEOUT):
+                    connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+                try:
+                    async with asyncio.timeout(session.STATEMENT_TIMEOUT):
+                        await connection.execute(LISTEN)
+                    self._heard.connected()
+                    await self._hear(connection)
+                finally:
+                    await connection.close()
+            except (psycopg.Error, OSError) as error:
+                await asyncio.sleep(self._heard.cut_off(error))
+
+    async def _hear(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        socket_number = os.dup(connection.fileno())  # libpq closes its own by itself, while the loop still watches
+        lost: asyncio.Future[None] = self._loop.create_future()
+        probe = _Probe(connection.pgconn)
+
+        def read() -> None:
+            try:
+                for told in probe.read():
+                    self._heard.tell(told.relname.decode(errors="replace"), told.extra.decode(errors="replace"))
+            except psycopg.Error as error:
+                if not lost.done():
+                    lost.set_exception(error)
+
+        self._loop.add_reader(socket_number, read)
+        try:
+            while not lost.done():
+                read()
+                probe.look()
+                await asyncio.wait({lost}, timeout=min(LOOK_EVERY, PROBE_EVERY))
+            lost.result()
+        finally:
+            self._loop.remove_reader(socket_number)
+            os.close(socket_number)
+
+    def close(self) -> None:
+        """Stop listening; safe to call twice, from any thread, also when the loop is over."""
+        self.closed = True
+        if not self._loop.is_closed():
+            self._life.cancel()
+
+
+class _Probe:
+    """Asks now and then whether anybody is there: a line that has fallen silent looks like nothing happening."""
+
+    def __init__(self, pgconn: pq.abc.PGconn) -> None:
+        self._pgconn = pgconn
+        self._heard = monotonic()
+        self._asked: float | None = None
+
+    def read(self) -> list[pq.PGnotify]:
+        """What has been told, and the answer to the probe if there is one."""
+        self._pgconn.consume_input()
+        if self._asked is not None and not self._pgconn.is_busy():
+            while self._pgconn.get_result() is not None:
+                pass
+            self._asked, self._heard = None, monotonic()
+        found = []
+        while (told := self._pgconn.notifies()) is not None:
+            found.append(told)
+        return found
+
+    def look(self) -> None:
+        """Ask, or give up what was asked too long ago."""
+        now = monotonic()
+        if self._asked is not None and now - self._asked > session.STATEMENT_TIMEOUT:
+            raise psycopg.OperationalError("the connection has fallen silent")
+        if self._asked is None and now - self._heard > PROBE_EVERY:
+            self._asked = now
+            self._pgconn.send_query(b"SELECT 1")
+            self._pgconn.flush()
+
+
+def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop() is loop
+    return False

@@ -1,0 +1,229 @@
+"""Runs the steps of a plan on one PostgreSQL connection, sync or async, and says what the driver's errors mean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Buffer, Loader
+
+from windlass.errors import StoreStatementError, StoreUnavailableError
+from windlass.stores.database import MOST_RESTARTS, ErrorKind
+from windlass.stores.plan import SCRIPT, Step
+from windlass.stores.postgres.statements import Statement
+from windlass.stores.postgres.wire import Wire
+from windlass.stores.queries import Query, load, to_numbered, to_pyformat
+
+NOW = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
+"""The time the running statement came in: fresh in an old transaction, and constant enough for an index."""
+MOMENT = NOW.replace("statement_timestamp", "clock_timestamp")
+"""The time at this moment, for a statement that may have waited for a lock."""
+VIRTUAL = ":now::bigint"
+"""Either, where the clock is not the server's."""
+
+STATEMENT_TIMEOUT = 30.0
+"""Seconds an answer may take before its connection is given up."""
+COPY_TIMEOUT = 600.0
+"""The same for COPY, whose length is the caller's."""
+
+
+class _IdLoader(Loader):
+    """Ids as text, from their 16 bytes."""
+
+    format = pq.Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        digits = bytes(data).hex()
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+class Statements:
+    """The named statements in the driver's form."""
+
+    def __init__(self, *, virtual: bool = False) -> None:
+        self._queries = load("postgres")
+        self._times = {"{now}": VIRTUAL if virtual else NOW, "{moment}": VIRTUAL if virtual else MOMENT}
+        self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
+        self._plain: dict[str, Statement] = {}
+        self._numbered: dict[tuple[str, tuple[tuple[str, int], ...]], Statement] = {}
+
+    def query(self, step: Step) -> Query:
+        """The statement a step names."""
+        return self._queries[step.name]
+
+    def text(self, query: Query, literals: Mapping[str, int] | None) -> LiteralString:
+        """Its text, with literals written in."""
+        key = (query.name, tuple(sorted(literals.items())) if literals else ())
+        text = self._texts.get(key)
+        if text is None:
+            text = self._filled(query, key[1])
+            text = self._texts[key] = text if text.startswith("COPY") else to_pyformat(text)
+        return text
+
+    def numbered(self, step: Step) -> Statement:
+        """The same as the server itself takes it."""
+        if not step.literals:
+            statement = self._plain.get(step.name)
+            if statement is None:
+                statement = self._plain[step.name] = self._make(step.name, ())
+            return statement
+        key = (step.name, tuple(sorted(step.literals.items())))
+        statement = self._numbered.get(key)
+        if statement is None:
+            statement = self._numbered[key] = self._make(*key)
+        return statement
+
+    def _make(self, name: str, literals: tuple[tuple[str, int], ...]) -> Statement:
+        query = self._queries[name]
+        text, names = to_numbered(self._filled(query, literals))
+        return Statement(text.encode(), names, query.kind)
+
+    def _filled(self, query: Query, literals: tuple[tuple[str, int], ...]) -> str:
+        text = query.sql
+        for name, time in self._times.items():
+            text = text.replace(name, time)
+        for name, value in literals:
+            text = text.replace(f"{{{name}}}", str(int(value)))
+        return text
+
+
+def limit_of(step: Step) -> float | None:
+    """How many seconds a step may take; None for migrations, which wait for each other and build indexes."""
+    if step.name in (SCRIPT, "lock_migrations"):
+        return None
+    return COPY_TIMEOUT if step.name.startswith("copy_") else STATEMENT_TIMEOUT
+
+
+def prepare_connection(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], *, pooled: bool) -> None:
+    """What every connection of ours needs. Behind a pooler nothing may be prepared in the session."""
+    connection.adapters.register_loader("uuid", _IdLoader)
+    connection.prepare_threshold = None if pooled else 2
+
+
+def execute(connection: psycopg.Connection[Any], statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
+    """Run one step on a sync connection."""
+    if step.name == SCRIPT:
+        return connection.execute(step.params["text"]).rowcount
+    query = statements.query(step)
+    text = statements.text(query, step.literals)
+    with connection.cursor(binary=True) as cursor:
+        if text.startswith("COPY"):
+            with cursor.copy(text) as copy:
+                for text_part in step.params["texts"]:
+                    copy.write(text_part)
+            return cursor.rowcount
+        if step.rows is None:
+            cursor.execute(text, {**step.params, **extra})
+            return _result(query.kind, cursor)
+        results = []
+        for row in step.rows:
+            cursor.execute(text, {**row, **extra})
+            results.append(_result(query.kind, cursor))
+        return results
+
+
+async def execute_async(wire: Wire, statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
+    """Run one step on the running loop, with the commit where `wire` was told so."""
+    if step.name == SCRIPT:
+        await wire.begun()
+        with wire.lent() as connection:
+            return (await connection.execute(step.params["text"])).rowcount
+    statement = statements.numbered(step)
+    if step.then is not None:
+        calls = [(statement, {**step.params, **extra}), (statements.numbered(step.then), {**step.then.params, **extra})]
+        return await wire.execute_together(calls)
+    if statement.text.startswith(b"COPY"):
+        return await _copy(wire, statement.text, step.params["texts"])
+    if step.rows is None:
+        return await wire.execute(statement, {**step.params, **extra} if extra else step.params)
+    return [await wire.execute(statement, {**row, **extra}) for row in step.rows]
+
+
+async def _copy(wire: Wire, text: bytes, parts: Iterable[str]) -> int:
+    await wire.begun()
+    with wire.lent() as connection:
+        cursor = connection.cursor()
+        async with asyncio.timeout(COPY_TIMEOUT), cursor.copy(text) as copy:
+            for part in parts:
+                await copy.write(part)
+        return cursor.rowcount
+
+
+def _result(kind: str, cursor: psycopg.Cursor[Any]) -> Any:
+    if kind == "count":
+        return cursor.rowcount
+    return cursor.fetchall() if kind == "rows" else cursor.fetchone()
+
+
+_ONLY_READS = "25006"
+_UNUSABLE = frozenset({_ONLY_READS, "25P03", "25P04"})
+"""Only reading is allowed here, or the server has ended the transaction: another connection may fare better."""
+
+_LIMIT = "54"
+"""A limit of the server's was exceeded: a value too large for an index, JSON nested too deep for its stack."""
+_ADVICE = {
+    "42501": "grant the right to the user of the URL (to migrate: CREATE on the schema), or use another user",
+    "42601": "the server may be one that only resembles PostgreSQL",
+    "26000": "this may be a pooler: in transaction mode add ?pooled=true to the URL",
+    "42P05": "this may be a pooler: in transaction mode add ?pooled=true to the URL",
+}
+_SCHEMA = frozenset({"42703", "42P01", "42883", "42804", "42P10"})
+"""A table, column, function or constraint is not there, or is another."""
+
+
+def kind_of(error: BaseException) -> ErrorKind:
+    """What a driver's error means."""
+    if getattr(error, "sqlstate", None) in _UNUSABLE:
+        return ErrorKind.GONE
+    if isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure):
+        return ErrorKind.RESTART
+    if isinstance(error, psycopg.errors.DataError | psycopg.errors.IntegrityError | UnicodeError):
+        return ErrorKind.DATA
+    if str(getattr(error, "sqlstate", None)).startswith(_LIMIT):
+        return ErrorKind.DATA
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError | TimeoutError):
+        return ErrorKind.GONE
+    return ErrorKind.STATEMENT
+
+
+def only_reads(error: BaseException) -> bool:
+    """Whether a write was refused because its session may only read: nothing was written, and a new one may do it.
+
+    Sessions keep what they began with. Those that were made while the server only let read, and have only read since,
+    are found out by the first write after it, which must not fail for that.
+    """
+    return getattr(error, "sqlstate", None) == _ONLY_READS
+
+
+def unavailable(description: str, error: BaseException) -> StoreUnavailableError:
+    """The error users see when the server does not answer."""
+    detail = _first_line(error)
+    advice = "check the URL and the server"
+    if "unsupported startup parameter" in detail:
+        advice = "this is a pooler: in transaction mode add ?pooled=true to the URL"
+    return StoreUnavailableError(f"{description} does not answer: {detail}; {advice}")
+
+
+def contended(description: str, error: BaseException) -> StoreUnavailableError:
+    """The error users see when a plan was restarted in vain."""
+    return StoreUnavailableError(
+        f"{description}: others were first {MOST_RESTARTS} times in a row ({_first_line(error)}); try again"
+    )
+
+
+def refused(description: str, error: BaseException) -> StoreStatementError:
+    """The error users see when the server answers, and refuses a statement."""
+    state = getattr(error, "sqlstate", None) or ""
+    advice = _ADVICE.get(state, "look into the server's log")
+    if state in _SCHEMA:
+        advice = "the tables are not as `windlass migrate` makes them: somebody changed them, or the search_path"
+    name = f" ({type(error).__name__} {state})".replace(" )", ")")
+    return StoreStatementError(f"{description} refuses a statement: {_first_line(error)}{name}; {advice}")
+
+
+def _first_line(error: BaseException) -> str:
+    """What is below it may show the values of a row."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,237 @@
+"""SQLite.
+
+Embedded, nothing to install. One writer thread per process, readers beside it (WAL), files shared by several
+processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import ClassVar, TypeVar
+
+from windlass.errors import StoreUnavailableError
+from windlass.runtime.forks import after_fork
+from windlass.stores.channels import CANCELED, DONE, WORK
+from windlass.stores.database import LOST, P, PlanFunction, Wakeups
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, drive
+from windlass.stores.sqlite.files import connect
+from windlass.stores.sqlite.forks import FORK_GATE, leave_to_the_parent
+from windlass.stores.sqlite.location import Place
+from windlass.stores.sqlite.session import Session
+from windlass.stores.sqlite.writer import Writer, translate
+
+T = TypeVar("T")
+
+WATCH_INTERVAL = 0.02
+"""How often `PRAGMA data_version` is asked whether another connection has written: 5 µs each."""
+
+
+class SqliteDialect(Dialect):
+    """The portable plans as they are: inside one process a statement costs microseconds, so none needs to be merged."""
+
+    name: ClassVar[str] = "sqlite"
+
+
+class SqliteDatabase:
+    """A SQLite file, or a private database in memory (`:memory:`)."""
+
+    notifies: ClassVar[bool] = False
+    migrates_itself: ClassVar[bool] = True
+
+    def __init__(
+        self, path: str, now: Callable[[], int], synchronous: str = "FULL", *, is_default: bool = False
+    ) -> None:
+        self.dialect: Dialect = SqliteDialect()
+        self.path = path
+        self.place = Place(path, is_default=is_default)
+        in_memory = self.place.in_memory
+        self.description = "SQLite in memory" if in_memory else f"SQLite {path} (WAL, synchronous={synchronous})"
+        self.wakeup_mode = "in process" if in_memory else "in process, and by watching the file"
+        self.known_queues: set[str] = set()
+        self.now = now
+        self._synchronous = synchronous
+        self._start()
+        after_fork(self._start_in_child)
+
+    def _start_in_child(self) -> None:
+        self._writer.leave_to_the_parent()
+        leave_to_the_parent(self._idle_readers, self._watches)
+        self._start()
+
+    def _start(self) -> None:
+        """Fresh threads and no connections: also right after a fork, where the parent's must never be touched."""
+        self._writer = Writer(self.place, self._synchronous, self.now)
+        self._idle_readers: list[Session] = []
+        self._readers = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._watches: list[Watch] = []
+
+    def apart(self, *, outlives: bool = False) -> SqliteDatabase:
+        """This one: a file has one writer at a time anyway. Another one if it is to be open longer."""
+        if not outlives or self.place.in_memory:
+            return self
+        return SqliteDatabase(self.place.path, self.now, self._synchronous)
+
+    # ------------------------------------------------------------------ plans
+
+    def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan on the writer thread and wait for its commit."""
+        result: T = self._writer.run(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
+        return result
+
+    async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan on the writer thread and await its commit."""
+        result: T = await self._writer.arun(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
+        return result
+
+    def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan on a reading connection, in a snapshot of its own."""
+        if self.place.in_memory:
+            return self.run(plan, *args, **kwargs)
+        self.place.check()
+        try:
+            with self._reader() as session, FORK_GATE:
+                return _read(plan(self.dialect, *args, **kwargs), session)
+        except sqlite3.Error as error:
+            raise translate(self.place.path, error) from error
+
+    async def aread(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`read` on a thread, so that the loop goes on."""
+        if self.place.in_memory:
+            return await self.arun(plan, *args, **kwargs)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(2, thread_name_prefix="windlass-sqlite-reader")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, lambda: self.read(plan, *args, **kwargs))
+
+    @contextmanager
+    def _reader(self) -> Iterator[Session]:
+        readers, idle = self._readers, self._idle_readers  # a fork in between puts others in their place
+        with readers:
+            session = idle.pop() if idle else None
+        session = session or self._new_reader()
+        try:
+            yield session
+        finally:
+            with readers:
+                idle.append(session)
+
+    def _new_reader(self) -> Session:
+        """Open without the lock: only the writer switches a new file to WAL, and readers notice that by themselves."""
+        with FORK_GATE:
+            connection = connect(self.place.path, self._synchronous, self.now, writes=False)
+            self.place.opened()
+        return Session(connection)
+
+    def require(self) -> None:
+        """Raise if there is no file."""
+        self.place.require()
+
+    # ------------------------------------------------------------------ wakeups
+
+    def notify(self, channel: str, payload: str) -> None:
+        """Nothing to send: other processes see the file change."""
+
+    async def anotify(self, channel: str, payload: str) -> None:
+        """Nothing to send: other processes see the file change."""
+
+    def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
+        """Watch the file for commits of other connections, on a thread."""
+        del loop
+        watch = Watch(self, callback)
+        self._watches = [*(known for known in self._watches if not known.closed), watch]
+        return watch
+
+    # ------------------------------------------------------------------ end
+
+    def close(self) -> None:
+        """Close every connection, under the lock: the last one to close checkpoints.
+
+        What comes after opens anew; a database in memory is then empty.
+        """
+        for watch in self._watches:
+            watch.close()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+        with self._readers:
+            idle, self._idle_readers = self._idle_readers, []
+        self._writer.close(idle)
+        self.place.forget()
+        self.known_queues.clear()
+        self._start()
+
+    async def aclose_loop(self) -> None:
+        """Nothing here belongs to a loop."""
+
+
+class Watch:
+    """Asks `PRAGMA data_version` on a connection of its own and calls back when another connection has committed.
+
+    It looks at the file itself, too, and its last word is that the file was deleted or replaced.
+    """
+
+    def __init__(self, database: SqliteDatabase, callback: Callable[[str, str], None]) -> None:
+        self._database = database
+        self._callback = callback
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        if not database.place.in_memory:
+            self._thread = threading.Thread(target=self._loop, name="windlass-sqlite-watch", daemon=True)
+            self._thread.start()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stop.is_set()
+
+    def _loop(self) -> None:
+        while not self._stop.wait(WATCH_INTERVAL):
+            try:
+                self._database.place.check()
+            except StoreUnavailableError as loss:
+                self._callback(LOST, str(loss))
+                return
+            with suppress(sqlite3.Error, StoreUnavailableError), self._database._reader() as session:
+                self._watch(session)
+
+    def _watch(self, session: Session) -> None:
+        seen = None
+        while not self._stop.wait(WATCH_INTERVAL):
+            self._database.place.check()
+            with FORK_GATE:
+                version = session.connection.execute("PRAGMA data_version").fetchone()
+            if version != seen:
+                seen = version
+                self._callback(WORK, "*")
+                self._callback(DONE, "")
+                self._callback(CANCELED, "")
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+
+def _read(plan: Plan[T], session: Session) -> T:
+    session.connection.execute("BEGIN")
+    try:
+        return _play(plan, session)
+    finally:
+        session.connection.execute("COMMIT")
+
+
+def _play(plan: Plan[T], session: Session) -> T:
+    try:
+        first = next(plan)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    return drive(plan, first, session.execute)

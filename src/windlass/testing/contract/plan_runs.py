@@ -1,0 +1,94 @@
+"""Running plans: in one transaction, undone as a whole, and again after a lost race."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from windlass.domain.job import NewJob, Placed
+from windlass.stores.database import MOST_RESTARTS, Database
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, RestartPlanError
+from windlass.stores.plans import jobs
+from windlass.testing.contract.workbench import StoreContract, Workbench, new_job
+
+
+class OtherError(Exception):
+    """Something a plan raises that no database has to do with."""
+
+
+def _run(database: Database, plan: Callable[..., Plan[Any]], *args: Any) -> Any:
+    return database.run(plan, *args)
+
+
+def _arun(database: Database, plan: Callable[..., Plan[Any]], *args: Any) -> Any:
+    async def main() -> Any:
+        try:
+            return await database.arun(plan, *args)
+        finally:
+            await database.aclose_loop()
+
+    return asyncio.run(main())
+
+
+sync_and_async = pytest.mark.parametrize("run", [_run, _arun], ids=["sync", "async"])
+
+
+class RunningContract(StoreContract):
+    """What a store promises to whoever writes a plan."""
+
+    @sync_and_async
+    def test_two_plans_commit_together_or_not_at_all(self, bench: Workbench, run: Callable[..., Any]) -> None:
+        """J4.3: consequences share the transaction of what they follow from."""
+        first, second = new_job(), new_job()
+        assert run(bench.database, _both, first, second) == [Placed(first.id), Placed(second.id)]
+        third = new_job()
+        with pytest.raises(OtherError):
+            run(bench.database, _both, third, None)
+        assert [bench.exists(job.id) for job in (first, second, third)] == [True, True, False]
+
+    @sync_and_async
+    def test_a_plan_that_lost_a_race_starts_over(self, bench: Workbench, run: Callable[..., Any]) -> None:
+        """J2.1: it is undone and run again from its first step, so what it wrote before is written once."""
+        tries = count(1)
+        job = new_job(business_key="order:7")
+        assert run(bench.database, _losing, job, tries, 3) == [[Placed(job.id)]]
+        assert next(tries) == 4
+        assert bench.holder("order:7") == (job.id, "PENDING")
+
+    @sync_and_async
+    def test_a_plan_that_always_loses_is_given_up(self, bench: Workbench, run: Callable[..., Any]) -> None:
+        """J2.1: no caller waits for ever; nothing is left of it, and others go on."""
+        tries = count(1)
+        job = new_job()
+        with pytest.raises(RestartPlanError):
+            run(bench.database, _losing, job, tries, MOST_RESTARTS + 1)
+        assert next(tries) == MOST_RESTARTS + 1
+        assert not bench.exists(job.id)
+        assert bench.submit_one(job) == Placed(job.id)
+
+    @sync_and_async
+    def test_a_plan_without_steps_needs_no_database(self, bench: Workbench, run: Callable[..., Any]) -> None:
+        """J4.3: an empty flush is answered at once."""
+        assert run(bench.database, jobs.apply, []) == []
+
+
+def _both(dialect: Dialect, first: NewJob, second: NewJob | None) -> Plan[list[Placed]]:
+    (one,) = yield from jobs.submit(dialect, [[first]], ["default"])
+    if second is None:
+        raise OtherError
+    (two,) = yield from jobs.submit(dialect, [[second]], ["default"])
+    assert isinstance(one, list)
+    assert isinstance(two, list)
+    return [*one, *two]
+
+
+def _losing(dialect: Dialect, job: NewJob, tries: Any, wins_at: int) -> Plan[list[jobs.Answer]]:
+    answers = yield from jobs.submit(dialect, [[job]], ["default"])
+    if next(tries) < wins_at:
+        raise RestartPlanError
+    return answers
