@@ -2,8 +2,19 @@
 
 from pathlib import Path
 
-from docs.generate_rules import PAGE, ROOT, RULES, listed, named_by_tests, parts
-from docs.generated_parts import filled, names_in
+from docs.generate_rules import PAGE, ROOT, listed, named_by_tests, parts, stated
+from docs.generated_parts import filled
+
+NOT_BUILT = {
+    "J6.4": "encryption is planned; a test proves that asking for it is refused until then",
+    "J9.1": "schedules are planned; the arithmetic of cron expressions is there and tested",
+}
+"""Rules that tests name although the page does not state them yet, and why."""
+
+
+def order(rule: str) -> tuple[str, int, int]:
+    section, number = rule[1:].split(".")
+    return rule[0], int(section), int(number)
 
 
 def test_the_page_is_what_the_generator_writes():
@@ -12,13 +23,19 @@ def test_the_page_is_what_the_generator_writes():
 
 
 def test_every_rule_is_stated_once_and_in_order():
-    assert names_in(PAGE.read_text(encoding="utf-8")) == list(RULES)
+    assert stated() == sorted(set(stated()), key=order)
 
 
 def test_every_rule_is_proved_by_a_test():
     named = named_by_tests(ROOT)
-    unproved = [rule for rule in RULES if rule not in named]
+    unproved = [rule for rule in stated() if rule not in named]
     assert unproved == [], "no test names them in its docstring"
+
+
+def test_every_rule_that_a_test_names_is_stated():
+    missing = set(named_by_tests(ROOT)) - set(stated()) - set(NOT_BUILT)
+    assert missing == set(), "write their statements into docs/reference/rules.md"
+    assert set(NOT_BUILT) & set(stated()) == set(), "these are stated now; take them off the list"
 
 
 def test_tests_are_found_by_the_rules_in_their_docstrings(tmp_path: Path):
