@@ -20,7 +20,7 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow test-fast test-servers soak chaos check format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
+.PHONY: help demo test test-slow test-fast test-servers soak chaos check hooks format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -79,6 +79,11 @@ check: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
+	@$(BIN)/python .ci/commit_subjects.py
+
+# Once per clone: git runs .githooks/commit-msg then. With pre-commit: `pre-commit install`, which runs the linters too.
+hooks:
+	@git config core.hooksPath .githooks
 
 format: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix

@@ -1,7 +1,7 @@
 """Writes the lists of tests into docs/reference/rules.md: `make docs-rules`, or `python -m docs.generate_rules`.
 
-A test proves a rule if its docstring names it ("J3.1: …"). The statements of the rules are written by hand and stay; the page's own markers
-are the list of rules, so a rule is added by writing its statement and an empty generated part below it.
+A test proves a rule if its docstring names it ("J3.1: …"). The statements of the rules are written by hand and stay;
+the page's own markers are the list of rules, so a rule is added by writing its statement and an empty part below it.
 """
 
 import ast

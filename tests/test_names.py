@@ -1,0 +1,234 @@
+"""The names of modules and classes: nouns of the glossary, and one meaning for each name."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "windlass"
+GLOSSARY = ROOT / "docs" / "explain" / "glossary.md"
+
+ORDINARY = {
+    "ending": "a noun: how something ends",
+    "handling": "error handling is what every reader calls it",
+    "lingering": "an adjective: bodies that outlive their jobs",
+    "polling": "the strategy is called so by the public API",
+    "setting": "a noun",
+    "string": "a noun",
+    "testing": "where a reader looks for a test kit",
+    "waiting": "an adjective: a job that waits",
+}
+"""Words that end in -ing and are no gerunds in our names."""
+
+PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tells of"}
+
+TO_RENAME = {
+    "client.aftermath": "gone with one publisher",
+    "client.aftermath.Aftermath": "gone with one publisher",
+    "client.authorization.Acting": "Principal",
+    "client.authorization._Acting": "_PrincipalScope",
+    "client.dead_letter_views.AlertFilterWords": "AlertFilter",
+    "client.handle.Following": "HandleServices",
+    "client.job_logs.Reporting": "JobLogs",
+    "client.moves.Steering": "JobMoves",
+    "client.reads.Looking": "Reads",
+    "client.redrives.Redriving": "Redrives",
+    "cli.demo.crash.Packing": "PackingRoom",
+    "declarations.Declaring": "Declarations",
+    "domain.job.Placed": "SubmittedJob",
+    "engine.completer.Consequence": "FollowUp",
+    "engine.permit_releaser.Leaving": "PermitReleaser",
+    "maintenance.archive_duty.Archiving": "ArchiveDuty",
+    "maintenance.purge_duty.Purging": "PurgeDuty",
+    "publisher.Telling": "Publisher",
+    "runtime.processes.errors._Told": "_ReportedError",
+    "runtime.started_threads._Submitting": "_SubmitPatch",
+    "stores.caller_transactions.rules.Opening": "TransactionState",
+    "stores.claim_order.Allotment": "Share",
+    "stores.plans.queues.Forsaken": "UnknownTargetJob",
+    "stores.postgres.listener.Deaf": "NotListening",
+    "stores.postgres.listener.Heard": "Notification",
+    "stores.postgres.timeouts.ThreadPatience": "StatementTimeout",
+    "stores.sqlite.location.Place": "Location",
+    "testing.contract.archive.ArchivingContract": "ArchiveContract",
+    "testing.contract.claims.ClaimingContract": "ClaimContract",
+    "testing.contract.completion.CompletingContract": "CompletionContract",
+    "testing.contract.dead_letters.BuryingContract": "DeadLetterContract",
+    "testing.contract.follow_ups.FollowingContract": "FollowUpContract",
+    "testing.contract.migrations.MigratingContract": "MigrationContract",
+    "testing.contract.moves.SteeringContract": "MoveContract",
+    "testing.contract.plan_runs.RunningContract": "PlanContract",
+    "testing.contract.progress_reports.ReportingContract": "ProgressContract",
+    "testing.contract.reads.ReadingContract": "ReadContract",
+    "testing.contract.statistics.CountingContract": "StatisticsContract",
+    "testing.contract.triage.TriagingContract": "TriageContract",
+    "testing.contract.trusted_claims.TrustingContract": "TrustedClaimContract",
+    "testing.isolation.NobodyRunsJobsError": "NoWorkerError",
+}
+"""Names from before the glossary, with the one they are to get. This only shrinks: a new name is not put here."""
+
+TOPIC = "one topic, in layers that each do their part of it"
+COMMANDS = "each group of commands has one"
+PAIRED_MODULES = {
+    "callbacks": TOPIC,
+    "circuit": "the command, and the value",
+    "circuits": TOPIC,
+    "cluster": TOPIC,
+    "command": COMMANDS,
+    "connections": "pooled ones, and those of callers",
+    "dead_letters": TOPIC,
+    "drain": "of a node, and of a test's application",
+    "errors": "those of users, and how they leave a job's process",
+    "events": "the package, and the one place that turns circuit changes into events",
+    "filters": "of the command line, and of the client",
+    "forks": "a fork of the process, and what a SQLite file must not survive",
+    "health": "the command, and the report",
+    "job": "the commands, and the value",
+    "jobs": TOPIC,
+    "limits": TOPIC,
+    "list_command": COMMANDS,
+    "logs": "a command's options, and a log formatter",
+    "migrate": "the command, and the runner of migrations",
+    "moves": TOPIC,
+    "node": "the command, and the node",
+    "processes": "of a benchmark, and of process jobs",
+    "reads": TOPIC,
+    "redrives": TOPIC,
+    "rows": "of a benchmark, and of a submission",
+    "runner": "of an attempt, and of plans on a caller's connection",
+    "show": COMMANDS,
+    "sqlite": "what users import, and the store",
+    "timeouts": "of attempts, and of statements",
+    "worker": "the command, and the worker",
+}
+"""Modules of one name in several packages, and why; those of the contract suite and of one database mirror others."""
+
+PAIRED_CLASSES = {
+    "Attempt": "the public record of an attempt, and the engine's running one",
+    "Coordinator": "rename the engine's to Slots; the other is an extension point",
+    "DeadLetters": "what `app.dead_letters` is, and rename the failure package's to DeadLetterFollowUp",
+    "Drained": "results of two drains, of a test and of a benchmark",
+    "LogLine": "the public record, and the message that carries one out of a job's process",
+    "Node": "the public record of a node, and the running node",
+    "Progress": "the public record, and the benchmark's counter",
+    "Raised": "an outcome, and the message that carries it out of a job's process",
+    "Returned": "an outcome, and the message that carries it out of a job's process",
+    "Snoozed": "an outcome, and the message that carries it out of a job's process",
+    "Reporter": "the protocol, and its side in a job's process",
+    "Worker": "what users start, and the demo's child process",
+    "Batch": "rename: RedriveBatch, ReportBatch",
+    "Call": "the public one; rename the others: circuit.ServiceCall, subscriber.Delivery",
+    "Found": "rename: SearchPage, TriagePage, ResolvedTarget (twice one thing), bench's Counts",
+    "Jobs": "rename job_process.Jobs to JobLoop",
+    "Listener": "rename events' to Subscription",
+    "Load": "rename heartbeat's to NodeLoad, bench's to Size",
+    "Recovery": "rename the plan's answer to Recovered",
+    "Run": "rename redrives' to PlanRequest",
+    "StopError": "one test double of two contracts: share it",
+    "Submitter": "one after submit is straight",
+    "Sums": "rename: RedriveTotals, QueueTotals",
+    "Surroundings": "rename: Conditions (explanation), ProcessSettings (pool)",
+    "Watch": "rename: BodyWatch, CommitWatch",
+    "_Columns": "rename views' to _ColumnReader",
+}
+"""Classes of one name in several modules, and why, or what becomes of them."""
+
+
+class Name(NamedTuple):
+    """A module or a class: its last part, and where it is, as a dotted path below the package."""
+
+    last: str
+    path: str
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def module_names() -> list[Name]:
+    return [Name(path.rpartition(".")[2], path) for path in map(dotted, modules()) if path]
+
+
+def class_names() -> list[Name]:
+    return [
+        Name(node.name, f"{dotted(path)}.{node.name}")
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+
+
+def words(name: str) -> list[str]:
+    """The words of a name of either form, in lower case."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def refused() -> set[str]:
+    """The words that the glossary refuses."""
+    found = re.search(r"^```text refused\n(.*?)^```", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found, "docs/explain/glossary.md lists the words between ```text refused and ```"
+    return set(re.findall(r"\w+", found[1]))
+
+
+def objection(name: str, banned: set[str]) -> str:
+    """What is wrong with the words of a name; empty if nothing."""
+    for word in words(name):
+        if word in banned:
+            return f"{word!r} is refused by the glossary"
+        if word.endswith("ing") and word not in ORDINARY and name not in PUBLIC:
+            return f"{word!r} is a gerund"
+    return ""
+
+
+def shared(names: list[Name]) -> dict[str, list[str]]:
+    """Where names stand that stand in more than one place."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        places[name.last].append(name.path)
+    return {last: paths for last, paths in places.items() if len(paths) > 1}
+
+
+def is_mirror(path: str) -> bool:
+    """A module that has the name of its counterpart on purpose: a part of the contract, or one database's own part."""
+    return path.startswith(("testing.contract.", "stores.postgres.", "stores.sqlite."))
+
+
+def test_module_and_class_names_are_nouns_of_the_glossary():
+    banned = refused()
+    wrong = {name.path: text for name in module_names() + class_names() if (text := objection(name.last, banned))}
+    new = {path: text for path, text in wrong.items() if path not in TO_RENAME}
+    assert new == {}, "name the thing by the word of its own page: docs/explain/glossary.md"
+    assert set(TO_RENAME) - set(wrong) == set(), "renamed or gone: take them off the list"
+
+
+def test_modules_of_one_name_are_listed_with_a_reason():
+    found = set(shared([name for name in module_names() if not is_mirror(name.path)]))
+    assert found - set(PAIRED_MODULES) == set(), "another name, or a reason why both have it"
+    stale = set(PAIRED_MODULES) - set(shared(module_names()))
+    assert stale == set(), "they have one meaning now: take them off the list"
+
+
+def test_classes_of_one_name_are_listed_with_a_reason():
+    found = shared(class_names())
+    assert set(found) - set(PAIRED_CLASSES) == set(), f"another name, or a reason: {found}"
+    assert set(PAIRED_CLASSES) - set(found) == set(), "they have one meaning now: take them off the list"
+
+
+def test_names_are_split_into_their_words():
+    assert words("PermitReleaser") == ["permit", "releaser"]
+    assert words("_URLPart") == ["url", "part"]
+    assert words("thread_watch") == ["thread", "watch"]
+
+
+def test_gerunds_and_refused_words_are_objected_to():
+    banned = refused()
+    assert objection("WordCount", banned) == "'word' is refused by the glossary"
+    assert objection("Looking", banned) == "'looking' is a gerund"
+    assert objection("PermitReleaser", banned) == objection("PollingStrategy", banned) == ""
