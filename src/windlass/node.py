@@ -20,6 +20,7 @@ from windlass.engine.dead_letters import deaths_of, is_dead, mark_alerts
 from windlass.engine.guarded_strategy import Resilience
 from windlass.engine.invoke import Invoker, Limits
 from windlass.engine.known_targets import KnownTargets
+from windlass.engine.known_work import KnownWork
 from windlass.engine.loop_owner import watch_loop
 from windlass.engine.permit_releaser import Leaving
 from windlass.engine.poller import Poller, PollerOptions
@@ -69,7 +70,8 @@ class Node:
         settings = parts.settings
         self.asked_to_drain = asyncio.Event()
         """Set once somebody wants this node to leave."""
-        self.telling = Telling(parts, self._loop)
+        self.work = KnownWork(settings.circuits.refresh)
+        self.telling = Telling(parts, self.work, self._loop)
         row = self._new_row()
         self._executors: ExecutorProvider = parts.executors or LocalExecutors(self._loop, processes_of(parts))
         self._service_errors = ServiceErrors()
@@ -91,14 +93,13 @@ class Node:
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
         self.reports = Reports(parts.database, settings.jobs, parts.sanitizer, errors)
         self.runner.reporter, self.completer.before = self.reports, self.reports.before
-        self.coordinator = Coordinator(parts.database, self.runner, invoker, self.completer, errors, concurrency)
+        self.coordinator = Coordinator(
+            parts.database, self.runner, invoker, self.completer, self.work, errors, concurrency
+        )
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
         self._targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
-        fresh = settings.circuits.refresh
-        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._targets.knows, fresh)
-        self.poller = Poller(row.id, parts.database, self.coordinator, parts.polling, options, errors)
-        self.coordinator.when_free = self.poller.slot_freed
-        self.telling.poller = self.poller
+        options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._targets.knows)
+        self.poller = Poller(row.id, parts.database, self.coordinator, self.work, parts.polling, options, errors)
         self._mind_gates(errors)
         self._join_the_cluster(row, errors)
         self._listen_to_clients(errors)
@@ -106,7 +107,7 @@ class Node:
     def _mind_gates(self, errors: ErrorHandling) -> None:
         """What attempts hold of gates comes back, and circuits learn how calls ended."""
         given = self._parts.resilience
-        breakers = StoreBreakers(lambda: self.poller.shut, self.poller.store_now)
+        breakers = StoreBreakers(self.work.shut_circuits, self.work.store_now)
         self.runner.resilience = Resilience(given or breakers, is_users=given is not None)
         self.leaving = Leaving(self._parts.database, errors)
         self.leaving.when_freed = self.telling.places_freed
@@ -157,7 +158,7 @@ class Node:
         )
         self.wakeups = WakeupBridge(
             parts.database,
-            self.poller,
+            self.work,
             self._loop,
             parts.coordinator,
             (parts.work.sender, parts.done.sender),

@@ -9,7 +9,7 @@ from windlass.engine.announce import events_of, handed_on, heads_of, lanes_of, o
 from windlass.engine.attempt import Attempt
 from windlass.engine.callbacks import new_work
 from windlass.engine.circuits import CircuitRecorder
-from windlass.engine.poller import Poller
+from windlass.engine.known_work import KnownWork
 from windlass.parts import Parts
 from windlass.resilience.events import circuit_events
 from windlass.stores.channels import DONE, WORK
@@ -22,10 +22,9 @@ DONE_WORD = "done"
 class Telling:
     """What one node tells, once it is so."""
 
-    poller: Poller
-
-    def __init__(self, parts: Parts, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, parts: Parts, work: KnownWork, loop: asyncio.AbstractEventLoop) -> None:
         self._parts = parts
+        self._work = work
         self._loop = loop
         self._sending: set[asyncio.Task[None]] = set()
         self.circuits = CircuitRecorder(parts.settings.circuits.profile.value)
@@ -41,7 +40,7 @@ class Telling:
 
     def work_came_back(self) -> None:
         """Recovered jobs are new work, to this node and, if it has no room or does not serve them, to the others."""
-        self.poller.told_anything()
+        self._work.changed()
         self._wake_others()
 
     def told(self, batch: Sequence[Attempt]) -> None:
@@ -52,7 +51,7 @@ class Telling:
         if events:
             parts.bus.publish(events)
         if changes := self.circuits.take():
-            self.poller.circuits_changed(changes)
+            self._work.circuits_changed(changes)
             parts.bus.publish(circuit_events(changes))
         back = reopened(batch)
         ended = len(back) < len(batch)
@@ -63,13 +62,13 @@ class Telling:
                 parts.results.tell(outcomes_of(batch))
             self._send(DONE, parts.done, (DONE_WORD,))
             if work := new_work(batch):
-                self.poller.told_all(work)
+                self._work.new_work(work)
                 self._hand_on(work)
         if back:
             self._hand_on(handed_on(back))
             heads = heads_of(back)
             if heads:
-                self.poller.expect(heads)
+                self._work.expect(heads)
 
     def _places_moved(self, holders: Sequence[Attempt], *, told_as_done: bool) -> None:
         for attempt in holders:
@@ -84,7 +83,7 @@ class Telling:
         """
         if not batch:
             return
-        self.poller.places_freed(lanes_of(batch))
+        self._work.permits_freed(lanes_of(batch))
         if self._parts.coordinator is not None:
             self._hand_on(sorted({(attempt.claim.queue, attempt.claim.priority) for attempt in batch}))
         elif not told_as_done:

@@ -9,7 +9,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, Apps
 from tests.support import process_bodies as bodies
 from windlass import CircuitsSettings, JobsSettings, JobStatus, NodeSettings, Priority, Settings
-from windlass.engine import poller, slots
+from windlass.engine import outlook, slots
 from windlass.testing import drain
 
 SLOW = 60.0
@@ -81,4 +81,4 @@ def test_an_application_may_replace_processes_after_each_job(sqlite_url: str):
 def test_what_a_node_believes_of_queues_and_circuits_is_a_second_old_at_most():
     """J6.1: by default; that a node looks again by then is tested with the setting circuits.refresh."""
     assert CircuitsSettings().refresh <= 1.0
-    assert poller.BUSY_FRESH <= 1.0
+    assert outlook.BUSY_FRESH <= 1.0

@@ -175,7 +175,7 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
 def _known_to_be_shut(worker: Worker) -> bool:
     """Whether the worker has heard of it: what it knows may be a second old."""
     assert worker.node is not None
-    return "gateway" in worker.node.poller.shut
+    return "gateway" in worker.node.work.shut_circuits()
 
 
 def test_errors_are_ignored_and_recorded_by_class(apps: Apps):

@@ -110,7 +110,7 @@ def test_a_node_that_was_given_up_claims_nothing_until_it_has_noticed(slow: Wind
         waiting = note.enqueue("after")
         node.poller.signals.ticked.arm()
         for _ in range(3):
-            node.poller.told_anything()
+            node.work.changed()
             node.poller.signals.ticked.wait_sync()
         assert waiting.status() is JobStatus.PENDING
         new_name = notice(worker, old_name)

@@ -8,7 +8,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import CircuitsSettings, JobStatus, Priority, Windlass
-from windlass.engine import poller as polling
+from windlass.engine import outlook
 from windlass.engine import slots
 from windlass.stores.plans import queues
 
@@ -48,7 +48,7 @@ def test_a_critical_job_behind_a_limit_starts_next_also_when_it_comes_while_the_
     app: Windlass, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ):
     """J3.1, J3.6: a node that gets all it asks for still learns of lanes that it did not know."""
-    monkeypatch.setattr(polling, "BUSY_FRESH", 0.0)
+    monkeypatch.setattr(outlook, "BUSY_FRESH", 0.0)
     note = app.job(jobs.anote)
     with app.worker(concurrency=1):
         app.job(jobs.ahold).enqueue(gate.name)
@@ -65,7 +65,7 @@ def test_of_more_lanes_than_one_look_shows_the_next_ones_are_looked_at_while_the
 ):
     """J3.1: what comes first of all starts after one round through all lanes at the latest."""
     monkeypatch.setattr(queues, "MOST_LANES", 2)
-    monkeypatch.setattr(polling, "BUSY_FRESH", 0.0)
+    monkeypatch.setattr(outlook, "BUSY_FRESH", 0.0)
     note = app.job(jobs.anote)
     calls = [note.using(resource="stripe", resource_key=key).bind(key) for key in "abcdefgh" for _ in range(4)]
     calls.append(note.using(resource="stripe", resource_key="z", priority=Priority.CRITICAL).bind("CRIT"))

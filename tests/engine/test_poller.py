@@ -11,7 +11,7 @@ from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps
 from tests.stores.recording import recorded
 from tests.support.facts import rows
 from windlass import JobStatus, PollerSettings, Settings
-from windlass.engine import poller as polling
+from windlass.engine import outlook
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import claims, queues
@@ -28,7 +28,7 @@ async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again
     add = app.job(resource="stripe", queue="mail")(jobs.aadd)
     async with app.worker() as worker:
         assert worker.node is not None
-        poller = worker.node.poller
+        poller, work = worker.node.poller, worker.node.work
         await poller.stop()  # only this test looks from now on
         await app.apause_queue("mail")
         await add.aenqueue(1, 2)
@@ -38,8 +38,8 @@ async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again
 
         def end_elsewhere() -> None:
             rows(apps.url, "INSERT INTO windlass_freed (gate, places) VALUES ('resource:stripe', 1)")
-            monkeypatch.setattr(poller, "wake", lambda: woken.append("to look again"))
-            poller.jobs_ended()
+            monkeypatch.setattr(work.bell, "ring", lambda: woken.append("to look again"))
+            work.jobs_ended()
 
         with monkeypatch.context() as once:
             once.setattr(queues, "heads", followed_by(end_elsewhere, queues.heads))
@@ -68,7 +68,7 @@ def test_a_node_whose_claims_come_back_full_does_not_look_again_after_each_of_it
     claimed: list[Step] = []
     monkeypatch.setattr(queues, "heads", recorded(looks, queues.heads))
     monkeypatch.setattr(claims, "claim", recorded(claimed, claims.claim))
-    monkeypatch.setattr(polling, "BUSY_FRESH", 60.0)  # however slow the machine
+    monkeypatch.setattr(outlook, "BUSY_FRESH", 60.0)  # however slow the machine
     apps = Apps(f"sqlite:///{tmp_path / 'jobs.db'}")
     app = apps(settings=Settings(poller=PollerSettings(batch_size=20)))
     note = app.job(jobs.anote)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable
 from itertools import islice
 
 from windlass import loggers
@@ -21,6 +20,7 @@ from windlass.engine.attempt import HANDED, Attempt, Raised, Stop
 from windlass.engine.completer import Completer
 from windlass.engine.drain import Drain
 from windlass.engine.invoke import Invoker
+from windlass.engine.known_work import KnownWork
 from windlass.engine.line import Line
 from windlass.engine.lingering_bodies import LingeringBodies
 from windlass.engine.pace import Pace
@@ -55,6 +55,7 @@ class Coordinator(Service):
         runner: Runner,
         invoker: Invoker,
         completer: Completer,
+        work: KnownWork,
         errors: ErrorHandling,
         concurrency: int,
     ) -> None:
@@ -63,6 +64,7 @@ class Coordinator(Service):
         self._runner = runner
         self._invoker = invoker
         self._completer = completer
+        self._work = work
         self._concurrency = concurrency
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
@@ -79,8 +81,8 @@ class Coordinator(Service):
         self._drain = Drain(self._running, self._give_up)
         self.lingering = LingeringBodies()
         """Bodies that go on although the outcomes of their attempts are written."""
-        self.when_free: Callable[[], None] = lambda: None
-        """Called when a slot frees up and not enough waits for it."""
+        self.freed = asyncio.Event()
+        """Set whenever a slot frees up; whoever waits for it clears it first."""
 
     # ------------------------------------------------------------------ what the poller asks
 
@@ -213,8 +215,10 @@ class Coordinator(Service):
         self._pace.add()
         if self._waiting or self._line:
             self._fill_slots()
-        if len(self._waiting) + len(self._line) <= self._enough:
-            self.when_free()
+        self.freed.set()
+        few_wait = len(self._waiting) + len(self._line) <= self._enough
+        if few_wait and self._work.outlook.wants_room and self.room() > 0:
+            self._work.slot_freed()
 
     def _abandon(self, attempt: Attempt) -> None:
         """Its body does not end although it was told to.

@@ -1,4 +1,4 @@
-"""Notifications in: from other processes' words to the poller of this node."""
+"""Notifications of other processes, and what they change here: known work, and jobs that are canceled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from windlass.engine.cancellations import Cancellations
-from windlass.engine.poller import Poller
+from windlass.engine.known_work import KnownWork
 from windlass.spi import Coordinator
 from windlass.stores.channels import CANCELED, DONE, WORK
 from windlass.stores.database import LOST, Database, Wakeups
@@ -19,12 +19,12 @@ LEVELS: Final = frozenset("0123456789")
 
 
 class WakeupBridge:
-    """Listens, and wakes the poller on its loop, on whose thread it is made."""
+    """Listens, and reports on the node's loop, on whose thread it is made."""
 
     def __init__(
         self,
         database: Database,
-        poller: Poller,
+        work: KnownWork,
         loop: asyncio.AbstractEventLoop,
         coordinator: Coordinator | None,
         own_words: Collection[str],
@@ -32,12 +32,12 @@ class WakeupBridge:
     ) -> None:
         self._cancellations = cancellations
         self._database = database
-        self._poller = poller
+        self._work = work
         self._loop = loop
         self._thread = threading.get_ident()
         self._coordinator = coordinator
         self._wakeups: Wakeups | None = None
-        self._own_words = own_words  # what they say, the poller was told already
+        self._own_words = own_words  # what they say is known already
         self.when_lost: Callable[[str], None] = lambda reason: None
         """Called on the loop, with the reason, when the store is gone for good."""
 
@@ -49,11 +49,11 @@ class WakeupBridge:
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
         """New work of this process; from any thread."""
-        self._on_loop(lambda: self._poller.told_all(work))
+        self._on_loop(lambda: self._work.new_work(work))
 
     def look_again(self) -> None:
         """What may be claimed has changed; from any thread."""
-        self._on_loop(self._poller.told_anything)
+        self._on_loop(self._work.changed)
 
     def canceled(self, ids: Sequence[str]) -> None:
         """Jobs canceled in this process; from any thread."""
@@ -69,14 +69,14 @@ class WakeupBridge:
         if sender in self._own_words:
             return
         if channel == DONE and self._database.notifies:  # else it is told as work, too
-            self._on_loop(self._poller.jobs_ended)
+            self._on_loop(self._work.jobs_ended)
         if channel not in (WORK, ""):
             return
         pairs = [word.rpartition(":") for word in words.split(",")]
         if all(queue and level in LEVELS for queue, _, level in pairs):
             self.wake([(queue, int(level)) for queue, _, level in pairs])
         else:  # everything, or words that are not ours
-            self._on_loop(self._poller.told_anything)
+            self._on_loop(self._work.changed)
 
     def _on_loop(self, action: Callable[[], object]) -> None:
         if threading.get_ident() == self._thread:

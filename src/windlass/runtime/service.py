@@ -64,6 +64,22 @@ class _LoopRun:
         self.bell.set()
 
 
+class Bell:
+    """Wakes a service from any thread: all that those need of it who have news for it."""
+
+    def __init__(self) -> None:
+        self._run: _LoopRun | None = None
+
+    def ring(self) -> None:
+        """End the current sleep; if a tick is under way, another one follows it."""
+        if self._run is not None:
+            self._run.wake()
+
+    def wakes(self, run: _LoopRun) -> None:
+        """Wake this run from now on."""
+        self._run = run
+
+
 class Service(ABC):
     """A background service on an event loop; a subclass says in `tick` what it does.
 
@@ -75,9 +91,10 @@ class Service(ABC):
     ```
     """
 
-    def __init__(self, name: str, errors: ErrorHandling = DEFAULT_ERRORS) -> None:
+    def __init__(self, name: str, errors: ErrorHandling = DEFAULT_ERRORS, bell: Bell | None = None) -> None:
         self.name = name
         self.signals = ServiceSignals()
+        self._bell = bell or Bell()
         self._errors = errors
         self._run: _LoopRun | None = None
         self._unfinished: set[asyncio.Task[None]] = set()
@@ -99,15 +116,14 @@ class Service(ABC):
         # Runs of a loop that is gone cannot end any more, and cannot tick any more either.
         earlier = {task for task in self._unfinished if task.get_loop() is loop}
         run = self._run = _LoopRun(loop)
+        self._bell.wakes(run)
         run.task = loop.create_task(self._live(run, earlier), name=f"windlass {self.name}")
         self._unfinished.add(run.task)
         run.task.add_done_callback(self._unfinished.discard)
 
     def wake(self) -> None:
         """End the current sleep, from any thread; if a tick is under way, another one follows it."""
-        run = self._run
-        if run is not None:
-            run.wake()
+        self._bell.ring()
 
     async def stop(self, grace: float = 5.0) -> None:
         """End the service and wait for it, on the loop that started it.

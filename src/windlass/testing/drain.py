@@ -141,9 +141,7 @@ class _ByHand:
     def __init__(self, parts: Parts, queues: Sequence[str] | None) -> None:
         self.node = Node(parts, 1, queues)
         self._written: list[Attempt] = []
-        self._free = asyncio.Event()
         self.node.telling.when_written = self._written.extend
-        self.node.coordinator.when_free = self._free.set
 
     async def step(self, left: int) -> _Ended | None:
         """Run the job that is next; None when nothing is due."""
@@ -154,10 +152,11 @@ class _ByHand:
         if not await self.node.poller.claim_next():
             return None
         self._written.clear()
+        freed = self.node.coordinator.freed
         while self.node.coordinator.attempts():
-            self._free.clear()
+            freed.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._free.wait(), LOOK_AGAIN)
+                await asyncio.wait_for(freed.wait(), LOOK_AGAIN)
         await self.node.completer.flushed()
         return _ended(self._written[0]) if self._written else _Ended("canceled", None)
 

@@ -1,0 +1,72 @@
+"""What a node knows of claimable work, where its parts report changes and its poller reads them.
+
+Everything here happens on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from windlass.domain.clock import monotonic
+from windlass.engine.outlook import Outlook
+from windlass.runtime.service import Bell
+from windlass.stores.claim_order import Head
+from windlass.stores.plans.limits import CircuitChange
+from windlass.stores.plans.queues import Heads
+
+
+class KnownWork:
+    """The node's present outlook. Those that change it need not know the poller, which the bell wakes."""
+
+    def __init__(self, fresh: float) -> None:
+        self.outlook = Outlook(fresh, monotonic())
+        self.bell = Bell()
+
+    def new_work(self, work: Iterable[tuple[str, int]]) -> None:
+        """There is new work at these levels of queues, perhaps due now."""
+        self._report(self.outlook.new_work(work, monotonic()))
+
+    def changed(self) -> None:
+        """Something has changed; nothing says what."""
+        self._report(self.outlook.changed())
+
+    def expect(self, heads: Iterable[Head]) -> None:
+        """Jobs of this node will be due then: retries, snoozes."""
+        self._report(self.outlook.expect(heads))
+
+    def circuits_changed(self, changes: Iterable[CircuitChange]) -> None:
+        """Circuits opened or closed by what was written here."""
+        self._report(self.outlook.circuits_changed(changes))
+
+    def permits_freed(self, lanes: Iterable[tuple[str, str]]) -> None:
+        """Jobs of these lanes, and perhaps of others behind the same gates, may be claimed now."""
+        self._report(self.outlook.permits_freed(lanes, monotonic()))
+
+    def jobs_ended(self) -> None:
+        """Jobs ended on other nodes, and may have released what jobs wait for here."""
+        held = self.outlook.answer.held
+        self.outlook = self.outlook.jobs_ended()
+        if held:
+            self.bell.ring()
+
+    def slot_freed(self) -> None:
+        """A slot is free again that the last poll lacked."""
+        self._report(self.outlook.slot_freed())
+
+    def after_look(self, found: Heads) -> None:
+        """The store has answered; what jobs ended meanwhile released may be missing in the answer."""
+        self.outlook = self.outlook.after_look(found, monotonic())
+        if self.outlook.stale:
+            self.bell.ring()
+
+    def shut_circuits(self) -> Mapping[str, int]:
+        """Circuits that let nothing through, as far as is known, and until when by the store's clock."""
+        return self.outlook.answer.shut
+
+    def store_now(self) -> int:
+        """About what the store's clock says."""
+        return self.outlook.store_now(monotonic())
+
+    def _report(self, outlook: Outlook) -> None:
+        self.outlook = outlook
+        self.bell.ring()
