@@ -66,7 +66,7 @@ class WorkerHost:
 
     def _slots_taken(self) -> int | None:
         node = None if self._worker is None else self._worker.node
-        return None if node is None else node.coordinator.slots_taken
+        return None if node is None else node.slots.slots_taken
 
     @property
     def has_worker(self) -> bool:

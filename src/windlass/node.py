@@ -27,7 +27,7 @@ from windlass.engine.poller import Poller, PollerOptions
 from windlass.engine.progress_writer import Reports
 from windlass.engine.retry_times import RetryTimes
 from windlass.engine.runner import Runner
-from windlass.engine.slots import Coordinator
+from windlass.engine.slots import Slots
 from windlass.engine.verdict import Policies
 from windlass.engine.wakeup import WakeupBridge
 from windlass.failure.callbacks import Callbacks
@@ -93,13 +93,11 @@ class Node:
         self.runner = Runner(row.id, parts.registry, invoker, self.completer, policies, parts.bus)
         self.reports = Reports(parts.database, settings.jobs, parts.sanitizer, errors)
         self.runner.reporter, self.completer.before = self.reports, self.reports.before
-        self.coordinator = Coordinator(
-            parts.database, self.runner, invoker, self.completer, self.work, errors, concurrency
-        )
+        self.slots = Slots(parts.database, self.runner, invoker, self.completer, self.work, errors, concurrency)
         boost_us = int(settings.jobs.boost_interval * MICROSECONDS)
         self._targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
         options = PollerOptions(settings.poller.batch_size, boost_us, self._serves, self._targets.knows)
-        self.poller = Poller(row.id, parts.database, self.coordinator, self.work, parts.polling, options, errors)
+        self.poller = Poller(row.id, parts.database, self.slots, self.work, parts.polling, options, errors)
         self._mind_gates(errors)
         self._join_the_cluster(row, errors)
         self._listen_to_clients(errors)
@@ -111,7 +109,7 @@ class Node:
         self.runner.resilience = Resilience(given or breakers, is_users=given is not None)
         self.leaving = Leaving(self._parts.database, errors)
         self.leaving.when_freed = self.telling.places_freed
-        lingering = self.coordinator.lingering
+        lingering = self.slots.lingering
         lingering.release = self.leaving.leave
         self.completer.when_refused = self.telling.when_kept = lingering.written
         self._invoker.thread_ended = lingering.thread_ended
@@ -126,7 +124,7 @@ class Node:
         self.heartbeat = Heartbeat(
             pulse, row, settings.node, self._load, self._begin_again, self._asked_to_leave, errors
         )
-        self.departure = Departure(parts, self.heartbeat, pulse, self.coordinator.lingering, self.completer)
+        self.departure = Departure(parts, self.heartbeat, pulse, self.slots.lingering, self.completer)
         self.recovery = Recovery(
             parts.database,
             settings.node,
@@ -154,7 +152,7 @@ class Node:
         """The services that hear of new work and of cancels."""
         parts, settings = self._parts, self._parts.settings
         self.cancellations = Cancellations(
-            parts.database, self.coordinator, lambda: self.poller.node, settings.node.heartbeat_interval, errors
+            parts.database, self.slots, lambda: self.poller.node, settings.node.heartbeat_interval, errors
         )
         self.wakeups = WakeupBridge(
             parts.database,
@@ -179,7 +177,7 @@ class Node:
         self.duties.start()
         self.poller.start()
         if threshold := self._parts.settings.node.loop_block_warning:
-            self.loop_watch = watch_loop(threshold, self.coordinator)
+            self.loop_watch = watch_loop(threshold, self.slots)
             self.loop_watch.start()
 
     async def open(self) -> None:
@@ -195,7 +193,7 @@ class Node:
             self.heartbeat.start()
             self.completer.start()
             self.reports.start()
-            self.coordinator.start()
+            self.slots.start()
             self.leaving.start()
             self.recovery.start()
             self.cancellations.start()
@@ -207,10 +205,10 @@ class Node:
     async def emptied(self) -> None:
         """Wait until nothing runs here and nothing is due that this node could claim."""
         while True:
-            while self.coordinator.attempts() or self.completer.unwritten:  # noqa: ASYNC110 - told of neither
+            while self.slots.attempts() or self.completer.unwritten:  # noqa: ASYNC110 - told of neither
                 await asyncio.sleep(EMPTY_CHECK)
             await self.poller.stop()  # so that no claim is under way
-            if not self.coordinator.attempts() and not await self.poller.anything_due():
+            if not self.slots.attempts() and not await self.poller.anything_due():
                 return
             self.poller.start()
             await asyncio.sleep(EMPTY_CHECK)
@@ -221,10 +219,10 @@ class Node:
         try:
             self.wakeups.close()
             await asyncio.gather(self.poller.stop(), self.recovery.stop(), self.duties.stop())
-            clean = await self.coordinator.drain(limit)
+            clean = await self.slots.drain(limit)
             clean = await self.departure.flushed(self._service_errors) and clean
             await self.cancellations.stop()
-            await self.coordinator.stop()
+            await self.slots.stop()
             await self.leaving.stop()
             await self.completer.stop()
             await self.reports.close(TIMEOUT)
@@ -254,7 +252,7 @@ class Node:
         """Leave without waiting for what runs: there is nowhere to write what it ends with."""
         if self.departure.loss is None:
             self.departure.store_lost(reason)
-            self.coordinator.force()
+            self.slots.force()
             self.asked_to_drain.set()
 
     def _asked_to_leave(self) -> None:
@@ -262,7 +260,7 @@ class Node:
         self._loop.call_soon_threadsafe(self.asked_to_drain.set)
 
     def _load(self) -> Load:
-        return Load(self.coordinator.running, self.coordinator.utilisation, self._service_errors.text())
+        return Load(self.slots.running, self.slots.utilisation, self._service_errors.text())
 
     def _new_row(self) -> cluster.NodeRow:
         host, pid = socket.gethostname(), os.getpid()

@@ -49,7 +49,7 @@ class NodeDrain:
             limit = self._timeout if limit is None else limit
             self._task = self.loop.create_task(self._leave(limit), context=self._context.copy())
         elif limit is not None:
-            self.loop.call_later(limit, self._node.coordinator.force)
+            self.loop.call_later(limit, self._node.slots.force)
         return self._task
 
     async def run(self, limit: float | None) -> bool:
@@ -61,7 +61,7 @@ class NodeDrain:
         try:
             return await asyncio.shield(draining)
         except asyncio.CancelledError:
-            self._node.coordinator.force()
+            self._node.slots.force()
             await asyncio.wait({draining})
             raise
 
@@ -77,7 +77,7 @@ class NodeDrain:
             self.begin(limit).add_done_callback(lambda drain: ended.set_result(_is_clean(drain)))
 
         def force() -> None:
-            self.loop.call_soon_threadsafe(self._node.coordinator.force)
+            self.loop.call_soon_threadsafe(self._node.slots.force)
 
         with hurried_by_signals(force):
             try:
@@ -97,7 +97,7 @@ class NodeDrain:
             self._watch.cancel()
         node = self._node
         node.asked_to_drain.set()
-        with hurried_by_signals(node.coordinator.force) if self._embedded else nullcontext():
+        with hurried_by_signals(node.slots.force) if self._embedded else nullcontext():
             try:
                 return await node.drain(limit)
             finally:

@@ -252,7 +252,7 @@ class Worker:
         force = asyncio.ensure_future(forced.wait())
         await asyncio.wait({draining, force}, return_when=asyncio.FIRST_COMPLETED)
         if not draining.done():
-            node.coordinator.force()
+            node.slots.force()
         force.cancel()
         if await draining:
             return CLEAN

@@ -27,7 +27,7 @@ def differing(app: Windlass, bad: Mapping[UUID, Damage]) -> list[str]:
 
 def slots_in_use(worker: Worker) -> int:
     assert worker.node is not None
-    return worker.node.coordinator.running
+    return worker.node.slots.running
 
 
 def test_damaged_rows_end_alone(apps: Apps):

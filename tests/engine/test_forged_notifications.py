@@ -108,7 +108,7 @@ def test_a_cancel_among_forged_ones_reaches_its_job(apps: Apps, gate: Gate):
             body.wait_entered()
         forge(apps.url, ("windlass_canceled",), [f"{kept.id},{gone.id}"])
         assert other.cancel(gone.id)
-        until(lambda: app._worker and app._worker.node and app._worker.node.coordinator.running == 1)
+        until(lambda: app._worker and app._worker.node and app._worker.node.slots.running == 1)
         holding.open()
         assert kept.result(timeout=LONG) == "let go"
     assert app.get(gone.id).status is JobStatus.CANCELED

@@ -262,7 +262,7 @@ def test_what_cannot_be_asked_is_said(app: Windlass):
 def bodies_ended(app: Windlass) -> bool:
     assert app._worker is not None
     assert app._worker.node is not None
-    return app._worker.node.coordinator.running == 0
+    return app._worker.node.slots.running == 0
 
 
 def test_a_store_that_stands_still_holds_up_no_body_and_loses_nothing(apps: Apps, gate: Gate):

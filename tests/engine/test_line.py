@@ -132,9 +132,9 @@ def test_who_is_canceled_in_line_is_never_entered(
         ids = stuck_behind(app, gate)
         node = worker.node
         assert node is not None
-        until(lambda: node.coordinator.running == SLOTS)
+        until(lambda: node.slots.running == SLOTS)
         assert all(app.cancel(job) for job in ids)
-        until(lambda: len(node.coordinator.attempts()) == SLOTS)
+        until(lambda: len(node.slots.attempts()) == SLOTS)
         gate.open()
     assert {app.get(job).status for job in ids} == {JobStatus.CANCELED}
     assert joined

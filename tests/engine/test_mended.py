@@ -53,7 +53,7 @@ def test_cancels_that_meet_a_job_at_its_first_step_free_its_slot(app: Windlass):
         assert app.job(jobs.aadd).enqueue(1, 2).result(timeout=LONG) == 3
         node = worker.node
         assert node is not None
-        until(lambda: node.coordinator.running == 0)
+        until(lambda: node.slots.running == 0)
 
 
 def test_retries_of_a_paused_queue_wait_like_everything_else_in_it(app: Windlass):

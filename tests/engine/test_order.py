@@ -8,8 +8,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import CircuitsSettings, JobStatus, Priority, Windlass
-from windlass.engine import outlook
-from windlass.engine import slots
+from windlass.engine import outlook, slots
 from windlass.stores.plans import queues
 
 BEHIND: dict[str, dict[str, Any]] = {

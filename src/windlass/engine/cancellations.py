@@ -14,7 +14,7 @@ from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim
 from windlass.engine.attempt import Attempt
-from windlass.engine.slots import Coordinator
+from windlass.engine.slots import Slots
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.stores.database import Database
@@ -35,14 +35,14 @@ class Cancellations(Service):
     def __init__(
         self,
         database: Database,
-        coordinator: Coordinator,
+        slots: Slots,
         node: Callable[[], str],
         every: float,
         errors: ErrorHandling,
     ) -> None:
         super().__init__("cancellations", errors)
         self._database = database
-        self._coordinator = coordinator
+        self._slots = slots
         self._node = node
         self._every = every
         self._looked = float("-inf")
@@ -50,13 +50,13 @@ class Cancellations(Service):
         self._named: set[str] = set()
         self._strays: dict[tuple[str, int], float] = {}
         self._next_look: asyncio.TimerHandle | None = None
-        coordinator.refusals.when_doubted = self._ask_soon
+        slots.refusals.when_doubted = self._ask_soon
 
     def canceled(self, ids: Collection[str]) -> None:
         """Stop these jobs: this process has canceled them, and the cancel is committed. On the loop only."""
-        here = [attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids]
+        here = [attempt for attempt in self._slots.attempts() if attempt.claim.job_id in ids]
         self._end(here)
-        self._coordinator.refusals.add(set(ids) - {attempt.claim.job_id for attempt in here})
+        self._slots.refusals.add(set(ids) - {attempt.claim.job_id for attempt in here})
 
     def hinted(self, ids: Collection[str]) -> None:
         """Ask the store about jobs that are said to be canceled; none named: about all that run here.
@@ -64,8 +64,8 @@ class Cancellations(Service):
         On the loop only. A job that is not here may be brought by a claim that is on its way, and is asked about then.
         """
         if ids:
-            here = {attempt.claim.job_id for attempt in self._coordinator.attempts()}.intersection(ids)
-            self._coordinator.refusals.doubt(ids)
+            here = {attempt.claim.job_id for attempt in self._slots.attempts()}.intersection(ids)
+            self._slots.refusals.doubt(ids)
             if here:
                 self._ask_soon(here)
         else:
@@ -96,17 +96,17 @@ class Cancellations(Service):
     async def _ask_about(self, ids: set[str]) -> None:
         """One read for all of them; should it fail, the next look is at everything."""
         full_look, self._next_full_look = self._next_full_look, float("-inf")
-        before = [attempt for attempt in self._coordinator.attempts() if attempt.claim.job_id in ids]
+        before = [attempt for attempt in self._slots.attempts() if attempt.claim.job_id in ids]
         held = await self._database.aread(jobs.fences_of, sorted(ids))
         self._next_full_look = full_look
         self._end_gone(before, held)
 
     async def _compare(self) -> None:
-        before, known = self._coordinator.attempts(), self._coordinator.held()
+        before, known = self._slots.attempts(), self._slots.held()
         claims = await self._database.aread(jobs.claims_of, self._node())
         held = {(claim.job_id, claim.fence) for claim in claims}
         self._end_gone(before, held)
-        known |= self._coordinator.held()
+        known |= self._slots.held()
         self._take_up([claim for claim in claims if (claim.job_id, claim.fence) not in known])
 
     def _take_up(self, strays: Sequence[Claim]) -> None:
@@ -117,14 +117,14 @@ class Cancellations(Service):
         old = [claim for claim in strays if now - self._strays[claim.job_id, claim.fence] > STRAY_AFTER]
         if old:
             logger.warning("%d jobs were claimed for this node without its knowledge; they begin now", len(old))
-            self._coordinator.accept(Claimed(old, {}), now)
+            self._slots.accept(Claimed(old, {}), now)
 
     def _end_gone(self, before: Iterable[Attempt], held: Collection[tuple[str, int]]) -> None:
         """End those that ran before the store was asked, and whose claims it does not know.
 
         Canceled, unless the job has another fence by now, or this node lost the name under which it began them.
         """
-        still, taken_over = self._coordinator.attempts(), {job for job, _ in held}
+        still, taken_over = self._slots.attempts(), {job for job, _ in held}
         gone = [attempt for attempt in before if _key(attempt) not in held and attempt in still]
         for attempt in gone:
             context = attempt.context
@@ -136,7 +136,7 @@ class Cancellations(Service):
         for attempt in attempts:
             claim = attempt.claim
             logger.info("job %s (%s) is canceled, or another node's by now", claim.job_id, claim.target)
-            self._coordinator.cancel(attempt)
+            self._slots.cancel(attempt)
 
 
 def _key(attempt: Attempt) -> tuple[str, int]:

@@ -6,19 +6,19 @@ import asyncio
 from typing import Any
 
 from windlass.context import JobContext, current_context
-from windlass.engine.slots import Coordinator
+from windlass.engine.slots import Slots
 from windlass.runtime.loop_watch import Culprit, LoopWatch
 
 
-def watch_loop(threshold: float, coordinator: Coordinator) -> LoopWatch:
-    """A watch of the running loop, on which the jobs of a coordinator run."""
+def watch_loop(threshold: float, slots: Slots) -> LoopWatch:
+    """A watch of the running loop, on which the jobs of these slots run."""
     loop = asyncio.get_running_loop()
-    return LoopWatch(loop, threshold, lambda: coordinator.running > 0, lambda task: owner_of(task, coordinator))
+    return LoopWatch(loop, threshold, lambda: slots.running > 0, lambda task: owner_of(task, slots))
 
 
-def owner_of(task: asyncio.Task[Any], coordinator: Coordinator) -> Culprit | None:
+def owner_of(task: asyncio.Task[Any], slots: Slots) -> Culprit | None:
     """The job whose body runs in a task, or started the task. From any thread, while the loop stands still."""
-    for attempt in coordinator.running_attempts():
+    for attempt in slots.running_attempts():
         if attempt.task is task:
             return Culprit(attempt.claim.target, attempt.claim.job_id)
     context = _job_context(task)

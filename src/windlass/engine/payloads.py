@@ -10,7 +10,7 @@ from windlass.engine.damage import is_id, pause_damaged
 from windlass.stores.database import Database
 from windlass.stores.plans import damaged, jobs
 
-logger = loggers.logger("windlass.coordinator")
+logger = loggers.logger("windlass.slots")
 
 
 async def load(database: Database, batch: Sequence[Attempt]) -> list[Attempt]:

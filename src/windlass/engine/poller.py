@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windlass.domain.clock import monotonic
 from windlass.engine.known_work import KnownWork
 from windlass.engine.outlook import Claim, Look, Rest, Wait
-from windlass.engine.slots import Coordinator
+from windlass.engine.slots import Slots
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Service
@@ -36,7 +36,7 @@ class Poller(Service):
         self,
         node: str,
         database: Database,
-        coordinator: Coordinator,
+        slots: Slots,
         work: KnownWork,
         strategy: PollingStrategy,
         options: PollerOptions,
@@ -45,7 +45,7 @@ class Poller(Service):
         super().__init__("poller", errors, work.bell)
         self.node = node
         self._database = database
-        self._coordinator = coordinator
+        self._slots = slots
         self._work = work
         self._strategy = strategy
         self._options = options
@@ -57,7 +57,7 @@ class Poller(Service):
         work = self._work
         if work.outlook.unsure_since is not None:
             await self._recover(work.outlook.unsure_since)
-        work.outlook = work.outlook.begin_poll(min(self._coordinator.room(), self._options.batch_size))
+        work.outlook = work.outlook.begin_poll(min(self._slots.room(), self._options.batch_size))
         while True:
             match work.outlook.next_action(monotonic()):
                 case Look():
@@ -115,7 +115,7 @@ class Poller(Service):
         self._trust = claimed.trust
         if claimed.claims:
             reached("claim.after_commit")
-            self._coordinator.accept(claimed, monotonic())
+            self._slots.accept(claimed, monotonic())
         return len(claimed.claims)
 
     async def _ask(self, request: ClaimRequest) -> Claimed:
@@ -131,14 +131,14 @@ class Poller(Service):
         What was held before the store is asked is left out: it may be over by the time the answer is here.
         """
         asked_at = monotonic()
-        held = self._coordinator.held()
+        held = self._slots.held()
         found = await self._database.aread(jobs.claims_of, self.node)
         orphans = [claim for claim in found if (claim.job_id, claim.fence) not in held]
         if orphans:
-            self._coordinator.accept(Claimed(orphans, {}), monotonic())
+            self._slots.accept(Claimed(orphans, {}), monotonic())
         self._work.outlook = self._work.outlook.after_recovery(since, asked_at)
 
     def _strategic_delay(self) -> float:
-        observation = self._work.outlook.observation(monotonic(), self._coordinator.utilisation)
+        observation = self._work.outlook.observation(monotonic(), self._slots.utilisation)
         self._work.outlook = self._work.outlook.rested()
         return self._strategy.next_delay(observation)

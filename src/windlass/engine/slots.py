@@ -34,7 +34,7 @@ from windlass.runtime.service import Service
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
 
-logger = loggers.logger("windlass.coordinator")
+logger = loggers.logger("windlass.slots")
 
 CLAIM_AHEAD = 0.05
 """Seconds of work a node may hold claimed beyond its slots, as light claims."""
@@ -46,7 +46,7 @@ HAND_BACK_AFTER = 1.0
 """A claim that has waited this long for a slot goes back to its queue."""
 
 
-class Coordinator(Service):
+class Slots(Service):
     """Runs attempts in `concurrency` slots. As a service it loads the payloads of waiting claims, many at once."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Coordinator(Service):
         errors: ErrorHandling,
         concurrency: int,
     ) -> None:
-        super().__init__("coordinator", errors)
+        super().__init__("slots", errors)
         self._database = database
         self._runner = runner
         self._invoker = invoker

@@ -152,8 +152,8 @@ class _ByHand:
         if not await self.node.poller.claim_next():
             return None
         self._written.clear()
-        freed = self.node.coordinator.freed
-        while self.node.coordinator.attempts():
+        freed = self.node.slots.freed
+        while self.node.slots.attempts():
             freed.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(freed.wait(), LOOK_AGAIN)
