@@ -37,9 +37,10 @@ INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_cou
 SELECT {new_id}, 'default', 'shop:charge', 'FAILED', 1, 1, 0, n FROM {numbers}
 """
 LETTERS = """
-INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, error_class, reason)
+INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, error_class, reason,
+    raised)
 SELECT {new_id}, 'f' || (n % 50), '{{"errorMessage":"{filler}"}}', n, CASE WHEN n % 5 = 0 THEN 1 ELSE 0 END,
-    'shop:t' || (n % 50), 'q' || (n % 50), 'E' || (n % 50), 'r' || (n % 50) FROM {numbers}
+    'shop:t' || (n % 50), 'q' || (n % 50), 'E' || (n % 50), 'r' || (n % 50), 0 FROM {numbers}
 """
 GROUPS = """
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)

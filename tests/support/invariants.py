@@ -117,7 +117,7 @@ def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[At
 
 
 def _check_keys(url: str, live: dict[Any, Live]) -> None:
-    holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'job'")}
+    holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key")}
     assert holders <= live.keys(), "business keys of jobs that have ended"
     gone = """SELECT count(*) FROM windlass_key k WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = k.job_id)
         AND NOT EXISTS (SELECT 1 FROM windlass_archive a WHERE a.id = k.job_id)"""

@@ -209,7 +209,6 @@ def _job_to_come(call: Call[Any], now: datetime) -> Job:
         run_ms=None,
         correlation_id=options.correlation_id,
         parent_id=None,
-        batch_id=None,
         superseded_by=None,
         paused_from=None,
         version=0,

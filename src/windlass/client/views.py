@@ -37,7 +37,7 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
     """A row of `get_job` as a `Job`."""
     (
         job_id, target, queue, status, priority, args_text, options, tags, params, correlation_id, idempotency_key,
-        business_key, parent, batch, created, fence, attempts, crashes, node, due, picked, paused_from,
+        business_key, parent, created, fence, attempts, crashes, node, due, picked, paused_from,
         result_text, error, error_class, reason, superseded_by, started, finished, *progress, lane,
     ) = stored.row  # fmt: skip
     read = _Columns()
@@ -65,7 +65,7 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         **_moments(read, due_at=due, picked_at=picked, started_at=began, finished_at=finished),
         **_times(wait_us, last_started, last_ended),
         correlation_id=correlation_id,
-        **_ids(read, parent_id=parent, batch_id=batch, superseded_by=superseded_by),
+        **_ids(read, parent_id=parent, superseded_by=superseded_by),
         paused_from=read("paused_from", _status, paused_from, None),
         version=_version(read("fence", _number, fence, 0), ended=not live or paused_from == JobStatus.FAILED),
         **_gates(lane),

@@ -153,7 +153,8 @@ class Job:
     run_ms: int | None
     correlation_id: str | None
     parent_id: UUID | None
-    batch_id: UUID | None
+    batch_id: UUID | None = None
+    """Always None: there are no batches yet."""
     superseded_by: UUID | None
     paused_from: JobStatus | None
     version: int

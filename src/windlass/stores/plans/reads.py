@@ -14,7 +14,7 @@ from windlass.stores.plan import Plan, Step
 
 JOB_COLUMNS = (
     *("id", "target", "queue", "status", "priority", "args", "options", "tags", "params", "correlation_id"),
-    *("idempotency_key", "business_key", "parent_id", "batch_id", "created_at", "fence", "attempts", "crash_count"),
+    *("idempotency_key", "business_key", "parent_id", "created_at", "fence", "attempts", "crash_count"),
     *("node", "due", "picked_at", "paused_from", "result", "error", "error_class", "reason", "superseded_by"),
     *("started_at", "finished_at", "progress_done", "progress_total", "progress_message", "progress_at"),
     "lane",
@@ -152,7 +152,7 @@ def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
 
 
 def _outcome_of(row: Sequence[Any]) -> Outcome:
-    return Outcome(row[0], JobStatus(row[3]), row[1], *row[22:26])
+    return Outcome(row[0], JobStatus(row[3]), row[1], *row[21:25])
 
 
 def given_up(dialect: Dialect, ids: Sequence[str]) -> Plan[list[tuple[str, EndedJob]]]:

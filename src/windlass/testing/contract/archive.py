@@ -132,8 +132,8 @@ class ArchivingContract(StoreContract):
         (job,) = ended_jobs(bench, only=("failed",)).values()
         bench.script("DELETE FROM windlass_dead_letter")
         bench.script(
-            "INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at) "
-            "SELECT id, 'f', 'all of it', 1 FROM windlass_done"
+            "INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, "
+            "error_class, reason, raised) SELECT id, 'f', 'all of it', 1, 0, target, queue, 'E', 'x', 0 FROM windlass_done"
         )
         move(bench, [job])
         assert bench.database.run(_kept_letters) == 1

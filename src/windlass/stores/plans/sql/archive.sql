@@ -37,9 +37,9 @@ SELECT a.id, a.job FROM {ids} i CROSS JOIN windlass_archive a WHERE a.id = i.id 
 
 -- name: restore_job :count
 INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key,
-    parent_id, batch_id, lane, created_at)
+    parent_id, lane, created_at)
 VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key, :business_key,
-    :parent_id, :batch_id, :lane, :created_at)
+    :parent_id, :lane, :created_at)
 
 -- name: restore_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class, reason,

@@ -28,7 +28,7 @@ FROM windlass_live_key k LEFT JOIN windlass_hot h ON h.id = k.holder_id
 WHERE k.business_key IN (SELECT id FROM {ids} i)
 
 -- name: insert_live_keys :count
-INSERT INTO windlass_live_key (business_key, holder_kind, holder_id) SELECT word, 'job', id FROM {keys} k WHERE true
+INSERT INTO windlass_live_key (business_key, holder_id) SELECT word, id FROM {keys} k WHERE true
 ON CONFLICT (business_key) DO NOTHING
 
 -- name: delete_live_key :count
@@ -124,7 +124,7 @@ SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a
 WHERE a.job_id = t.id AND a.fence = t.fence AND (a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL)
 
 -- name: enter_lanes :count
-INSERT INTO windlass_lane (queue, lane, kind, created_at, unknown_since)
-SELECT DISTINCT queue, lane, 'target', {now}, {now} FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i) AND lane IS NOT NULL
+INSERT INTO windlass_lane (queue, lane, created_at, unknown_since)
+SELECT DISTINCT queue, lane, {now}, {now} FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i) AND lane IS NOT NULL
 ORDER BY queue, lane
 ON CONFLICT (queue, lane) DO UPDATE SET created_at = excluded.created_at

@@ -97,14 +97,14 @@ ORDER BY q.name
 SELECT queue, count(*) FROM windlass_hot WHERE status = 'RUNNING' AND node > '' GROUP BY queue
 
 -- name: target_lanes :rows
-SELECT queue, lane, CASE WHEN coalesce(unknown_since, created_at) <= {now} - :waited_us THEN 1 ELSE 0 END
-FROM windlass_lane WHERE kind = 'target' ORDER BY queue, lane
+SELECT queue, lane, CASE WHEN unknown_since <= {now} - :waited_us THEN 1 ELSE 0 END
+FROM windlass_lane ORDER BY queue, lane
 
 -- name: lane_is_known :count
 UPDATE windlass_lane SET unknown_since = {now} WHERE queue = :queue AND lane = :lane
 
 -- name: start_over_unknown :count
-UPDATE windlass_lane SET unknown_since = {now} WHERE kind = 'target'
+UPDATE windlass_lane SET unknown_since = {now}
 
 -- name: unknown_targets :rows
 SELECT h.id, h.fence, h.target FROM windlass_hot h

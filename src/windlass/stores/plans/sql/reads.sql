@@ -2,7 +2,7 @@
 
 -- name: job_rows :fragment
 SELECT j.id, j.target, j.queue, coalesce(h.status, d.status), j.priority, j.args, j.options, j.tags, j.params, j.correlation_id,
-    j.idempotency_key, j.business_key, j.parent_id, j.batch_id, j.created_at,
+    j.idempotency_key, j.business_key, j.parent_id, j.created_at,
     coalesce(h.fence, d.fence), coalesce(h.attempts, d.attempts), coalesce(h.crash_count, d.crash_count),
     coalesce(h.node, d.node), coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), coalesce(h.paused_from, d.paused_from),
     d.result, d.error, d.error_class, d.reason, d.superseded_by, d.started_at, d.finished_at,

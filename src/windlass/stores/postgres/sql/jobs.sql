@@ -64,8 +64,7 @@ INSERT INTO windlass_key (idempotency_key, job_id) SELECT * FROM unnest(:keys::t
 ON CONFLICT (idempotency_key) DO NOTHING
 
 -- name: insert_live_keys :count
-INSERT INTO windlass_live_key (business_key, holder_kind, holder_id)
-SELECT k, 'job', j FROM unnest(:keys::text[], :ids::uuid[]) AS i(k, j)
+INSERT INTO windlass_live_key (business_key, holder_id) SELECT * FROM unnest(:keys::text[], :ids::uuid[])
 ON CONFLICT (business_key) DO NOTHING
 
 -- name: insert_tags :count
