@@ -11,19 +11,19 @@ class TestKeys(contract.KeysContract):
     pass
 
 
-class TestClaiming(contract.ClaimingContract):
+class TestClaiming(contract.ClaimsContract):
     pass
 
 
-class TestCompleting(contract.CompletingContract):
+class TestCompleting(contract.CompletionContract):
     pass
 
 
-class TestCounting(contract.CountingContract):
+class TestCounting(contract.StatisticsContract):
     pass
 
 
-class TestFollowing(contract.FollowingContract):
+class TestFollowing(contract.FollowUpsContract):
     pass
 
 
@@ -39,27 +39,27 @@ class TestCluster(contract.ClusterContract):
     pass
 
 
-class TestReading(contract.ReadingContract):
+class TestReading(contract.ReadsContract):
     pass
 
 
-class TestReporting(contract.ReportingContract):
+class TestReporting(contract.ProgressReportsContract):
     pass
 
 
-class TestRunning(contract.RunningContract):
+class TestRunning(contract.PlanRunsContract):
     pass
 
 
-class TestMigrating(contract.MigratingContract):
+class TestMigrating(contract.MigrationsContract):
     pass
 
 
-class TestArchiving(contract.ArchivingContract):
+class TestArchiving(contract.ArchiveContract):
     pass
 
 
-class TestSteering(contract.SteeringContract):
+class TestSteering(contract.MovesContract):
     pass
 
 
@@ -75,15 +75,15 @@ class TestCircuits(contract.CircuitsContract):
     pass
 
 
-class TestBurying(contract.BuryingContract):
+class TestBurying(contract.DeadLettersContract):
     pass
 
 
-class TestTriaging(contract.TriagingContract):
+class TestTriaging(contract.TriageContract):
     pass
 
 
-class TestTrusting(contract.TrustingContract):
+class TestTrusting(contract.TrustedClaimsContract):
     pass
 
 

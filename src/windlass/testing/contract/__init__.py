@@ -26,7 +26,7 @@ def store(empty_store):                                 # the same, with tables 
     return empty_store
 
 class TestSubmitting(contract.SubmissionContract): ...
-class TestClaiming(contract.ClaimingContract): ...
+class TestClaiming(contract.ClaimsContract): ...
 ```
 
 The store must follow the `clock` fixture: time moves only when a test moves it.
@@ -36,82 +36,82 @@ import pytest
 
 # Before the modules are imported: their asserts then explain themselves, like those of a test file.
 _PARTS = (
-    "archiving",
-    "burying",
+    "archive",
     "circuits",
-    "claiming",
+    "claims",
     "cluster",
-    "completing",
-    "counting",
+    "completion",
+    "dead_letters",
     "expiry",
-    "following",
-    "gated",
+    "follow_ups",
+    "gate_setup",
     "gates",
     "keys",
     "lanes",
-    "limits",
     "leases",
-    "migrating",
+    "limits",
+    "migrations",
+    "moves",
     "order",
-    "reading",
-    "reporting",
-    "running",
-    "steering",
+    "plan_runs",
+    "progress_reports",
+    "reads",
+    "statistics",
     "submission",
-    "triaging",
-    "trusting",
+    "triage",
+    "trusted_claims",
     "workbench",
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
-from windlass.testing.contract.archive import ArchivingContract  # noqa: E402 - see above
+from windlass.testing.contract.archive import ArchiveContract  # noqa: E402 - see above
 from windlass.testing.contract.circuits import CircuitsContract  # noqa: E402 - see above
-from windlass.testing.contract.claims import ClaimingContract  # noqa: E402
+from windlass.testing.contract.claims import ClaimsContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
-from windlass.testing.contract.completion import CompletingContract  # noqa: E402
-from windlass.testing.contract.dead_letters import BuryingContract  # noqa: E402 - see above
+from windlass.testing.contract.completion import CompletionContract  # noqa: E402
+from windlass.testing.contract.dead_letters import DeadLettersContract  # noqa: E402 - see above
 from windlass.testing.contract.expiry import ExpiryContract  # noqa: E402
-from windlass.testing.contract.follow_ups import FollowingContract  # noqa: E402
+from windlass.testing.contract.follow_ups import FollowUpsContract  # noqa: E402
 from windlass.testing.contract.gates import GatesContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
 from windlass.testing.contract.lanes import LanesContract  # noqa: E402
 from windlass.testing.contract.leases import LeasesContract  # noqa: E402
 from windlass.testing.contract.limits import LimitsContract  # noqa: E402
-from windlass.testing.contract.migrations import MigratingContract  # noqa: E402
-from windlass.testing.contract.moves import SteeringContract  # noqa: E402
+from windlass.testing.contract.migrations import MigrationsContract  # noqa: E402
+from windlass.testing.contract.moves import MovesContract  # noqa: E402
 from windlass.testing.contract.order import OrderContract  # noqa: E402
-from windlass.testing.contract.plan_runs import RunningContract  # noqa: E402
-from windlass.testing.contract.progress_reports import ReportingContract  # noqa: E402
-from windlass.testing.contract.reads import ReadingContract  # noqa: E402
-from windlass.testing.contract.statistics import CountingContract  # noqa: E402
+from windlass.testing.contract.plan_runs import PlanRunsContract  # noqa: E402
+from windlass.testing.contract.progress_reports import ProgressReportsContract  # noqa: E402
+from windlass.testing.contract.reads import ReadsContract  # noqa: E402
+from windlass.testing.contract.statistics import StatisticsContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
-from windlass.testing.contract.triage import TriagingContract  # noqa: E402
-from windlass.testing.contract.trusted_claims import TrustingContract  # noqa: E402
+from windlass.testing.contract.triage import TriageContract  # noqa: E402
+from windlass.testing.contract.trusted_claims import TrustedClaimsContract  # noqa: E402
 from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [
-    "ArchivingContract",
-    "BuryingContract",
+    "ArchiveContract",
     "CircuitsContract",
-    "ClaimingContract",
+    "ClaimsContract",
     "ClusterContract",
-    "CompletingContract",
-    "CountingContract",
+    "CompletionContract",
+    "DeadLettersContract",
     "ExpiryContract",
-    "FollowingContract",
+    "FollowUpsContract",
     "GatesContract",
     "KeysContract",
     "LanesContract",
     "LeasesContract",
     "LimitsContract",
-    "MigratingContract",
+    "MigrationsContract",
+    "MovesContract",
     "OrderContract",
-    "ReadingContract",
-    "ReportingContract",
-    "RunningContract",
-    "SteeringContract",
+    "PlanRunsContract",
+    "ProgressReportsContract",
+    "ReadsContract",
+    "StatisticsContract",
     "SubmissionContract",
-    "TriagingContract",
-    "TrustingContract",
+    "TriageContract",
+    "TrustedClaimsContract",
     "Workbench",
 ]

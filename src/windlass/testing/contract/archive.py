@@ -20,7 +20,7 @@ DAY = 86_400
 EVERY_WAY = ("succeeded", "failed", "canceled")
 
 
-class ArchivingContract(StoreContract):
+class ArchiveContract(StoreContract):
     """Moving, reading across both places, and coming back."""
 
     # ------------------------------------------------------------------ moving
@@ -133,7 +133,8 @@ class ArchivingContract(StoreContract):
         bench.script("DELETE FROM windlass_dead_letter")
         bench.script(
             "INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, "
-            "error_class, reason, raised) SELECT id, 'f', 'all of it', 1, 0, target, queue, 'E', 'x', 0 FROM windlass_done"
+            "error_class, reason, raised) "
+            "SELECT id, 'f', 'all of it', 1, 0, target, queue, 'E', 'x', 0 FROM windlass_done"
         )
         move(bench, [job])
         assert bench.database.run(_kept_letters) == 1

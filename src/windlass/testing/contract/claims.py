@@ -19,7 +19,7 @@ QUARTER = 15 * MINUTE
 UNDER_A_KILOBYTE = 1_000
 
 
-class ClaimingContract(StoreContract):
+class ClaimsContract(StoreContract):
     """Which jobs a claim takes, in which order, and what it does to them."""
 
     # ------------------------------------------------------------------ order

@@ -41,7 +41,7 @@ COUNTED = {"succeeded", "retried", "failed"}
 every_ending = pytest.mark.parametrize("outcome", ENDINGS)
 
 
-class CompletingContract(StoreContract):
+class CompletionContract(StoreContract):
     """What a store does with the transitions of claimed jobs."""
 
     # ------------------------------------------------------------------ the guard

@@ -31,7 +31,7 @@ class StopError(Exception):
     """What goes wrong before the commit."""
 
 
-class BuryingContract(StoreContract):
+class DeadLettersContract(StoreContract):
     """What is kept of jobs that failed for good."""
 
     # ------------------------------------------------------------------ written with the failure

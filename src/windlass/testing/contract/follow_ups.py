@@ -35,7 +35,7 @@ class StopError(Exception):
     """What goes wrong before the commit."""
 
 
-class FollowingContract(StoreContract):
+class FollowUpsContract(StoreContract):
     """What is written along with an outcome, and only then."""
 
     @pytest.mark.parametrize("count", [1, 3, MANY])

@@ -13,7 +13,7 @@ from windlass.stores.database import Database
 from windlass.testing.contract.workbench import Workbench, at_once
 
 
-class MigratingContract:
+class MigrationsContract:
     """How a schema comes to be; `empty_store` is a fixture of whoever inherits: a database without tables."""
 
     def test_an_empty_database_lacks_every_migration(self, empty_store: Database) -> None:

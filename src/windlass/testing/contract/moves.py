@@ -14,7 +14,7 @@ S = JobStatus
 RACERS = 4
 
 
-class SteeringContract(StoreContract):
+class MovesContract(StoreContract):
     """Cancel, pause, resume, retry, replace."""
 
     def test_a_set_of_jobs_is_canceled_as_far_as_it_may_be(self, bench: Workbench) -> None:

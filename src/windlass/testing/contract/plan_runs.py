@@ -38,7 +38,7 @@ def _arun(database: Database, plan: Callable[..., Plan[Any]], *args: Any) -> Any
 sync_and_async = pytest.mark.parametrize("run", [_run, _arun], ids=["sync", "async"])
 
 
-class RunningContract(StoreContract):
+class PlanRunsContract(StoreContract):
     """What a store promises to whoever writes a plan."""
 
     @sync_and_async

@@ -15,7 +15,7 @@ FIRST = (-1, 0)
 """Before all lines."""
 
 
-class ReportingContract(StoreContract):
+class ProgressReportsContract(StoreContract):
     """Progress and log lines."""
 
     def test_the_latest_progress_counts(self, bench: Workbench) -> None:

@@ -11,7 +11,7 @@ from windlass.stores.plans import reads
 from windlass.testing.contract.workbench import FAILURE, StoreContract, Workbench, new_job
 
 
-class ReadingContract(StoreContract):
+class ReadsContract(StoreContract):
     """Plans that change nothing."""
 
     def test_unknown_jobs_are_none_and_left_out(self, bench: Workbench) -> None:

@@ -21,7 +21,7 @@ MINUTE = 60
 MANY = 1000
 
 
-class CountingContract(StoreContract):
+class StatisticsContract(StoreContract):
     """Deltas of each flush, and the minutes they become."""
 
     def test_a_flush_leaves_one_count_for_each_queue(self, bench: Workbench) -> None:

@@ -20,7 +20,7 @@ FILTERS = ("fingerprint", "target", "queue", "error_class", "reason")
 ENTRY = AuditEntry("00000000-0000-7000-8000-000000000001", "ann@web1", "dead_letters.redrive", 0, {"reason": "mended"})
 
 
-class TriagingContract(StoreContract):
+class TriageContract(StoreContract):
     """What people do about dead letters."""
 
     # ------------------------------------------------------------------ finding

@@ -20,7 +20,7 @@ CAP = 60
 EACH = 5
 
 
-class TrustingContract(GatedContract):
+class TrustedClaimsContract(GatedContract):
     """A gate that had room for much more is not waited for, and lets through not one too many for it."""
 
     def test_gates_with_room_for_much_more_are_trusted_next_time(self, bench: Workbench) -> None:
