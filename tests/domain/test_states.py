@@ -55,10 +55,11 @@ def test_every_move_is_in_the_table_and_changes_the_state():
         (Move.PAUSE, {P, F}),
         (Move.RESUME, {Z}),
         (Move.RETRY, {F}),
-        (Move.GIVE_BACK, {R}),
+        (Move.REQUEUE, {R}),
+        (Move.RELEASE, {R}),
         (Move.SIGNAL, {W}),
         (Move.EXPIRE, {W}),
-        (Move.FORSAKE, {P}),
+        (Move.GIVE_UP, {P}),
     ],
 )
 def test_a_move_leaves_only_its_states(move, sources):

@@ -102,7 +102,7 @@ def test_a_claim_on_postgresql_touches_no_more_buffers_among_many_jobs(postgres:
 
 def buffers_touched(connection: psycopg.Connection[Any]) -> int:
     """Of the second of two claims, both undone: the first one pays for what the planner reads of the catalogue."""
-    step = next(PostgresDialect().claim(REQUEST, {}))
+    step = next(PostgresDialect().claim(REQUEST, None))
     statements = Statements()
     text = statements.text(statements.query(step), step.literals)
     plan: Any = None

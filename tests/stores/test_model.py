@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.stores.model import Model
 from windlass.domain.clock import VirtualClock
 from windlass.domain.job import Claim
-from windlass.domain.transition import Times, Transition, dead_letter, released, retry_at, succeeded
+from windlass.domain.transition import Times, Transition, dead_letter, released, retry_at, snoozed, succeeded
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.open import open_database
@@ -58,8 +58,10 @@ def ending(outcome: str, claim: Claim, times: Times, delay_us: int) -> Transitio
             return dead_letter(claim, times, FAILURE, "retry_exhausted", holds_key=True)
         case "retried":
             return retry_at(claim, times, FAILURE, delay_us)
+        case "snoozed":
+            return snoozed(claim, times, delay_us)
         case _:
-            return released(claim, times, outcome=outcome, delay_us=delay_us)
+            return released(claim, times, outcome=outcome)
 
 
 specs = st.fixed_dictionaries(

@@ -44,7 +44,7 @@ def steps_of(bench: Workbench, plan: Any, *args: Any) -> list[Step]:
     """Run a plan and give the steps it took; what needs no transaction must be alone."""
     steps: list[Step] = []
     bench.database.run(recorded(steps, plan), *args)
-    assert len({step.alone for step in steps}) == 1, "alone means without a transaction: all of them, or none"
+    assert len({step.autocommit for step in steps}) == 1, "a plan that needs no transaction says so in every step"
     return steps
 
 

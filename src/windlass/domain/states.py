@@ -40,14 +40,15 @@ class Move(StrEnum):
     CLAIM = "claim"
     SUCCEED = "succeed"
     FAIL = "fail"
-    GIVE_BACK = "give_back"  # retry after a failure, snooze, gate, drain, lost node
+    REQUEUE = "requeue"  # due again after a delay: a failure that is retried, a snooze, an open circuit
+    RELEASE = "release"  # due as before: a drain, a lost process, a target that is left to other nodes
     CANCEL = "cancel"
     PAUSE = "pause"
     RESUME = "resume"
     RETRY = "retry"  # by hand, from the dead letters
     SIGNAL = "signal"
     EXPIRE = "expire"  # a signal that did not come in time
-    FORSAKE = "forsake"  # no node has known the target for too long
+    GIVE_UP = "give_up"  # no node has known the target for too long
 
 
 _S = JobStatus
@@ -57,14 +58,15 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
         Move.CLAIM: frozenset({(_S.PENDING, _S.RUNNING)}),
         Move.SUCCEED: frozenset({(_S.RUNNING, _S.SUCCEEDED)}),
         Move.FAIL: frozenset({(_S.RUNNING, _S.FAILED)}),
-        Move.GIVE_BACK: frozenset({(_S.RUNNING, _S.PENDING)}),
+        Move.REQUEUE: frozenset({(_S.RUNNING, _S.PENDING)}),
+        Move.RELEASE: frozenset({(_S.RUNNING, _S.PENDING)}),
         Move.CANCEL: frozenset((state, _S.CANCELED) for state in LIVE),
         Move.PAUSE: frozenset({(_S.PENDING, _S.PAUSED), (_S.FAILED, _S.PAUSED)}),
         Move.RESUME: frozenset({(_S.PAUSED, _S.PENDING), (_S.PAUSED, _S.FAILED)}),
         Move.RETRY: frozenset({(_S.FAILED, _S.PENDING)}),
         Move.SIGNAL: frozenset({(_S.WAITING, _S.PENDING)}),
         Move.EXPIRE: frozenset({(_S.WAITING, _S.FAILED)}),
-        Move.FORSAKE: frozenset({(_S.PENDING, _S.FAILED)}),
+        Move.GIVE_UP: frozenset({(_S.PENDING, _S.FAILED)}),
     }
 )
 """The table: for each move the (state it leaves, state it enters) pairs."""
@@ -75,6 +77,16 @@ _LEGAL: Final = frozenset(pair for pairs in MOVES.values() for pair in pairs)
 def may_move(source: JobStatus, target: JobStatus) -> bool:
     """Tell whether any move leads from `source` straight to `target`."""
     return (source, target) in _LEGAL
+
+
+ENTERED: Final[Mapping[Move, JobStatus]] = MappingProxyType(
+    {
+        move: next(target for _, target in pairs)
+        for move, pairs in MOVES.items()
+        if len({target for _, target in pairs}) == 1
+    }
+)
+"""The state that a move enters, of those that enter only one."""
 
 
 def leaves(move: Move) -> frozenset[JobStatus]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from windlass.domain.job import Claim
-from windlass.domain.states import JobStatus
+from windlass.domain.states import ENTERED, TERMINAL, JobStatus, Move
 
 
 class Times(NamedTuple):
@@ -37,11 +37,11 @@ NO_FAILURE = Failure("", "")
 
 
 class Transition(NamedTuple):
-    """What a claimed job becomes. `status` PENDING means it goes back to its queue, anything else is terminal."""
+    """What a claimed job becomes: `stores.plans.jobs.apply` writes it by its move."""
 
     job_id: str
     fence: int
-    status: JobStatus
+    move: Move
     outcome: str
     number: int
     """The attempt's number in the history."""
@@ -60,14 +60,14 @@ class Transition(NamedTuple):
     """Whether the body goes on although its job has ended, and so keeps its places at gates."""
 
     @property
-    def terminal(self) -> bool:
-        """Whether the job is over once this is written."""
-        return self.status is not JobStatus.PENDING
+    def status(self) -> JobStatus:
+        """The state of the job once this is written."""
+        return ENTERED[self.move]
 
     @property
-    def keeps_due(self) -> bool:
-        """Whether a job that goes back to its queue keeps its place there."""
-        return self.outcome not in ("retried", "snoozed", "deferred")
+    def terminal(self) -> bool:
+        """Whether the job is over once this is written."""
+        return ENTERED[self.move] in TERMINAL
 
 
 def succeeded(claim: Claim, times: Times, result: str | None, *, holds_key: bool) -> Transition:
@@ -76,7 +76,7 @@ def succeeded(claim: Claim, times: Times, result: str | None, *, holds_key: bool
     return Transition(
         claim.job_id,
         claim.fence,
-        JobStatus.SUCCEEDED,
+        Move.SUCCEED,
         "succeeded",
         number,
         number,
@@ -94,7 +94,7 @@ def retry_at(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Tra
     """The attempt failed and another one follows after the delay."""
     number = claim.attempts + 1
     return Transition(
-        claim.job_id, claim.fence, JobStatus.PENDING, "retried", number, number, times, delay_us, failure=failure
+        claim.job_id, claim.fence, Move.REQUEUE, "retried", number, number, times, delay_us, failure=failure
     )
 
 
@@ -106,7 +106,7 @@ def dead_letter(
     return Transition(
         job_id=claim.job_id,
         fence=claim.fence,
-        status=JobStatus.FAILED,
+        move=Move.FAIL,
         outcome="failed",
         number=number,
         attempts=number if counted else claim.attempts,
@@ -122,7 +122,7 @@ def expired(claim: Claim, times: Times, *, holds_key: bool) -> Transition:
     return Transition(
         claim.job_id,
         claim.fence,
-        JobStatus.CANCELED,
+        Move.CANCEL,
         EXPIRED,
         claim.attempts + 1,
         claim.attempts,
@@ -132,11 +132,18 @@ def expired(claim: Claim, times: Times, *, holds_key: bool) -> Transition:
     )
 
 
-def released(claim: Claim, times: Times, *, outcome: str = "released", delay_us: int = 0) -> Transition:
-    """Handed back without spending an attempt: unstarted on drain, cut off by a forced drain, or snoozed."""
-    return Transition(
-        claim.job_id, claim.fence, JobStatus.PENDING, outcome, claim.attempts + 1, claim.attempts, times, delay_us
-    )
+def released(claim: Claim, times: Times, *, outcome: str = "released") -> Transition:
+    """Back to its queue as if never claimed: unstarted on drain, or cut off by a forced drain."""
+    return Transition(claim.job_id, claim.fence, Move.RELEASE, outcome, claim.attempts + 1, claim.attempts, times)
+
+
+def snoozed(claim: Claim, times: Times, delay_us: int) -> Transition:
+    """The body asked to be run later: due again after the delay, without spending an attempt."""
+    return _requeued(claim, times, "snoozed", delay_us)
+
+
+def _requeued(claim: Claim, times: Times, outcome: str, delay_us: int) -> Transition:
+    return released(claim, times, outcome=outcome)._replace(move=Move.REQUEUE, delay_us=delay_us)
 
 
 def lost(claim: Claim, times: Times, failure: Failure) -> Transition:
@@ -152,7 +159,7 @@ def given_up(claim: Claim, times: Times, failure: Failure, *, holds_key: bool) -
 
 def deferred(claim: Claim, times: Times, delay_us: int) -> Transition:
     """Its circuit has opened since it was claimed: due when that may be tried again, without spending an attempt."""
-    return released(claim, times, outcome="deferred", delay_us=delay_us)
+    return _requeued(claim, times, "deferred", delay_us)
 
 
 def passed_over(claim: Claim, times: Times, lane: str) -> Transition:

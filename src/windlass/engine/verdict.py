@@ -18,6 +18,7 @@ from windlass.domain.transition import (
     passed_over,
     released,
     retry_at,
+    snoozed,
     succeeded,
 )
 from windlass.engine.attempt import (
@@ -66,7 +67,7 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
         case NotKnownHere():
             return passed_over(claim, times, left_to_others(claim.lane, claim.target))
         case Snoozed(delay):
-            return released(claim, times, outcome="snoozed", delay_us=int(delay * MICROSECONDS))
+            return snoozed(claim, times, int(delay * MICROSECONDS))
         case Deferred(delay):
             return deferred(claim, times, int(delay * MICROSECONDS))
         case Expired():

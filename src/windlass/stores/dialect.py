@@ -91,12 +91,13 @@ class Dialect:
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment]) -> Plan[Claimed]:
+    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment] | None) -> Plan[Claimed]:
         """Claim by merging the heads of each level of queues and lanes, in the exact order of J3.1.
 
-        `allotted` says what gates allow of the places that have some. A queue that has a limit which is not counted
-        there gives nothing.
+        `allotted` says what gates allow of the places that have some; None: there are no gates to be asked, and the
+        claim is all of its plan. A queue that has a limit which is not counted there gives nothing.
         """
+        allotted = allotted or {}
         limited = {queue for (queue,) in (yield Step("limited_queues"))}
         asked = {place for place, one in allotted.items() if one.counts_queue}
         heads = [head for head in request.heads if head.place in asked or head.queue not in limited]
@@ -129,11 +130,11 @@ class Dialect:
         found: list[WaitingLane] = []
         queue, lane = after
         while len(found) < most:
-            following = yield Step("next_lane", {"queue": queue, "lane": lane}, alone=True)
+            following = yield Step("next_lane", {"queue": queue, "lane": lane}, autocommit=True)
             if following is None:
                 break
             queue, lane = following
-            rows = yield Step("lane_dues", {"queue": queue, "lane": lane}, alone=True)
+            rows = yield Step("lane_dues", {"queue": queue, "lane": lane}, autocommit=True)
             dues = {level: due for level, due in rows if is_time(due)}
             if dues:
                 found.append(WaitingLane(queue, lane, dues))
@@ -145,7 +146,7 @@ class Dialect:
 
     def load(self, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
         """The immutable part of claimed jobs."""
-        return _payloads((yield Step("load_payloads", {"ids": self.ids(ids)}, alone=True)))
+        return _payloads((yield Step("load_payloads", {"ids": self.ids(ids)}, autocommit=True)))
 
     # ------------------------------------------------------------------ completion
 
@@ -167,7 +168,7 @@ class Dialect:
         """Back to PENDING, due after their delay."""
         return (yield from self._reopen("requeue_hot", transitions))
 
-    def hand_back(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
+    def release(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Back to PENDING as if never claimed, perhaps in another lane."""
         return (yield from self._reopen("hand_back_hot", transitions))
 
@@ -200,7 +201,7 @@ class Dialect:
 
     def outcomes(self, ids: Sequence[str]) -> Plan[list[Outcome]]:
         """How far these jobs are; unknown ids are left out."""
-        rows = yield Step("outcomes", {"ids": self.ids(ids)}, alone=True)
+        rows = yield Step("outcomes", {"ids": self.ids(ids)}, autocommit=True)
         return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows if status in STATUSES]
 
 

@@ -23,6 +23,8 @@ class Step(NamedTuple):
     rows: Sequence[Mapping[str, Any]] | None = None
     alone: bool = False
     """A promise: the plan needs no transaction around this statement, because it is its only one."""
+    autocommit: bool = False
+    """A promise: the plan only reads, and needs no transaction, because each of its statements stands by itself."""
     final: bool = False
     """A promise: the plan asks for nothing after this, so that the commit may go out along with it."""
     literals: Mapping[str, int] | None = None
@@ -38,13 +40,27 @@ class RestartPlanError(Exception):
     """Raised inside a plan that lost a race: roll back and run it again from the start."""
 
 
+class BrokenPromiseError(Exception):
+    """Raised where a plan runs: it asks for a step that an earlier one has ruled out (`alone`, `autocommit`)."""
+
+
+def check_promises(first: Step, step: Step, following: Step) -> None:
+    """Raise `BrokenPromiseError` if a plan that began with `first` may not ask for `following` after `step`."""
+    if step.alone:
+        raise BrokenPromiseError(f"the step {following.name} comes after {step.name}, which was to be the only one")
+    if first.autocommit and not following.autocommit:
+        raise BrokenPromiseError(f"the step {following.name} needs a transaction, and {first.name} began without one")
+
+
 def drive(plan: Plan[T], first: Step, execute: Callable[[Step], Any]) -> T:
     """Run a plan whose first step was already taken, to its end."""
     step = first
     try:
         while True:
             answer = execute(step)
-            step = plan.send(answer if step.then is None else (answer, execute(step.then)))
+            following = plan.send(answer if step.then is None else (answer, execute(step.then)))
+            check_promises(first, step, following)
+            step = following
     except StopIteration as stop:
         result: T = stop.value
         return result

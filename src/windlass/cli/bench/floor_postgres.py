@@ -61,7 +61,7 @@ async def _claim(
     connection: psycopg.AsyncConnection[Any], node: str, batch: int, claimed: asyncio.Queue[Sequence[Row]]
 ) -> None:
     request = ClaimRequest(node, [Head(QUEUE, LEVEL, 0)], batch, batch, BOOST_US)
-    step = next(PostgresDialect().claim(request, {}))
+    step = next(PostgresDialect().claim(request, None))
     text = _text(step)
     rows: Sequence[Row] = ()
     while True:

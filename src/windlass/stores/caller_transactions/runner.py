@@ -19,7 +19,7 @@ from windlass.stores.caller_transactions.rules import Terms, another, answers
 from windlass.stores.caller_transactions.sqlite_rules import SqliteTerms
 from windlass.stores.database import MOST_RESTARTS, Database, P, PlanFunction
 from windlass.stores.dialect import Dialect
-from windlass.stores.plan import Plan, RestartPlanError
+from windlass.stores.plan import Plan, RestartPlanError, check_promises
 from windlass.stores.sqlite.dialect import SqliteDatabase
 
 T = TypeVar("T")
@@ -158,14 +158,15 @@ def _undone(error: BaseException, *texts: str) -> Commands[None]:
 
 
 def _steps(terms: Terms, pyformat: bool, plan: Plan[T]) -> Commands[T]:
-    answer: Any = None
-    while True:
-        try:
-            step = plan.send(answer)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-        answer = yield from answers(terms, step, pyformat=pyformat)
+    try:
+        first = step = next(plan)
+        while True:
+            following = plan.send((yield from answers(terms, step, pyformat=pyformat)))
+            check_promises(first, step, following)
+            step = following
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
 
 
 def _play(commands: Commands[T], execute: Callable[[Command], Any]) -> T:

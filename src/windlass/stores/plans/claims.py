@@ -32,7 +32,7 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
     if any(ways.values()):
         found = yield from _claim_past_gates(dialect, request, ways)
     else:
-        found = yield from dialect.claim(request, {})
+        found = yield from dialect.claim(request, None)
     reached("claim.before_commit", lambda: bool(found.claims))
     return found
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
 
 from windlass.domain.admission import Admission, admit
 from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
-from windlass.domain.states import JobStatus
+from windlass.domain.states import Move
 from windlass.domain.transition import Transition
 from windlass.runtime.failpoints import reached
 from windlass.stores.channels import DONE
@@ -128,26 +130,17 @@ def apply(
         found = yield from dialect.applied(transitions)
         won = list(found)
         todo = [index for index in todo if not won[index]]
-    ending = [i for i in todo if transitions[i].status is not JobStatus.PENDING]
-    reopened = [i for i in todo if transitions[i].status is JobStatus.PENDING] if len(ending) < len(todo) else []
-    waiting = [i for i in reopened if not transitions[i].keeps_due]
-    back = [i for i in reopened if transitions[i].keeps_due]
-    keys = [i for i in ending if transitions[i].releases_business_key]
+    keys = [i for i in todo if transitions[i].releases_business_key]
     crashed = [i for i in todo if transitions[i].crashes]
     lingering = [transitions[i] for i in todo if transitions[i].lingers]
-    alone = alone and not (waiting or back or keys or crashed or retried or lingering)
+    writes = _by_write(dialect, transitions, todo, alone=alone and not (keys or crashed or retried or lingering))
     if lingering:
         yield from permits.keep(dialect, [permits.Body(one.job_id, one.fence) for one in lingering])
-    for group, write in (
-        (ending, lambda part: dialect.finish(part, alone=alone)),
-        (waiting, dialect.requeue),
-        (back, dialect.hand_back),
-    ):
-        if group:
-            answers = yield from write([transitions[i] for i in group])
-            for index, answer in zip(group, answers, strict=True):
-                won[index] = answer
-    moved = [transitions[i].job_id for i in back if won[i] and transitions[i].lane]
+    for write, group in writes:
+        answers = yield from write([transitions[i] for i in group])
+        for index, answer in zip(group, answers, strict=True):
+            won[index] = answer
+    moved = [transitions[i].job_id for i in todo if won[i] and transitions[i].lane]
     if moved:
         yield Step("enter_lanes", {"ids": dialect.ids(moved)})
     if crashed:
@@ -156,6 +149,30 @@ def apply(
     if freed:
         yield Step("delete_live_keys", {"ids": dialect.ids(freed)})
     return won
+
+
+Write = Callable[[Sequence[Transition]], Plan[list[bool]]]
+"""Writes transitions of one kind, and answers which ones held their fence."""
+
+FINISHED: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.CANCEL})
+
+
+def _by_write(
+    dialect: Dialect, transitions: Sequence[Transition], todo: Sequence[int], *, alone: bool
+) -> list[tuple[Write, Sequence[int]]]:
+    """What writes each transition, by its move. A flush in which all have ended is one write, which may be `alone`."""
+    present = {transitions[i].move for i in todo}
+    if present <= FINISHED:
+        return [(partial(dialect.finish, alone=alone), todo)] if todo else []
+    writes: dict[Write, frozenset[Move]] = {
+        partial(dialect.finish, alone=False): FINISHED,
+        dialect.requeue: frozenset({Move.REQUEUE}),
+        dialect.release: frozenset({Move.RELEASE}),
+    }
+    unknown = present.difference(*writes.values())
+    assert not unknown, f"nothing writes these moves: {sorted(unknown)}"
+    groups = [(write, [i for i in todo if transitions[i].move in moves]) for write, moves in writes.items()]
+    return [(write, group) for write, group in groups if group]
 
 
 def _charge_crashes(dialect: Dialect, won: Sequence[Transition]) -> Plan[None]:

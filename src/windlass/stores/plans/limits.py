@@ -77,7 +77,7 @@ def configure_resource(dialect: Dialect, resource: str, limit: Limit) -> Plan[No
 def known_resources(dialect: Dialect, resources: Sequence[str]) -> Plan[set[str]]:
     """Which of these were configured."""
     gates = {resource_gate(resource): resource for resource in resources}
-    rows = yield Step("known_gates", {"names": dialect.names(sorted(gates))}, alone=True)
+    rows = yield Step("known_gates", {"names": dialect.names(sorted(gates))})
     return {gates[name] for (name,) in rows}
 
 
@@ -92,9 +92,9 @@ class GateRow(NamedTuple):
 def gates(dialect: Dialect, prefix: str, after: str = "") -> Plan[list[GateRow]]:
     """Gates of a kind, by name, up to a page of them from `after` on."""
     del dialect
-    now = (yield Step("store_now", alone=True))[0]
+    now = (yield Step("store_now", autocommit=True))[0]
     beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-    rows = yield Step("list_gates", {"first": prefix, "beyond": beyond, "after": after}, alone=True)
+    rows = yield Step("list_gates", {"first": prefix, "beyond": beyond, "after": after}, autocommit=True)
     return [GateRow(Gate._make(row[:-1]), _circuit(row[-1]), now) for row in rows]
 
 
@@ -164,8 +164,8 @@ def _check_known(dialect: Dialect, service: str, declared: Collection[str] | Non
 
 def circuit_state(dialect: Dialect, service: str) -> Plan[CircuitState]:
     """What a circuit does now."""
-    now = (yield Step("store_now", alone=True))[0]
-    rows = yield Step("read_circuits", {"names": dialect.names([CIRCUIT + service])}, alone=True)
+    now = (yield Step("store_now", autocommit=True))[0]
+    rows = yield Step("read_circuits", {"names": dialect.names([CIRCUIT + service])}, autocommit=True)
     circuit = _circuit(rows[0][1]) if rows else None
     return (circuit or Circuit()).state(now)
 

@@ -56,7 +56,7 @@ def heads(
 
     What is due and kept back by a gate is worth a look when the gate is.
     """
-    found_rows = yield Step("heads", alone=True)
+    found_rows = yield Step("heads", autocommit=True)
     rows = [row for row in found_rows if row[1] != SHUT_CIRCUIT]
     shut = {row[0].removeprefix(CIRCUIT): row[2] for row in found_rows if row[1] == SHUT_CIRCUIT}
     now, any_lanes = next((due, flag) for queue, _, due, flag in rows if queue is None)
@@ -91,7 +91,7 @@ def _gates_of(dialect: Dialect, heads: Sequence[Head], limited: Collection[str])
 def gates_named(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]:
     """Gates as they are now. A key that nobody has asked for yet has the places of its resource, all of them free."""
     wanted = sorted({*names, *map(general_gate, names)})
-    rows = yield Step("read_gates", {"names": dialect.names(wanted)}, alone=True)
+    rows = yield Step("read_gates", {"names": dialect.names(wanted)}, autocommit=True)
     found = {row[0]: Gate._make(row) for row in rows}
     return {
         name: found[name] if name in found else found[general_gate(name)]._replace(in_use=0, taken=None)

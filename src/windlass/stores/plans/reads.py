@@ -146,7 +146,7 @@ def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
     found: list[Outcome] = yield from dialect.outcomes(ids)
     if len(found) < len(ids):
         missing = set(ids) - {outcome.job_id for outcome in found}
-        archived = yield Step("archived_jobs", {"ids": dialect.ids(sorted(missing))}, alone=True)
+        archived = yield Step("archived_jobs", {"ids": dialect.ids(sorted(missing))}, autocommit=True)
         found += [_outcome_of(unpacked(text).job.row) for _, text in archived]
     return found
 

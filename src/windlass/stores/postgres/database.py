@@ -14,7 +14,7 @@ from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
-from windlass.stores.plan import Plan, RestartPlanError, Step, drive
+from windlass.stores.plan import Plan, RestartPlanError, Step, check_promises, drive
 from windlass.stores.postgres import session
 from windlass.stores.postgres.connections import AsyncConnections, Connection, SyncConnections
 from windlass.stores.postgres.dialect import PostgresDialect
@@ -109,7 +109,7 @@ class PostgresDatabase:
         except StopIteration as stop:
             nothing: T = stop.value
             return nothing
-        if first.alone and not are_armed():
+        if (first.alone or first.autocommit) and not are_armed():
             return drive(plan, first, execute)
         with connection.transaction():
             result = drive(plan, first, execute)
@@ -121,8 +121,8 @@ class PostgresDatabase:
         extra, statements = self._extra(), self._statements
         alone, answer, committed = True, None, False
         try:
-            step = next(plan)
-            alone = step.alone and not are_armed()
+            first = step = next(plan)
+            alone = (step.alone or step.autocommit) and not are_armed()
             if not alone:
                 wire.begin()
             while True:
@@ -131,8 +131,10 @@ class PostgresDatabase:
                     assert step.rows is None, "a step of many rows cannot be the last"
                     wire.commit_with_next()
                     committed = True
-                step = plan.send(await session.execute_async(wire, statements, step, extra))
-                assert not committed, f"the step {step.name} comes after one that was the last"
+                following = plan.send(await session.execute_async(wire, statements, step, extra))
+                check_promises(first, step, following)
+                assert not committed, f"the step {following.name} comes after one that was the last"
+                step = following
         except StopIteration as stop:
             answer = stop.value
         except BaseException as error:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from windlass.domain.admission import Holder
 from windlass.domain.job import Claim, NewJob, Payload
-from windlass.domain.states import JobStatus
+from windlass.domain.states import ENTERED, Move
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
 from windlass.stores.claim_order import ANY_NUMBER, Allotment, ClaimRequest, Head, Place, WaitingLane, at_least
@@ -71,11 +71,12 @@ class PostgresDialect(Dialect):
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment]) -> Plan[Claimed]:
+    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment] | None) -> Plan[Claimed]:
         """One statement for all queues and lanes."""
-        heads = request.heads
+        heads, alone = request.heads, allotted is None
+        allotted = allotted or {}
         if len(heads) == 1:
-            return (yield from self._claim_level(request, heads[0], allotted.get(heads[0].place)))
+            return (yield from self._claim_level(request, heads[0], allotted.get(heads[0].place), alone=alone))
         params: dict[str, Any] = {
             "node": request.node,
             "queues": texts([head.queue for head in heads]),
@@ -85,7 +86,7 @@ class PostgresDialect(Dialect):
             "small": SMALL_PAYLOAD,
         }
         if not allotted:
-            rows = yield Step("claim", params, alone=True, literals={"chunk": request.chunk})
+            rows = yield Step("claim", params, alone=alone, literals={"chunk": request.chunk})
         else:
             shares = [allotted.get(head.place, ANY_NUMBER) for head in heads]
             params["lanes"] = texts([head.lane for head in heads])
@@ -96,7 +97,9 @@ class PostgresDialect(Dialect):
         _sort(rows, {head.level for head in heads}, request.boost_us)
         return _claimed(rows)
 
-    def _claim_level(self, request: ClaimRequest, head: Head, allotted: Allotment | None) -> Plan[Claimed]:
+    def _claim_level(
+        self, request: ClaimRequest, head: Head, allotted: Allotment | None, *, alone: bool
+    ) -> Plan[Claimed]:
         """From one level of a queue or a lane, where nothing is to be merged."""
         share = allotted or ANY_NUMBER
         wanted = request.wanted if share.places is None else min(request.wanted, share.places)
@@ -110,7 +113,7 @@ class PostgresDialect(Dialect):
             "small": SMALL_PAYLOAD,
         }
         if head.lane is None:
-            rows = yield Step("claim_level", params, alone=allotted is None, literals={"chunk": chunk})
+            rows = yield Step("claim_level", params, alone=alone, literals={"chunk": chunk})
         else:
             rows = yield Step("claim_lane_level", {**params, "lane": head.lane}, literals={"chunk": chunk})
         rows.sort(key=_by_due)
@@ -119,7 +122,7 @@ class PostgresDialect(Dialect):
     def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
         """One statement."""
         queue, lane = after
-        rows = yield Step("waiting_lanes", {"queue": queue, "lane": lane}, alone=True, literals={"window": most})
+        rows = yield Step("waiting_lanes", {"queue": queue, "lane": lane}, autocommit=True, literals={"window": most})
         lanes = groupby(rows, key=itemgetter(0, 1))
         return [WaitingLane(name, way, {level: due for _, _, level, due in levels}) for (name, way), levels in lanes]
 
@@ -134,11 +137,11 @@ class PostgresDialect(Dialect):
     def finish(self, transitions: Sequence[Transition], *, alone: bool) -> Plan[list[bool]]:
         """Delete, insert and remember in one statement; the usual case, all succeeded, with half the arrays."""
         columns = _Columns(transitions)
-        if columns.statuses.count(JobStatus.SUCCEEDED) == len(transitions):
+        if columns.moves.count(Move.SUCCEED) == len(transitions):
             name, params = "finish_succeeded", columns.of_successes()
         else:
             name, params = "finish", columns.of_all()
-            params["statuses"] = texts([status.value for status in columns.statuses])
+            params["statuses"] = texts([ENTERED[move].value for move in columns.moves])
             params["reasons"] = texts(columns.reasons)
         params["results"] = texts(columns.results)
         count, ids, fences = yield Step(name, {**params, "expected": len(transitions)}, alone=alone)
@@ -150,7 +153,7 @@ class PostgresDialect(Dialect):
         """Due after their delay."""
         return (yield from self._reopen_all(transitions, [t.delay_us for t in transitions]))
 
-    def hand_back(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
+    def release(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Due as before."""
         return (yield from self._reopen_all(transitions, [None] * len(transitions)))
 
@@ -208,7 +211,7 @@ class _Columns:
 
     def __init__(self, transitions: Sequence[Transition]) -> None:
         (
-            self.ids, self.fences, self.statuses, self.outcomes, self.numbers, self.attempts, times, _,
+            self.ids, self.fences, self.moves, self.outcomes, self.numbers, self.attempts, times, _,
             self.results, self.failures, self.reasons, _, _, _, _,
         ) = zip(*transitions, strict=True)  # fmt: skip
         self.started, self.ended, self.waits = zip(*times, strict=True)

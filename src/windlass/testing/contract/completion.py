@@ -19,6 +19,7 @@ from windlass.domain.transition import (
     passed_over,
     released,
     retry_at,
+    snoozed,
     succeeded,
 )
 from windlass.stores.database import StoreDataError
@@ -31,7 +32,7 @@ ENDINGS: dict[str, Ending] = {
     "retried": lambda claim, times: retry_at(claim, times, FAILURE, SECOND),
     "failed": lambda claim, times: dead_letter(claim, times, FAILURE, "retry_exhausted", holds_key=True),
     "released": released,
-    "snoozed": lambda claim, times: released(claim, times, outcome="snoozed", delay_us=SECOND),
+    "snoozed": lambda claim, times: snoozed(claim, times, SECOND),
     "passed_over": lambda claim, times: passed_over(claim, times, "target:shop:charge"),
     "lost": lambda claim, times: lost(claim, times, FAILURE),
 }

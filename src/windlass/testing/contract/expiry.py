@@ -6,7 +6,7 @@ import pytest
 
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
-from windlass.domain.transition import Times, Transition, expired, released
+from windlass.domain.transition import Times, Transition, expired, released, snoozed
 from windlass.stores.plans import moves
 from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Workbench, new_job
 
@@ -53,7 +53,7 @@ class ExpiryContract(StoreContract):
         assert bench.database.run(moves.cancel_expired, 10) == []
         (again,) = bench.claim()
         assert again.expires is None
-        assert bench.apply(released(again, bench.times(), outcome="snoozed"))[0]
+        assert bench.apply(snoozed(again, bench.times(), 0))[0]
         assert bench.claim()[0].expires is None
 
     def test_what_was_handed_back_unstarted_still_expires(self, bench: Workbench) -> None:

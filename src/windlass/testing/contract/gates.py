@@ -8,7 +8,7 @@ from typing import Any
 
 from windlass.domain.job import Claim
 from windlass.domain.lanes import QUEUE, RESOURCE, Lane
-from windlass.domain.transition import lost, released
+from windlass.domain.transition import lost, released, snoozed
 from windlass.stores.plans import limits, moves, permits
 from windlass.testing.contract.gate_setup import STRIPE, GatedContract
 from windlass.testing.contract.workbench import FAILURE, NODE, SECOND, Workbench, at_once
@@ -56,9 +56,7 @@ class GatesContract(GatedContract):
             "success": bench.succeed,
             "failure": bench.fail,
             "retry": partial(bench.retry, delay_us=1000 * SECOND),
-            "snooze": lambda claim: all(
-                bench.apply(released(claim, bench.times(), outcome="snoozed", delay_us=SECOND * 999))
-            ),
+            "snooze": lambda claim: all(bench.apply(snoozed(claim, bench.times(), SECOND * 999))),
             "died": lambda claim: all(bench.apply(lost(claim, bench.times(), FAILURE))),
         }
         for name, end in endings.items():

@@ -12,7 +12,7 @@ import pytest
 from windlass.domain.job import NewJob, Placed
 from windlass.stores.database import MOST_RESTARTS, Database
 from windlass.stores.dialect import Dialect
-from windlass.stores.plan import Plan, RestartPlanError
+from windlass.stores.plan import BrokenPromiseError, Plan, RestartPlanError, Step
 from windlass.stores.plans import jobs
 from windlass.testing.contract.workbench import StoreContract, Workbench, new_job
 
@@ -76,6 +76,16 @@ class PlanRunsContract(StoreContract):
         """J4.3: an empty flush is answered at once."""
         assert run(bench.database, jobs.apply, []) == []
 
+    @sync_and_async
+    @pytest.mark.parametrize("first", [Step("store_now", alone=True), Step("store_now", autocommit=True)])
+    def test_a_step_that_an_earlier_one_ruled_out_is_refused(
+        self, bench: Workbench, run: Callable[..., Any], first: Step
+    ) -> None:
+        """J4.3: a plan that runs without a transaction cannot ask for more than it said it would."""
+        with pytest.raises(BrokenPromiseError, match=r"the step insert_queue .* store_now"):
+            run(bench.database, _two_steps, first)
+        assert run(bench.database, _two_steps, first._replace(alone=False, autocommit=False)) == [1]
+
 
 def _both(dialect: Dialect, first: NewJob, second: NewJob | None) -> Plan[list[Placed]]:
     (one,) = yield from jobs.submit(dialect, [[first]], ["default"])
@@ -85,6 +95,13 @@ def _both(dialect: Dialect, first: NewJob, second: NewJob | None) -> Plan[list[P
     assert isinstance(one, list)
     assert isinstance(two, list)
     return [*one, *two]
+
+
+def _two_steps(dialect: Dialect, first: Step) -> Plan[list[int]]:
+    del dialect
+    yield first
+    counts: list[int] = yield Step("insert_queue", rows=[{"name": "new"}])
+    return counts
 
 
 def _losing(dialect: Dialect, job: NewJob, tries: Any, wins_at: int) -> Plan[list[jobs.Answer]]:

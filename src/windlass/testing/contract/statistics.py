@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from windlass.domain.transition import Times, dead_letter, lost, passed_over, released, retry_at, succeeded
+from windlass.domain.transition import Times, dead_letter, lost, passed_over, released, retry_at, snoozed, succeeded
 from windlass.runtime.duty import LeaseLostError
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
@@ -49,7 +49,7 @@ class StatisticsContract(StoreContract):
             retry_at(one, times, FAILURE, SECOND),
             dead_letter(two, times, FAILURE, "retry_exhausted", holds_key=False),
             dead_letter(three, Times(None, now, None), FAILURE, "target_denied", holds_key=False, counted=False),
-            released(back[0], times, outcome="snoozed", delay_us=SECOND),
+            snoozed(back[0], times, SECOND),
             released(back[1], times),
             passed_over(back[2], times, "target:shop:charge"),
             lost(back[3], times, FAILURE),
