@@ -10,8 +10,8 @@ import pytest
 
 import windlass
 from windlass.client.dead_letters import Alerts, DeadLetters
-from windlass.client.handle import StoredHandle
 from windlass.client.limits import CircuitSwitch
+from windlass.submission.handle import JobHandle
 from windlass.submission.job_function import AsyncJobFunction, JobFunction
 from windlass.worker import Worker
 
@@ -83,7 +83,7 @@ def test_every_public_method_is_documented(name: str):
 WITH_VERBS: list[type] = [
     windlass.Windlass,
     windlass.Call,
-    StoredHandle,
+    JobHandle,
     JobFunction,
     AsyncJobFunction,
     Worker,
@@ -91,7 +91,7 @@ WITH_VERBS: list[type] = [
     Alerts,
     CircuitSwitch,
 ]
-"""Classes whose methods work on the store. `StoredHandle` is what stands behind `JobHandle`."""
+"""Classes whose methods work on the store."""
 WITHOUT_A_TWIN = {
     "Windlass": {
         "acting_as": "sets a context variable",
@@ -148,7 +148,7 @@ def parameters(method: Any) -> list[tuple[str, Any, Any]]:
 def test_a_handle_says_all_that_stands_behind_it():
     """api.md: what `JobHandle` promises is there, and nothing more."""
     public = {name for name in dir(windlass.JobHandle) if not name.startswith("_")}
-    assert public - {"id", "duplicate"} == set(methods_of(StoredHandle))
+    assert public - {"id", "duplicate"} == set(methods_of(JobHandle))
 
 
 def test_values_have_the_fields_of_the_specification():

@@ -87,7 +87,8 @@ from windlass.spi import (
     Serializer,
     TargetPolicy,
 )
-from windlass.submission.call import Call, JobHandle
+from windlass.submission.call import Call
+from windlass.submission.handle import JobHandle
 from windlass.submission.tagged import DroppedResult
 
 __all__ = [

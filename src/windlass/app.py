@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
 from windlass.app_worker import WorkerHost
-from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
-from windlass.client.authorization import Acting, Authorization
-from windlass.client.dead_letters import Triage
-from windlass.client.handle import Following
-from windlass.client.job_logs import Reporting
+from windlass.client.dead_letters import Alerts, DeadLetters
+from windlass.client.job_verbs import JobVerbs
 from windlass.client.jobs import Jobs, as_list
-from windlass.client.limits import Protection
-from windlass.client.moves import Steering
+from windlass.client.limits import Limits
+from windlass.client.moves import Moves
 from windlass.client.reader import Reader
-from windlass.client.reads import Looking
-from windlass.declarations import Declaring
+from windlass.client.reads import Reads
+from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
+from windlass.runtime.verbs import Request, Verb, adrive, drive, off_loop
 from windlass.settings import Settings, in_force
 from windlass.spi import (
     Authorizer,
@@ -42,9 +41,12 @@ from windlass.spi import (
     TargetPolicy,
 )
 from windlass.stores import migrate
+from windlass.stores.access import Access
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
-from windlass.submission.call import Call, JobHandle
+from windlass.submission.authorization import Authorization, JobOrId, acting_as
+from windlass.submission.call import Call
+from windlass.submission.handle import JobHandle
 from windlass.submission.modules import check_modules
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
@@ -52,7 +54,7 @@ from windlass.submission.signature import CallSpec
 R = TypeVar("R")
 
 
-class Windlass(WorkerHost, Declaring, Looking, Steering, Protection, Reporting, Triage, Acting):
+class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
     """A durable job engine on the database you have.
 
     ```python
@@ -118,47 +120,42 @@ class Windlass(WorkerHost, Declaring, Looking, Steering, Protection, Reporting, 
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
         self._reader = Reader(self.registry, parts.serializer)
         self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop, self._look_again)
-        redact = parts.sanitizer.sanitize_text
-        self._authorization = Authorization(parts.authorizer, self._found, parts.clock, redact)
-        handle_parts = (self._access, self._results, self._reader.result, self, self._authorization, self._slots_taken)
-        following = Following(*handle_parts)
+        read = partial(self._reader.read, self._access)
+        self._authorization = Authorization(parts.authorizer, read, parts.clock, parts.sanitizer.sanitize_text)
+        verb_parts = (self._access, self._authorization, self._aftermath, self._reader, self._results)
+        self._job_verbs = JobVerbs(*verb_parts, self._slots_taken, parts.inline)
         work = parts.work if self._database.notifies and parts.coordinator is None else None
-        self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, following, work)
+        self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, self._job_verbs, work)
 
     # ------------------------------------------------------------------ submitting
 
     def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls in one transaction; handles come in order, duplicates marked. All or none."""
-        return self.submit(as_list(calls))
+        return drive(self._submit(as_list(calls)))
 
     async def aenqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Async twin of `enqueue_many`."""
-        return await self.asubmit(as_list(calls))
+        return await adrive(self._submit(as_list(calls)))
 
     def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Store calls, all or none; what `enqueue` of a call does."""
-        handles, work, superseded = self._jobs.submit(calls)
-        if superseded:
-            self._aftermath.canceled(superseded, "superseded")
-        if work:
-            self._wake(work)
-            if self._parts.inline is not None:
-                self._parts.inline.run()
-        elif handles and self._parts.inline is not None:
-            self._parts.inline.uncommitted = True
-        return handles
+        return drive(self._submit(calls))
 
     async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Async twin of `submit`."""
-        handles, work, superseded = await self._jobs.asubmit(calls)
+        return await adrive(self._submit(calls))
+
+    def _submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
+        handles, work, superseded = yield from self._jobs.submit(calls)
         if superseded:
             self._aftermath.canceled(superseded, "superseded")
+        inline = self._parts.inline
         if work:
             self._wake(work)
-            if self._parts.inline is not None:
-                await self._parts.inline.arun()
-        elif handles and self._parts.inline is not None:
-            self._parts.inline.uncommitted = True
+            if inline is not None:
+                yield Request(inline.run, inline.arun)
+        elif handles and inline is not None:
+            inline.uncommitted = True
         return handles
 
     def _wake(self, work: Sequence[tuple[str, int]]) -> None:
@@ -188,6 +185,41 @@ class Windlass(WorkerHost, Declaring, Looking, Steering, Protection, Reporting, 
         """`handle` with a known return type; what `charge.handle(id)` does."""
         return self._jobs.handle(job_id, spec)
 
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
+        return DeadLetters(self._access, self._aftermath, self._authorization, self.registry.names_of)
+
+    @property
+    def alerts(self) -> Alerts:
+        """What they were alerted of: `find`."""
+        return Alerts(self._access, self._authorization, self.registry.names_of)
+
+    # ------------------------------------------------------------------ principals
+
+    def acting_as(self, principal: object) -> AbstractContextManager[None]:
+        """Do what follows for somebody: the authorizer is asked with this principal, here and in tasks begun here.
+
+        ```python
+        with app.acting_as(request.user):
+            app.cancel(job_id)  # NotAuthorizedError unless may(request.user, "cancel", job)
+        ```
+        It holds for the present context (thread or task), for calls of every application. Without it the principal is
+        None: the program itself. Bodies of jobs are the program itself again.
+        """
+        return acting_as(principal)
+
+    def check_may(self, action: str, job: JobOrId = None) -> None:
+        """Raise `NotAuthorizedError` unless the authorizer allows `action`, on a job (or the job of an id) if given.
+
+        For verbs of your own, e.g. of an admin page: `app.check_may("export", job)`.
+        """
+        return drive(self._authorization.check(action, job))
+
+    async def acheck_may(self, action: str, job: JobOrId = None) -> None:
+        """Async twin of `check_may`."""
+        return await adrive(self._authorization.check(action, job))
+
     # ------------------------------------------------------------------ the store
 
     @property
@@ -210,19 +242,32 @@ class Windlass(WorkerHost, Declaring, Looking, Steering, Protection, Reporting, 
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date; answers what was applied. SQLite does this by itself at first use."""
-        self._opened()
-        return migrate.migrate(self._database)
+        return drive(self._migrate())
 
     async def amigrate(self) -> list[str]:
         """Async twin of `migrate`."""
-        return await asyncio.to_thread(self.migrate)
+        return await adrive(self._migrate())
+
+    def _migrate(self) -> Verb[list[str]]:
+        self._opened()
+        return (yield from off_loop(migrate.migrate, self._database))
 
     def close(self) -> None:
         """Drain the worker, send what is owed, close every connection, forget what was resolved.
 
         Idempotent. Whatever is asked of the application afterwards opens it again; a store in memory is then empty.
         """
-        self._drain_worker()
+        return drive(self._close())
+
+    async def aclose(self) -> None:
+        """Async twin of `close`."""
+        return await adrive(self._close())
+
+    def _close(self) -> Verb[None]:
+        yield from self._drain_worker()
+        yield from off_loop(self._close_store)
+
+    def _close_store(self) -> None:
         if not self._parts.stays_open:
             self._parts.close()
             self._access.readiness.reset()
@@ -234,9 +279,3 @@ class Windlass(WorkerHost, Declaring, Looking, Steering, Protection, Reporting, 
         """Something is about to be opened, perhaps after a `close`: it is closed before the interpreter ends."""
         exits.forget(self.close)
         exits.at_exit(self.close)
-
-    async def aclose(self) -> None:
-        """Async twin of `close`."""
-        if self._worker is not None:
-            await self._worker.adrain()
-        await asyncio.to_thread(self.close)

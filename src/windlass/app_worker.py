@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 
-from windlass.client.access import Access
 from windlass.errors import ConfigurationError, WouldBlockLoopError
 from windlass.parts import Parts
+from windlass.runtime.verbs import Request, Verb
 from windlass.settings import Settings
 from windlass.store_wait import DEFAULT_WAIT, StoreWait
+from windlass.stores.access import Access
 from windlass.submission.modules import PrefixPolicy, nothing_to_run
 from windlass.submission.registry import Registry
 from windlass.worker import Worker
@@ -81,12 +83,15 @@ class WorkerHost:
         self._access.readiness.ensure()
         return self._parts
 
-    def _drain_worker(self) -> None:
-        if self._worker is None:
-            return
-        try:
-            self._worker.drain()
-        except WouldBlockLoopError:
-            raise WouldBlockLoopError(
-                "close() would block the event loop that the worker runs on; write `await app.aclose()` instead"
-            ) from None
+    def _drain_worker(self) -> Verb[None]:
+        if self._worker is not None:
+            yield Request(partial(_drain, self._worker), self._worker.adrain)
+
+
+def _drain(worker: Worker) -> None:
+    try:
+        worker.drain()
+    except WouldBlockLoopError:
+        raise WouldBlockLoopError(
+            "close() would block the event loop that the worker runs on; write `await app.aclose()` instead"
+        ) from None

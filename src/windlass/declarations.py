@@ -13,8 +13,9 @@ from windlass.errors import ConfigurationError
 from windlass.events.bus import EventBus
 from windlass.events.types import Event
 from windlass.submission.by_name import call_by_name
-from windlass.submission.call import Call, JobHandle, bind
+from windlass.submission.call import Call, bind
 from windlass.submission.current_connection import UsedConnection
+from windlass.submission.handle import JobHandle
 from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.names import check_aliases, check_target
@@ -27,7 +28,7 @@ E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 
 
-class Declaring(ABC):
+class Declarations(ABC):
     """The declaring half of an application."""
 
     registry: Registry
@@ -129,7 +130,7 @@ class Declaring(ABC):
         `app.enqueue_by_name("billing.charge", [42], {"currency": "EUR"}, queue="billing")`. Without the code,
         the options of its decorator are not known here, and its arguments are checked only where it runs.
         """
-        return self.submit((self._call_by_name(name, args, kwargs, options),))[0]
+        return self._call_by_name(name, args, kwargs, options).enqueue()
 
     async def aenqueue_by_name(
         self,
@@ -139,7 +140,7 @@ class Declaring(ABC):
         **options: Unpack[JobOptionsDict],
     ) -> JobHandle[Any]:
         """Async twin of `enqueue_by_name`."""
-        return (await self.asubmit((self._call_by_name(name, args, kwargs, options),)))[0]
+        return await self._call_by_name(name, args, kwargs, options).aenqueue()
 
     def _call_by_name(self, name: object, args: object, kwargs: object, options: JobOptionsDict) -> Call[Any]:
         checked = JobOptions.make(**options)

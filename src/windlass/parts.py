@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from windlass.client.results import Results
 from windlass.events.bus import EventBus
@@ -34,6 +34,7 @@ from windlass.submission.codec import JsonSerializer
 from windlass.submission.homes import home_of
 from windlass.submission.instances import Instances
 from windlass.submission.registry import Registry
+from windlass.submission.submit import Inline
 from windlass.submission.target import ImportResolver
 
 
@@ -68,19 +69,6 @@ class Replacements(NamedTuple):
     resilience: ResilienceStrategy | None
     authorizer: Authorizer | None
     middleware: tuple[JobMiddleware, ...] = ()
-
-
-class Inline(Protocol):
-    """Runs what was just stored, before `enqueue` returns: a test's way to do without a worker."""
-
-    uncommitted: bool
-    """Whether jobs were stored in transactions of the test's own, which are there once it has committed."""
-
-    def run(self) -> None:
-        """Run what is due."""
-
-    async def arun(self) -> None:
-        """Async twin of `run`."""
 
 
 class Parts(NamedTuple):

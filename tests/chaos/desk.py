@@ -12,7 +12,8 @@ from tests.chaos.witness import NOTHING, say
 from tests.chaos.workload import call, is_unwanted, key_of
 from windlass import StoreUnavailableError
 from windlass.domain.clock import monotonic
-from windlass.submission.call import Call, JobHandle
+from windlass.submission.call import Call
+from windlass.submission.handle import JobHandle
 
 MOST_AT_ONCE = 40
 KEYED_EVERY = 7

@@ -21,8 +21,9 @@ from windlass import (
     WindlassError,
     WouldBlockLoopError,
 )
-from windlass.client import handle as following
+from windlass.client import job_verbs
 from windlass.domain.identity import new_job_id
+from windlass.runtime.verbs import Request, Verb
 from windlass.stores.plans import explanations
 
 
@@ -123,10 +124,13 @@ async def test_a_wait_that_is_over_raises_timeout_error_also_where_explain_fails
             await handle.aresult(timeout=0.01)
         with pytest.raises(TimeoutError, match=plain):
             await asyncio.to_thread(handle.result, 0.01)
-    monkeypatch.setattr(following, "EXPLAIN_WITHIN", 0.01)
+    monkeypatch.setattr(job_verbs, "EXPLAIN_WITHIN", 0.01)
     released = threading.Event()
-    monkeypatch.setattr(Windlass, "explain", lambda app, job_id: released.wait(LONG))
-    monkeypatch.setattr(Windlass, "aexplain", lambda app, job_id: asyncio.sleep(LONG))
+
+    def hang(verbs: object, job_id: str) -> Verb[None]:
+        yield Request(released.wait, asyncio.sleep, (LONG,))
+
+    monkeypatch.setattr(job_verbs.JobVerbs, "explain", hang)
     with pytest.raises(TimeoutError, match=plain):
         await handle.aresult(timeout=0.01)
     with pytest.raises(TimeoutError, match=plain):

@@ -13,7 +13,8 @@ import pytest
 from windlass.domain.backoff import Backoff
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError, TargetNotAllowedError
-from windlass.submission.call import Call, JobHandle, bind
+from windlass.submission.call import Call, bind
+from windlass.submission.handle import JobHandle
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec

@@ -8,7 +8,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, assert_type, ov
 
 from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.options import JobOptions, JobOptionsDict
-from windlass.submission.call import Call, JobHandle
+from windlass.submission.call import Call
+from windlass.submission.handle import JobHandle
 from windlass.submission.job_function import AsyncJobFunction, Enqueueable, JobDecorator, JobFunction
 
 P = ParamSpec("P")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final, Unpack
 from uuid import UUID
 
-from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
-from windlass.client.authorization import Authorization
 from windlass.client.dead_letter_views import (
     AlertFilterWords,
     DeadLetterFilters,
@@ -23,16 +21,18 @@ from windlass.client.dead_letter_views import (
     spot_of,
 )
 from windlass.client.filters import NamesOf, Page, checked_limit, with_names
-from windlass.client.redrives import Order, Redriving, process_owner
+from windlass.client.redrives import Order, process_owner, redrive
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
 from windlass.errors import JobNotFoundError, JobStateError
+from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.stores.access import Access
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans import alerts, dead_letters, reads, triage
 from windlass.stores.plans.dead_letters import AuditEntry
-from windlass.submission.registry import Registry
+from windlass.submission.authorization import Authorization
 
 PURGE_BATCH: Final = 500
 MICROSECONDS: Final = 1_000_000
@@ -70,35 +70,40 @@ class DeadLetters:
         A page reads a bounded number of rows: where few of many fit, it may hold fewer than `limit`, even none, and
         still have a `next_cursor`. There are none of kind `"execution"` yet.
         """
-        self._authorization.check("dead_letters")
-        asked = (self._asked(filters, "find"), spot_of(cursor), checked_limit(limit))
-        if checked_kind(kind) != "job":
-            return Page([])
-        page = _page(*self._access.read(triage.page, *asked))
-        return _of(page, self._authorization.allowed("get", [letter.job_id for letter in page]))
+        return drive(self._find(kind, cursor, limit, filters))
 
     async def afind(
         self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> Page[DeadLetter]:
         """Async twin of `find`."""
-        await self._authorization.acheck("dead_letters")
-        asked = (self._asked(filters, "find"), spot_of(cursor), checked_limit(limit))
+        return await adrive(self._find(kind, cursor, limit, filters))
+
+    def _find(self, kind: str, cursor: str | None, limit: int, filters: DeadLetterFilters) -> Verb[Page[DeadLetter]]:
+        yield from self._authorization.check("dead_letters")
+        wanted = (self._asked(filters, "find"), spot_of(cursor), checked_limit(limit))
         if checked_kind(kind) != "job":
             return Page([])
-        page = _page(*await self._access.aread(triage.page, *asked))
-        return _of(page, await self._authorization.aallowed("get", [letter.job_id for letter in page]))
+        rows, spot = yield from self._access.read(triage.page, *wanted)
+        visible = yield from self._authorization.visible([letter_of(row) for row in rows])
+        return Page(visible, cursor_of(spot))
 
     def get(self, job_id: UUID | str) -> DeadLetter:
         """The dead letter of a job; `JobNotFoundError` if there is no such job, `JobStateError` if it is none."""
-        key = parse_job_id(job_id)
-        self._authorization.check("get", key)
-        return _letter(key, *self._access.read(_get, key))
+        return drive(self._get(job_id))
 
     async def aget(self, job_id: UUID | str) -> DeadLetter:
         """Async twin of `get`."""
+        return await adrive(self._get(job_id))
+
+    def _get(self, job_id: UUID | str) -> Verb[DeadLetter]:
         key = parse_job_id(job_id)
-        await self._authorization.acheck("get", key)
-        return _letter(key, *await self._access.aread(_get, key))
+        yield from self._authorization.check("get", key)
+        row, job = yield from self._access.read(_letter_or_job, key)
+        if row is not None:
+            return letter_of(row)
+        if job is None:
+            raise JobNotFoundError(UUID(key))
+        raise JobStateError(UUID(key), f"it is no dead letter, but {job.row[3]}; look at it with app.get(id)")
 
     def groups(
         self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
@@ -107,21 +112,20 @@ class DeadLetters:
 
         With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 that fit are counted.
         """
-        self._authorization.check("dead_letters")
-        asked = (self._asked(filters, "groups"), checked_limit(limit))
-        if checked_kind(kind) != "job":
-            return []
-        return [group_of(group) for group in self._access.read(triage.groups, *asked)]
+        return drive(self._groups(kind, limit, filters))
 
     async def agroups(
         self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> list[DeadLetterGroup]:
         """Async twin of `groups`."""
-        await self._authorization.acheck("dead_letters")
-        asked = (self._asked(filters, "groups"), checked_limit(limit))
+        return await adrive(self._groups(kind, limit, filters))
+
+    def _groups(self, kind: str, limit: int, filters: DeadLetterFilters) -> Verb[list[DeadLetterGroup]]:
+        yield from self._authorization.check("dead_letters")
+        wanted = (self._asked(filters, "groups"), checked_limit(limit))
         if checked_kind(kind) != "job":
             return []
-        return [group_of(group) for group in await self._access.aread(triage.groups, *asked)]
+        return [group_of(group) for group in (yield from self._access.read(triage.groups, *wanted))]
 
     # ------------------------------------------------------------------ starting over
 
@@ -144,10 +148,7 @@ class DeadLetters:
         A `dry_run` selects, and touches nothing. `note` is kept in the audit log. `told` is called with the sum so far
         after every batch.
         """
-        self._authorization.check("redrive")
-        asked = self._asked(filters, "redrive")
-        order = _order(asked, limit, rate, dry_run, stop_at, note, filters, self._who())
-        return Redriving(order, self._aftermath, told).run(self._access)
+        return drive(self._redrive((limit, rate, dry_run, stop_at, note), filters, told))
 
     async def aredrive(
         self,
@@ -161,10 +162,21 @@ class DeadLetters:
         **filters: Unpack[DeadLetterFilters],
     ) -> Redrive:
         """Async twin of `redrive`."""
-        await self._authorization.acheck("redrive")
-        asked = self._asked(filters, "redrive")
-        order = _order(asked, limit, rate, dry_run, stop_at, note, filters, self._who())
-        return await Redriving(order, self._aftermath, told).arun(self._access)
+        return await adrive(self._redrive((limit, rate, dry_run, stop_at, note), filters, told))
+
+    def _redrive(
+        self,
+        options: tuple[int, float | None, bool, float | None, str],
+        filters: DeadLetterFilters,
+        told: Told | None,
+    ) -> Verb[Redrive]:
+        yield from self._authorization.check("redrive")
+        checked = self._asked(filters, "redrive")
+        asked = {name: value for name, value in filters.items() if value is not None}
+        if checked.target is not None:
+            asked["target"] = checked.target
+        order = Order(checked, *options, asked, self._who())
+        return (yield from redrive(order, self._access, self._aftermath, told))
 
     # ------------------------------------------------------------------ forgetting
 
@@ -173,17 +185,18 @@ class DeadLetters:
 
         In batches, live or archived, and alerts of that age too. Only their idempotency keys stay.
         """
-        self._authorization.check("purge")
-        age_us, entry = _purging(older_than, self._who())
-        while gone := self._access.run(dead_letters.purge, age_us, PURGE_BATCH, entry):
-            entry = entry._replace(affected=entry.affected + gone)
-        return entry.affected
+        return drive(self._purge(older_than))
 
     async def apurge(self, older_than: float | timedelta) -> int:
         """Async twin of `purge`."""
-        await self._authorization.acheck("purge")
-        age_us, entry = _purging(older_than, self._who())
-        while gone := await self._access.arun(dead_letters.purge, age_us, PURGE_BATCH, entry):
+        return await adrive(self._purge(older_than))
+
+    def _purge(self, older_than: float | timedelta) -> Verb[int]:
+        yield from self._authorization.check("purge")
+        age = seconds(older_than, "older_than")
+        entry = AuditEntry(new_job_id(), self._who(), "dead_letters.purge", 0, {"older_than": age})
+        age_us = int(age * MICROSECONDS)
+        while gone := (yield from self._access.run(dead_letters.purge, age_us, PURGE_BATCH, entry)):
             entry = entry._replace(affected=entry.affected + gone)
         return entry.affected
 
@@ -201,83 +214,23 @@ class Alerts:
 
         Filters: `target, error_hash, error_class, created_after, created_before` (when it was raised).
         """
-        self._authorization.check("alerts")
-        asked = (with_names(checked_alert_filters(filters), self._names_of), spot_of(cursor), checked_limit(limit))
-        return _alerts(*self._access.read(alerts.find, *asked))
+        return drive(self._find(cursor, limit, filters))
 
     async def afind(
         self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilterWords]
     ) -> Page[Alert]:
         """Async twin of `find`."""
-        await self._authorization.acheck("alerts")
-        asked = (with_names(checked_alert_filters(filters), self._names_of), spot_of(cursor), checked_limit(limit))
-        return _alerts(*await self._access.aread(alerts.find, *asked))
+        return await adrive(self._find(cursor, limit, filters))
+
+    def _find(self, cursor: str | None, limit: int, filters: AlertFilterWords) -> Verb[Page[Alert]]:
+        yield from self._authorization.check("alerts")
+        wanted = (with_names(checked_alert_filters(filters), self._names_of), spot_of(cursor), checked_limit(limit))
+        rows, spot = yield from self._access.read(alerts.find, *wanted)
+        return Page([alert_of(row) for row in rows], cursor_of(spot))
 
 
-class Triage:
-    """The part of an application that deals with what has failed for good."""
-
-    registry: Registry
-    _access: Access
-    _aftermath: Aftermath
-    _authorization: Authorization
-
-    @property
-    def dead_letters(self) -> DeadLetters:
-        """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
-        return DeadLetters(self._access, self._aftermath, self._authorization, self.registry.names_of)
-
-    @property
-    def alerts(self) -> Alerts:
-        """What they were alerted of: `find`."""
-        return Alerts(self._access, self._authorization, self.registry.names_of)
-
-
-def _get(dialect: Dialect, job_id: str) -> Plan[tuple[Sequence[Any] | None, reads.StoredJob | None]]:
+def _letter_or_job(dialect: Dialect, job_id: str) -> Plan[tuple[Sequence[Any] | None, reads.StoredJob | None]]:
     rows = yield from triage.load(dialect, [job_id])
     if rows:
         return rows[0], None
     return None, (yield from reads.get(dialect, job_id))
-
-
-def _letter(job_id: str, row: Sequence[Any] | None, job: reads.StoredJob | None) -> DeadLetter:
-    if row is not None:
-        return letter_of(row)
-    if job is None:
-        raise JobNotFoundError(UUID(job_id))
-    raise JobStateError(UUID(job_id), f"it is no dead letter, but {job.row[3]}; look at it with app.get(id)")
-
-
-def _page(rows: Sequence[Sequence[Any]], spot: triage.Spot | None) -> Page[DeadLetter]:
-    return Page([letter_of(row) for row in rows], cursor_of(spot))
-
-
-def _alerts(rows: Sequence[Sequence[Any]], spot: alerts.AlertSpot | None) -> Page[Alert]:
-    return Page([alert_of(row) for row in rows], cursor_of(spot))
-
-
-def _of(page: Page[DeadLetter], allowed: Collection[UUID]) -> Page[DeadLetter]:
-    """Without those of jobs that may not be got."""
-    return Page([letter for letter in page if letter.job_id in allowed], page.next_cursor)
-
-
-def _order(
-    checked: triage.LetterFilters,
-    limit: int,
-    rate: float | None,
-    dry_run: bool,
-    stop_at: float | None,
-    note: str,
-    filters: DeadLetterFilters,
-    who: str,
-) -> Order:
-    asked = {name: value for name, value in filters.items() if value is not None}
-    if checked.target is not None:
-        asked["target"] = checked.target
-    return Order(checked, limit, rate, bool(dry_run), stop_at, note, asked, who)
-
-
-def _purging(older_than: float | timedelta, who: str) -> tuple[int, AuditEntry]:
-    age = seconds(older_than, "older_than")
-    entry = AuditEntry(new_job_id(), who, "dead_letters.purge", 0, {"older_than": age})
-    return int(age * MICROSECONDS), entry

@@ -6,19 +6,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from windlass.client.access import Access
-from windlass.client.handle import Following, StoredHandle
+from windlass.client.job_verbs import JobVerbs
 from windlass.domain.identity import new_job_ids, parse_job_id
 from windlass.domain.job import NewJob, Placed
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError
+from windlass.runtime.verbs import Request, Verb
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
+from windlass.stores.access import Access
 from windlass.stores.notifier import Notifier
 from windlass.stores.plans import limits, moves
-from windlass.submission.call import Call, JobHandle
+from windlass.submission.call import Call
 from windlass.submission.callbacks import stored_callbacks
 from windlass.submission.current_connection import connection_for
+from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.resources import checked_resources, resources_of
 from windlass.submission.rows import RowTemplate
@@ -50,7 +52,7 @@ class Jobs:
         registry: Registry,
         serializer: Serializer,
         settings: JobsSettings,
-        following: Following,
+        verbs: JobVerbs,
         work: Notifier | None,
     ) -> None:
         self._access = access
@@ -59,8 +61,8 @@ class Jobs:
         self._serializer = serializer
         self._settings = settings
         self._submitter = Submitter(access.database, work)
-        self._transactional = TransactionalSubmitter(access.database, access.readiness)
-        self._following = following
+        self._transactional = TransactionalSubmitter(access)
+        self._verbs = verbs
         self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
 
     def forget(self) -> None:
@@ -82,45 +84,29 @@ class Jobs:
             )
         return row
 
-    def submit(self, calls: Sequence[Call[Any]]) -> Submitted:
+    def submit(self, calls: Sequence[Call[Any]]) -> Verb[Submitted]:
         """Store calls, all or none; other processes are told of them."""
         rows = self.rows(calls)
         if not rows:
             return Submitted([], [])
         connection = one_connection([connection_for(call.options, self._registry) for call in calls])
-        self._following.authorization.check_calls(calls)
+        yield from self._verbs.authorization.check_calls(calls)
         if connection is not None:
-            return Submitted(self.handles(calls, self._transactional.submit(connection, rows)), [])
-        self._access.readiness.ensure()
+            placed = yield from self._transactional.submit(connection, rows)
+            return Submitted(self.handles(calls, placed), [])
         if asked := resources_of(rows) - self._resources:
-            self._resources |= checked_resources(asked, self._access.read(limits.known_resources, sorted(asked)))
-        placed = self._submitter.submit(rows)
-        gone = _superseded(placed)
-        superseded = self._access.read(moves.superseded, gone) if gone else ()
-        return Submitted(self.handles(calls, placed), levels_of(rows), superseded)
-
-    async def asubmit(self, calls: Sequence[Call[Any]]) -> Submitted:
-        """Async twin of `submit`."""
-        rows = self.rows(calls)
-        if not rows:
-            return Submitted([], [])
-        connection = one_connection([connection_for(call.options, self._registry) for call in calls])
-        await self._following.authorization.acheck_calls(calls)
-        if connection is not None:
-            return Submitted(self.handles(calls, await self._transactional.asubmit(connection, rows)), [])
-        await self._access.readiness.aensure()
-        if asked := resources_of(rows) - self._resources:
-            known = await self._access.aread(limits.known_resources, sorted(asked))
+            known = yield from self._access.read(limits.known_resources, sorted(asked))
             self._resources |= checked_resources(asked, known)
-        placed = await self._submitter.asubmit(rows)
+        yield from self._access.ready()
+        placed = yield Request(self._submitter.submit, self._submitter.asubmit, (rows,))
         gone = _superseded(placed)
-        superseded = await self._access.aread(moves.superseded, gone) if gone else ()
+        superseded = (yield from self._access.read(moves.superseded, gone)) if gone else ()
         return Submitted(self.handles(calls, placed), levels_of(rows), superseded)
 
     def handles(self, calls: Sequence[Call[Any]], placed: Sequence[Placed]) -> list[JobHandle[Any]]:
         """Handles in the order of the calls."""
-        following = self._following
-        return [StoredHandle(place, following, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
+        verbs = self._verbs
+        return [JobHandle(place, verbs, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
 
     def _row(self, job_id: str, call: Call[Any]) -> NewJob:
         if not isinstance(call, Call):
@@ -147,7 +133,7 @@ class Jobs:
 
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
         """A handle on a job stored earlier; whether it exists is found out when it is asked."""
-        return StoredHandle(Placed(parse_job_id(job_id)), self._following, None if spec is None else spec.returns)
+        return JobHandle(Placed(parse_job_id(job_id)), self._verbs, None if spec is None else spec.returns)
 
 
 def _superseded(placed: Sequence[Placed]) -> list[str]:

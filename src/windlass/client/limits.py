@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
-from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
-from windlass.client.authorization import Authorization
+from windlass.client.client import Client
 from windlass.domain.circuit import Circuit, CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.clock import from_micros
 from windlass.domain.durations import seconds
@@ -16,10 +16,13 @@ from windlass.domain.keys import check_name, check_queue
 from windlass.domain.lanes import CIRCUIT, RESOURCE, read_lane
 from windlass.domain.limits import CircuitStatus, Per, Resource, check_cap, check_per, check_rate, per_of
 from windlass.errors import InvalidOptionError
-from windlass.settings import Settings
+from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.stores.access import Access
 from windlass.stores.plans import limits
+from windlass.submission.authorization import Authorization
 from windlass.submission.declared_names import declared_circuits, declared_queues
-from windlass.submission.registry import Registry
+
+T = TypeVar("T")
 
 MICROSECONDS: Final = 1_000_000
 
@@ -29,64 +32,60 @@ class CircuitSwitch(NamedTuple):
 
     service: str
     access: Access
-    told: Callable[[list[limits.CircuitChange]], None]
     authorization: Authorization
-    registry: Registry
+    aftermath: Aftermath
+    declared: Callable[[], frozenset[str]]
+    """The circuits that jobs of this application are declared with."""
 
     def state(self) -> CircuitState:
         """Whether it lets jobs through."""
-        self.authorization.check("circuits")
-        return self.access.read(limits.circuit_state, self.service)
+        return drive(self._state())
 
     async def astate(self) -> CircuitState:
         """Async twin of `state`."""
-        await self.authorization.acheck("circuits")
-        return await self.access.aread(limits.circuit_state, self.service)
+        return await adrive(self._state())
+
+    def _state(self) -> Verb[CircuitState]:
+        yield from self.authorization.check("circuits")
+        return (yield from self.access.read(limits.circuit_state, self.service))
 
     def open(self, *, create: bool = False) -> None:
         """Let nothing through, until somebody closes or resets it.
 
         `UnknownCircuitError` if it was never used and no job is declared with it, unless `create` says it is meant.
         """
-        self.authorization.check("open_circuit")
-        declared = None if create else declared_circuits(self.registry)
-        self.told(self.access.run(limits.steer_circuit, self.service, _open, declared))
+        return drive(self._switch("open_circuit", _open, create=create))
 
     async def aopen(self, *, create: bool = False) -> None:
         """Async twin of `open`."""
-        await self.authorization.acheck("open_circuit")
-        declared = None if create else declared_circuits(self.registry)
-        self.told(await self.access.arun(limits.steer_circuit, self.service, _open, declared))
+        return await adrive(self._switch("open_circuit", _open, create=create))
 
     def close(self) -> None:
         """Let everything through, if it does not already; its failures so far are forgotten."""
-        self.authorization.check("close_circuit")
-        self.told(self.access.run(limits.steer_circuit, self.service, _close, declared_circuits(self.registry)))
+        return drive(self._switch("close_circuit", _close))
 
     async def aclose(self) -> None:
         """Async twin of `close`."""
-        await self.authorization.acheck("close_circuit")
-        self.told(await self.access.arun(limits.steer_circuit, self.service, _close, declared_circuits(self.registry)))
+        return await adrive(self._switch("close_circuit", _close))
 
     def reset(self) -> None:
         """Close it and forget every call it has counted, whatever state it is in."""
-        self.authorization.check("reset_circuit")
-        self.told(self.access.run(limits.steer_circuit, self.service, _reset, declared_circuits(self.registry)))
+        return drive(self._switch("reset_circuit", _reset))
 
     async def areset(self) -> None:
         """Async twin of `reset`."""
-        await self.authorization.acheck("reset_circuit")
-        self.told(await self.access.arun(limits.steer_circuit, self.service, _reset, declared_circuits(self.registry)))
+        return await adrive(self._switch("reset_circuit", _reset))
+
+    def _switch(self, action: str, change: Callable[[Circuit, int], Circuit], *, create: bool = False) -> Verb[None]:
+        yield from self.authorization.check(action)
+        declared = None if create else self.declared()
+        self.aftermath.circuits_changed(
+            (yield from self.access.run(limits.steer_circuit, self.service, change, declared))
+        )
 
 
-class Protection:
-    """The protecting half of an application: what is set holds for all nodes, at once, and is kept in the store."""
-
-    _access: Access
-    _aftermath: Aftermath
-    _authorization: Authorization
-    registry: Registry
-    settings: Settings
+class Limits(Client):
+    """The verbs of an application that set limits: they hold for all nodes, at once, and are kept in the store."""
 
     def limit_queue(
         self,
@@ -102,11 +101,7 @@ class Protection:
         Both None lift the limit. What runs already counts, and goes on. `UnknownQueueError` if no job was ever in the
         queue and none is declared with it, unless `create` says it is meant: `app.limit_queue("mail", rate=100)`
         """
-        self._authorization.check("limit_queue")
-        limit = _limit(concurrency, "concurrency", rate, per)
-        declared = None if create else declared_queues(self.registry)
-        self._access.run(limits.limit_queue, check_queue(name), limit, declared)
-        self._aftermath.look_again()
+        return drive(self._limit_queue(name, concurrency, rate, per, create))
 
     async def alimit_queue(
         self,
@@ -118,10 +113,13 @@ class Protection:
         create: bool = False,
     ) -> None:
         """Async twin of `limit_queue`."""
-        await self._authorization.acheck("limit_queue")
+        return await adrive(self._limit_queue(name, concurrency, rate, per, create))
+
+    def _limit_queue(self, name: str, concurrency: int | None, rate: int | None, per: Per, create: bool) -> Verb[None]:
+        yield from self._authorization.check("limit_queue")
         limit = _limit(concurrency, "concurrency", rate, per)
         declared = None if create else declared_queues(self.registry)
-        await self._access.arun(limits.limit_queue, check_queue(name), limit, declared)
+        yield from self._access.run(limits.limit_queue, check_queue(name), limit, declared)
         self._aftermath.look_again()
 
     def configure_resource(
@@ -137,9 +135,7 @@ class Protection:
         Jobs ask for it with `resource=`; those with a `resource_key` share the permits of that key, and each key has
         as many. `retry_delay` is when to look again, should word of a free permit get lost.
         """
-        self._authorization.check("configure_resource")
-        self._access.run(limits.configure_resource, *_resource(name, max_concurrent, rate, per, retry_delay))
-        self._aftermath.look_again()
+        return drive(self._configure_resource(name, max_concurrent, rate, per, retry_delay))
 
     async def aconfigure_resource(
         self,
@@ -150,8 +146,11 @@ class Protection:
         retry_delay: float | timedelta = 5,
     ) -> None:
         """Async twin of `configure_resource`."""
-        await self._authorization.acheck("configure_resource")
-        await self._access.arun(limits.configure_resource, *_resource(name, max_concurrent, rate, per, retry_delay))
+        return await adrive(self._configure_resource(name, max_concurrent, rate, per, retry_delay))
+
+    def _configure_resource(self, name: str, *limit: Any) -> Verb[None]:
+        yield from self._authorization.check("configure_resource")
+        yield from self._access.run(limits.configure_resource, *_resource(name, *limit))
         self._aftermath.look_again()
 
     def configure_circuit(self, name: str, profile: CircuitProfile = CircuitProfile.DEFAULT, **overrides: Any) -> None:
@@ -160,57 +159,49 @@ class Protection:
         `app.configure_circuit("payment-gateway", CircuitProfile.FAST, ignore=[CardDeclined])`. Overrides:
         `failure_rate, window, minimum_calls, open_wait, trials, record, ignore`.
         """
-        self._authorization.check("configure_circuit")
-        self._access.run(limits.configure_circuit, check_name(name, "circuit"), _settings(profile, overrides))
+        return drive(self._configure_circuit(name, profile, overrides))
 
     async def aconfigure_circuit(
         self, name: str, profile: CircuitProfile = CircuitProfile.DEFAULT, **overrides: Any
     ) -> None:
         """Async twin of `configure_circuit`."""
-        await self._authorization.acheck("configure_circuit")
-        await self._access.arun(limits.configure_circuit, check_name(name, "circuit"), _settings(profile, overrides))
+        return await adrive(self._configure_circuit(name, profile, overrides))
+
+    def _configure_circuit(self, name: str, profile: CircuitProfile, overrides: dict[str, Any]) -> Verb[None]:
+        yield from self._authorization.check("configure_circuit")
+        settings = _settings(profile, overrides)
+        yield from self._access.run(limits.configure_circuit, check_name(name, "circuit"), settings)
 
     def circuit(self, name: str) -> CircuitSwitch:
         """A circuit, to look at and to switch by hand: `app.circuit("payment-gateway").open()`."""
-        return CircuitSwitch(
-            check_name(name, "circuit"),
-            self._access,
-            self._aftermath.circuits_changed,
-            self._authorization,
-            self.registry,
-        )
+        declared = partial(declared_circuits, self.registry)
+        return CircuitSwitch(check_name(name, "circuit"), self._access, self._authorization, self._aftermath, declared)
 
     def resources(self) -> list[Resource]:
         """Every resource, and the keys of it that were used lately, by name."""
-        self._authorization.check("resources")
-        return [_resource_of(row) for row in self._gates(RESOURCE)]
+        return drive(self._gates("resources", RESOURCE, _resource_of))
 
     async def aresources(self) -> list[Resource]:
         """Async twin of `resources`."""
-        await self._authorization.acheck("resources")
-        return [_resource_of(row) for row in await self._agates(RESOURCE)]
+        return await adrive(self._gates("resources", RESOURCE, _resource_of))
 
     def circuits(self) -> list[CircuitStatus]:
         """Every circuit that was ever configured, switched or learned from, by name."""
-        self._authorization.check("circuits")
-        return [_circuit_of(row, self.settings.circuits.profile.value) for row in self._gates(CIRCUIT)]
+        return drive(self._gates("circuits", CIRCUIT, self._circuit_of))
 
     async def acircuits(self) -> list[CircuitStatus]:
         """Async twin of `circuits`."""
-        await self._authorization.acheck("circuits")
-        return [_circuit_of(row, self.settings.circuits.profile.value) for row in await self._agates(CIRCUIT)]
+        return await adrive(self._gates("circuits", CIRCUIT, self._circuit_of))
 
-    def _gates(self, prefix: str) -> list[limits.GateRow]:
+    def _gates(self, action: str, prefix: str, view: Callable[[limits.GateRow], T]) -> Verb[list[T]]:
+        yield from self._authorization.check(action)
         rows: list[limits.GateRow] = []
-        while page := self._access.read(limits.gates, prefix, rows[-1].gate.name if rows else ""):
+        while page := (yield from self._access.read(limits.gates, prefix, rows[-1].gate.name if rows else "")):
             rows += page
-        return rows
+        return [view(row) for row in rows]
 
-    async def _agates(self, prefix: str) -> list[limits.GateRow]:
-        rows: list[limits.GateRow] = []
-        while page := await self._access.aread(limits.gates, prefix, rows[-1].gate.name if rows else ""):
-            rows += page
-        return rows
+    def _circuit_of(self, row: limits.GateRow) -> CircuitStatus:
+        return _circuit_of(row, self.settings.circuits.profile.value)
 
 
 def _limit(cap: object, name: str, rate: object, per: object) -> limits.Limit:

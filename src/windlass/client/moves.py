@@ -2,129 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar, Unpack
+from typing import Any, Final, TypeVar, Unpack
 from uuid import UUID
 
-from windlass.client.access import Access
-from windlass.client.aftermath import Aftermath
-from windlass.client.authorization import Authorization
+from windlass.client.client import Client
 from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, checked_limit, with_names
 from windlass.client.jobs import Jobs
 from windlass.domain.identity import parse_job_id
-from windlass.domain.job import NewJob
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
-from windlass.stores.plans import cluster, limits, moves, search
-from windlass.submission.call import Call, JobHandle
+from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.stores.plans import cluster, limits, moves
+from windlass.submission.call import Call
 from windlass.submission.declared_names import declared_queues
-from windlass.submission.registry import Registry
+from windlass.submission.handle import JobHandle
 
 R = TypeVar("R")
 
-FIRST_ID = "00000000-0000-0000-0000-000000000000"
+FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 
 
-class Steering:
-    """The steering half of an application. A verb that finds nothing it may move changes nothing and says so."""
+class Moves(Client):
+    """The verbs of an application that move jobs. One that finds nothing it may move changes nothing and says so."""
 
-    _access: Access
-    _aftermath: Aftermath
-    _authorization: Authorization
     _jobs: Jobs
-    registry: Registry
 
     def cancel(self, job_id: UUID | str) -> bool:
         """End a job that has not ended; False if it has, or is unknown. A running one is told, wherever it runs."""
-        key = parse_job_id(job_id)
-        self._authorization.check("cancel", key)
-        return self._aftermath.canceled(self._access.run(moves.cancel, [key])) > 0
+        return drive(self._job_verbs.cancel(job_id))
 
     async def acancel(self, job_id: UUID | str) -> bool:
         """Async twin of `cancel`."""
-        key = parse_job_id(job_id)
-        await self._authorization.acheck("cancel", key)
-        return self._aftermath.canceled(await self._access.arun(moves.cancel, [key])) > 0
+        return await adrive(self._job_verbs.cancel(job_id))
 
     def pause(self, job_id: UUID | str) -> bool:
         """Hold a job that waits, or a dead letter, until `resume`; True also if it is paused. Not a running one."""
-        key = parse_job_id(job_id)
-        self._authorization.check("pause", key)
-        return self._aftermath.paused(self._access.run(moves.pause, [key])) > 0
+        return drive(self._job_verbs.pause(job_id))
 
     async def apause(self, job_id: UUID | str) -> bool:
         """Async twin of `pause`."""
-        key = parse_job_id(job_id)
-        await self._authorization.acheck("pause", key)
-        return self._aftermath.paused(await self._access.arun(moves.pause, [key])) > 0
+        return await adrive(self._job_verbs.pause(job_id))
 
     def resume(self, job_id: UUID | str) -> bool:
         """Put a paused job back to the state it was paused from; False if it is not paused."""
-        key = parse_job_id(job_id)
-        self._authorization.check("resume", key)
-        return self._aftermath.resumed(self._access.run(moves.resume, [key])) > 0
+        return drive(self._job_verbs.resume(job_id))
 
     async def aresume(self, job_id: UUID | str) -> bool:
         """Async twin of `resume`."""
-        key = parse_job_id(job_id)
-        await self._authorization.acheck("resume", key)
-        return self._aftermath.resumed(await self._access.arun(moves.resume, [key])) > 0
+        return await adrive(self._job_verbs.resume(job_id))
 
     def retry(self, job_id: UUID | str) -> bool:
         """Start a dead letter over, with all its retries, due now; False if the job is not FAILED.
 
         `DuplicateBusinessKeyError` if somebody else holds its business key by now.
         """
-        key = parse_job_id(job_id)
-        self._authorization.check("retry", key)
-        return self._aftermath.retried(self._access.run(moves.retry, [key])) > 0
+        return drive(self._job_verbs.retry(job_id))
 
     async def aretry(self, job_id: UUID | str) -> bool:
         """Async twin of `retry`."""
-        key = parse_job_id(job_id)
-        await self._authorization.acheck("retry", key)
-        return self._aftermath.retried(await self._access.arun(moves.retry, [key])) > 0
+        return await adrive(self._job_verbs.retry(job_id))
 
     def retry_many(self, limit: int = 100, *, dry_run: bool = False, **filters: Unpack[JobFilters]) -> int:
         """Start dead letters over, newest first, up to `limit` (1 to 1,000) of those that fit the filters of `find`.
 
         All of them or, if a business key is held by another job, none. A `dry_run` only counts them.
         """
-        asked = self._failed(filters)
-        self._authorization.check("retry_many")
-        if dry_run:
-            return len(self._access.read(moves.failed_ids, asked, checked_limit(limit)))
-        return self._aftermath.retried(self._access.run(moves.retry_found, asked, checked_limit(limit)))
+        return drive(self._retry_many(limit, dry_run, filters))
 
     async def aretry_many(self, limit: int = 100, *, dry_run: bool = False, **filters: Unpack[JobFilters]) -> int:
         """Async twin of `retry_many`."""
-        asked = self._failed(filters)
-        await self._authorization.acheck("retry_many")
-        if dry_run:
-            return len(await self._access.aread(moves.failed_ids, asked, checked_limit(limit)))
-        return self._aftermath.retried(await self._access.arun(moves.retry_found, asked, checked_limit(limit)))
+        return await adrive(self._retry_many(limit, dry_run, filters))
 
-    def _failed(self, filters: JobFilters) -> search.Filters:
+    def _retry_many(self, limit: int, dry_run: bool, filters: JobFilters) -> Verb[int]:
         checked = checked_filters(filters, "retry_many", RETRY_NAMES)._replace(status=JobStatus.FAILED)
-        return with_names(checked, self.registry.names_of)
+        wanted = (with_names(checked, self.registry.names_of), checked_limit(limit))
+        yield from self._authorization.check("retry_many")
+        if dry_run:
+            return len((yield from self._access.read(moves.failed_ids, *wanted)))
+        return self._aftermath.retried((yield from self._access.run(moves.retry_found, *wanted)))
 
     def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
         """Cancel every job of a tag that has not ended, in batches; answers how many. A `dry_run` only counts them."""
-        (name,) = check_tags([tag])
-        self._authorization.check("cancel_by_tag")
-        count, after = 0, FIRST_ID
-        while ids := self._access.read(moves.tagged, name, after):
-            count += len(ids) if dry_run else self._aftermath.canceled(self._access.run(moves.cancel, ids))
-            after = ids[-1]
-        return count
+        return drive(self._cancel_by_tag(tag, dry_run))
 
     async def acancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
         """Async twin of `cancel_by_tag`."""
+        return await adrive(self._cancel_by_tag(tag, dry_run))
+
+    def _cancel_by_tag(self, tag: str, dry_run: bool) -> Verb[int]:
         (name,) = check_tags([tag])
-        await self._authorization.acheck("cancel_by_tag")
+        yield from self._authorization.check("cancel_by_tag")
         count, after = 0, FIRST_ID
-        while ids := await self._access.aread(moves.tagged, name, after):
-            count += len(ids) if dry_run else self._aftermath.canceled(await self._access.arun(moves.cancel, ids))
+        while ids := (yield from self._access.read(moves.tagged, name, after)):
+            if dry_run:
+                count += len(ids)
+            else:
+                count += self._aftermath.canceled((yield from self._access.run(moves.cancel, ids)))
             after = ids[-1]
         return count
 
@@ -133,66 +106,60 @@ class Steering:
 
         `JobNotFoundError` if there is no such job, `JobStateError` if it runs or has ended.
         """
-        row = self._jobs.own_row(call)
-        self._authorization.check("replace", job_id)
-        self._authorization.check_calls([call])
-        replaced = self._access.run(moves.replace, parse_job_id(job_id), row)
-        return self._successor(call, row, replaced)
+        return drive(self._replace(job_id, call))
 
     async def areplace(self, job_id: UUID | str, call: Call[R]) -> JobHandle[R]:
         """Async twin of `replace`."""
+        return await adrive(self._replace(job_id, call))
+
+    def _replace(self, job_id: UUID | str, call: Call[Any]) -> Verb[JobHandle[Any]]:
         row = self._jobs.own_row(call)
-        await self._authorization.acheck("replace", job_id)
-        await self._authorization.acheck_calls([call])
-        replaced = await self._access.arun(moves.replace, parse_job_id(job_id), row)
-        return self._successor(call, row, replaced)
+        yield from self._authorization.check("replace", job_id)
+        yield from self._authorization.check_calls([call])
+        replaced = yield from self._access.run(moves.replace, parse_job_id(job_id), row)
+        self._aftermath.canceled(replaced.old, "superseded")
+        self._aftermath.wake([(row.queue, row.priority)])
+        return self._jobs.handles([call], [replaced.new])[0]
 
     def pause_queue(self, name: str, *, create: bool = False) -> bool:
         """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already.
 
         `UnknownQueueError` if no job was ever in it and none is declared with it, unless `create` says it is meant.
         """
-        queue = check_queue(name)
-        self._authorization.check("pause_queue")
-        return self._access.run(limits.pause_queue, queue, None if create else declared_queues(self.registry))
+        return drive(self._pause_queue(name, create))
 
     async def apause_queue(self, name: str, *, create: bool = False) -> bool:
         """Async twin of `pause_queue`."""
-        queue = check_queue(name)
-        await self._authorization.acheck("pause_queue")
-        return await self._access.arun(limits.pause_queue, queue, None if create else declared_queues(self.registry))
+        return await adrive(self._pause_queue(name, create))
+
+    def _pause_queue(self, name: str, create: bool) -> Verb[bool]:
+        wanted = (check_queue(name), None if create else declared_queues(self.registry))
+        yield from self._authorization.check("pause_queue")
+        return (yield from self._access.run(limits.pause_queue, *wanted))
 
     def resume_queue(self, name: str) -> bool:
         """Let nodes claim from a queue again, at once; False if it was not paused, `UnknownQueueError` if not known."""
-        queue = check_queue(name)
-        self._authorization.check("resume_queue")
-        resumed = self._access.run(limits.resume_queue, queue, declared_queues(self.registry))
-        self._aftermath.wake(_all_levels(name))
-        return resumed
+        return drive(self._resume_queue(name))
 
     async def aresume_queue(self, name: str) -> bool:
         """Async twin of `resume_queue`."""
+        return await adrive(self._resume_queue(name))
+
+    def _resume_queue(self, name: str) -> Verb[bool]:
         queue = check_queue(name)
-        await self._authorization.acheck("resume_queue")
-        resumed = await self._access.arun(limits.resume_queue, queue, declared_queues(self.registry))
-        self._aftermath.wake(_all_levels(name))
+        yield from self._authorization.check("resume_queue")
+        resumed = yield from self._access.run(limits.resume_queue, queue, declared_queues(self.registry))
+        self._aftermath.wake([(queue, level) for level in range(10)])
         return resumed
 
     def drain_node(self, node_id: str) -> bool:
         """Have a node leave at its next heartbeat, after what it runs; False if no such node is alive."""
-        self._authorization.check("drain_node")
-        return self._access.run(cluster.ask_to_drain, str(node_id))
+        return drive(self._drain_node(node_id))
 
     async def adrain_node(self, node_id: str) -> bool:
         """Async twin of `drain_node`."""
-        await self._authorization.acheck("drain_node")
-        return await self._access.arun(cluster.ask_to_drain, str(node_id))
+        return await adrive(self._drain_node(node_id))
 
-    def _successor(self, call: Call[R], row: NewJob, replaced: moves.Replaced) -> JobHandle[R]:
-        self._aftermath.canceled(replaced.old, "superseded")
-        self._aftermath.wake([(row.queue, row.priority)])
-        return self._jobs.handles([call], [replaced.new])[0]
-
-
-def _all_levels(queue: str) -> Sequence[tuple[str, int]]:
-    return [(queue, level) for level in range(10)]
+    def _drain_node(self, node_id: str) -> Verb[bool]:
+        yield from self._authorization.check("drain_node")
+        return (yield from self._access.run(cluster.ask_to_drain, str(node_id)))

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 from windlass.client.views import job_of
 from windlass.domain.job import Job, Outcome
 from windlass.errors import SerializationError
+from windlass.runtime.verbs import drive
 from windlass.spi import Serializer
+from windlass.stores.access import Access
+from windlass.stores.plans import reads
 from windlass.stores.plans.reads import StoredJob
 from windlass.submission.codec import plain_arguments
 from windlass.submission.registry import Registry
@@ -23,6 +26,11 @@ class Reader(NamedTuple):
     def job(self, stored: StoredJob) -> Job:
         """A stored job as users see it."""
         return job_of(stored, self._arguments, self._result)
+
+    def read(self, access: Access, job_id: str) -> Job | None:
+        """Read a job on this thread, without asking for leave; None if there is none."""
+        stored = drive(access.read(reads.get, job_id))
+        return None if stored is None else self.job(stored)
 
     def result(self, outcome: Outcome, returns: Any) -> Any:
         """What a job returned, by its return annotation, or, without one, by the target's."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
-from windlass.client.access import Access
-from windlass.client.aftermath import Aftermath
-from windlass.client.authorization import Authorization
+from windlass.client.client import Client
 from windlass.client.filters import (
     FIND_NAMES,
     FindFilters,
@@ -21,68 +18,70 @@ from windlass.client.filters import (
     with_names,
 )
 from windlass.client.health import Health, examine
-from windlass.client.reader import Reader
-from windlass.client.views import attempt_of, node_of, queue_of
+from windlass.client.views import node_of, queue_of
 from windlass.domain.clock import SystemClock
 from windlass.domain.cluster import Node, Queue
-from windlass.domain.explanation import Explanation, Surroundings, WaitingJob, explain
-from windlass.domain.identity import parse_job_id
+from windlass.domain.explanation import Explanation
 from windlass.domain.job import Attempt, Job
-from windlass.errors import JobNotFoundError
-from windlass.settings import Settings
-from windlass.stores.plans import cluster, explanations, queues, reads, search
+from windlass.domain.progress import LogLine
+from windlass.runtime.verbs import Verb, adrive, drive, off_loop
+from windlass.stores.database import PlanFunction
+from windlass.stores.plans import cluster, queues, search
+
+T = TypeVar("T")
+Row = TypeVar("Row", bound=Sequence[Any])
 
 
-class Looking:
-    """The reading half of an application."""
-
-    settings: Settings
-    _access: Access
-    _reader: Reader
-    _aftermath: Aftermath
-    _authorization: Authorization
+class Reads(Client):
+    """The verbs of an application that change nothing."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} on {self._access.database.description}>"
 
     def get(self, job_id: UUID | str) -> Job:
         """One job as it is now; `JobNotFoundError` if there is none."""
-        key = parse_job_id(job_id)
-        self._authorization.check("get", key)
-        return self._job(key, self._access.read(reads.get, key))
+        return drive(self._job_verbs.get(job_id))
 
     async def aget(self, job_id: UUID | str) -> Job:
         """Async twin of `get`."""
-        key = parse_job_id(job_id)
-        await self._authorization.acheck("get", key)
-        return self._job(key, await self._access.aread(reads.get, key))
+        return await adrive(self._job_verbs.get(job_id))
 
     def history(self, job_id: UUID | str) -> list[Attempt]:
         """Every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
-        key = parse_job_id(job_id)
-        self._authorization.check("history", key)
-        return _attempts(key, self._access.read(reads.history, key))
+        return drive(self._job_verbs.history(job_id))
 
     async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
         """Async twin of `history`."""
-        key = parse_job_id(job_id)
-        await self._authorization.acheck("history", key)
-        return _attempts(key, await self._access.aread(reads.history, key))
+        return await adrive(self._job_verbs.history(job_id))
 
     def explain(self, job_id: UUID | str) -> Explanation:
         """Why a job is not running: the first thing that keeps it; `JobNotFoundError` if there is none.
 
         `app.explain(handle.id).message` → `queue billing is paused; resume the queue to let its jobs go on`
         """
-        key = parse_job_id(job_id)
-        self._authorization.check("explain", key)
-        return _explained(key, self._access.read(explanations.waiting_job, key))
+        return drive(self._job_verbs.explain(job_id))
 
     async def aexplain(self, job_id: UUID | str) -> Explanation:
         """Async twin of `explain`."""
-        key = parse_job_id(job_id)
-        await self._authorization.acheck("explain", key)
-        return _explained(key, await self._access.aread(explanations.waiting_job, key))
+        return await adrive(self._job_verbs.explain(job_id))
+
+    def log_lines(self, job_id: UUID | str, after: LogLine | str | None = None, limit: int = 1000) -> list[LogLine]:
+        """Log lines kept with a job, oldest attempt first; `JobNotFoundError` if there is no such job.
+
+        To follow a job, ask again with the last line you have (or its `position`) as `after`:
+
+        ```python
+        lines = app.log_lines(job_id)
+        more = app.log_lines(job_id, after=lines[-1] if lines else None)
+        ```
+        """
+        return drive(self._job_verbs.log_lines(job_id, after, limit))
+
+    async def alog_lines(
+        self, job_id: UUID | str, after: LogLine | str | None = None, limit: int = 1000
+    ) -> list[LogLine]:
+        """Async twin of `log_lines`."""
+        return await adrive(self._job_verbs.log_lines(job_id, after, limit))
 
     def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
         """Jobs that fit every filter given, newest first: `for job in app.find(status="FAILED", queue="billing")`.
@@ -91,40 +90,43 @@ class Looking:
         jobs and reads a bounded number of rows: where few of many jobs fit, it may hold fewer, even none, and still
         have a `next_cursor`. There is nothing more when that is None.
         """
-        asked = (self._asked(filters), parse_cursor(cursor), checked_limit(limit))
-        self._authorization.check("find")
-        stored, next_cursor = self._access.read(search.find, *asked)
-        return Page(self._authorization.visible(map(self._reader.job, stored)), next_cursor)
+        return drive(self._find(cursor, limit, filters))
 
     async def afind(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
         """Async twin of `find`."""
-        asked = (self._asked(filters), parse_cursor(cursor), checked_limit(limit))
-        await self._authorization.acheck("find")
-        stored, next_cursor = await self._access.aread(search.find, *asked)
-        return Page(await self._authorization.avisible(map(self._reader.job, stored)), next_cursor)
+        return await adrive(self._find(cursor, limit, filters))
+
+    def _find(self, cursor: str | None, limit: int, filters: FindFilters) -> Verb[Page[Job]]:
+        named = with_names(checked_filters(filters, "find", FIND_NAMES), self.registry.names_of)
+        checked = named._replace(ids_tell_time=isinstance(self._aftermath.clock, SystemClock))
+        wanted = (checked, parse_cursor(cursor), checked_limit(limit))
+        yield from self._authorization.check("find")
+        stored, next_cursor = yield from self._access.read(search.find, *wanted)
+        visible = yield from self._authorization.visible([self._reader.job(job) for job in stored])
+        return Page(visible, next_cursor)
 
     def nodes(self) -> list[Node]:
         """Every node that has not signed off, oldest first; `alive` tells whether it holds its lease."""
-        self._authorization.check("nodes")
-        return [node_of(row) for row in self._access.read(cluster.nodes)]
+        return drive(self._all("nodes", cluster.nodes, node_of))
 
     async def anodes(self) -> list[Node]:
         """Async twin of `nodes`."""
-        await self._authorization.acheck("nodes")
-        return [node_of(row) for row in await self._access.aread(cluster.nodes)]
+        return await adrive(self._all("nodes", cluster.nodes, node_of))
 
     def queues(self) -> list[Queue]:
         """Every queue that was ever used, by name, with what waits in it, what runs, and what ended in the last hour.
 
         What waits is counted up to 10,000.
         """
-        self._authorization.check("queues")
-        return [queue_of(row) for row in self._access.read(queues.depths)]
+        return drive(self._all("queues", queues.depths, queue_of))
 
     async def aqueues(self) -> list[Queue]:
         """Async twin of `queues`."""
-        await self._authorization.acheck("queues")
-        return [queue_of(row) for row in await self._access.aread(queues.depths)]
+        return await adrive(self._all("queues", queues.depths, queue_of))
+
+    def _all(self, action: str, plan: PlanFunction[[], Sequence[Row]], view: Callable[[Row], T]) -> Verb[list[T]]:
+        yield from self._authorization.check(action)
+        return [view(row) for row in (yield from self._access.read(plan))]
 
     def health(self, max_age: float | timedelta | None = None) -> Health:
         """Whether the store answers, its schema is current, and a worker is alive: `app.health(max_age=30)`.
@@ -134,34 +136,11 @@ class Looking:
         So are errors that workers keep meeting though the store answers: statements that it refuses.
         A store that does not answer is told, not raised.
         """
-        return examine(self._access.database, max_age, self.settings.node.sweep_interval)
+        return drive(self._health(max_age))
 
     async def ahealth(self, max_age: float | timedelta | None = None) -> Health:
         """Async twin of `health`."""
-        return await asyncio.to_thread(self.health, max_age)
+        return await adrive(self._health(max_age))
 
-    def _asked(self, filters: FindFilters) -> search.Filters:
-        checked = with_names(checked_filters(filters, "find", FIND_NAMES), self._reader.registry.names_of)
-        return checked._replace(ids_tell_time=isinstance(self._aftermath.clock, SystemClock))
-
-    def _found(self, job_id: str) -> Job | None:
-        """`get` that asks nobody's leave, and finds nothing rather than raise."""
-        stored = self._access.read(reads.get, job_id)
-        return None if stored is None else self._reader.job(stored)
-
-    def _job(self, job_id: str, stored: reads.StoredJob | None) -> Job:
-        if stored is None:
-            raise JobNotFoundError(UUID(job_id))
-        return self._reader.job(stored)
-
-
-def _attempts(job_id: str, rows: list[Sequence[Any]] | None) -> list[Attempt]:
-    if rows is None:
-        raise JobNotFoundError(UUID(job_id))
-    return [attempt_of(row) for row in rows]
-
-
-def _explained(key: str, found: tuple[WaitingJob, Surroundings] | None) -> Explanation:
-    if found is None:
-        raise JobNotFoundError(UUID(key))
-    return explain(*found)
+    def _health(self, max_age: float | timedelta | None) -> Verb[Health]:
+        return off_loop(examine, self._access.database, max_age, self.settings.node.sweep_interval)

@@ -1,23 +1,17 @@
-"""A re-drive: many bounded batches, each a transaction of its own, with pauses and a look at what became of the last.
-
-Written once, as a generator that asks for what it needs; blocking and awaiting callers answer it each in their way.
-"""
+"""A re-drive: many bounded batches, each a transaction of its own, with pauses and a look at how the last one went."""
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 import os
 import socket
-import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from windlass import loggers
-from windlass.client.access import Access
 from windlass.client.aftermath import Aftermath
 from windlass.domain.clock import monotonic
 from windlass.domain.dead_letter import Redrive
@@ -25,7 +19,8 @@ from windlass.domain.identity import new_job_id
 from windlass.domain.job import Outcome
 from windlass.domain.states import JobStatus
 from windlass.errors import InvalidOptionError
-from windlass.stores.database import PlanFunction
+from windlass.runtime.verbs import Verb, sleep
+from windlass.stores.access import Access
 from windlass.stores.plans import reads, redrives, triage
 from windlass.stores.plans.dead_letters import AuditEntry
 from windlass.stores.plans.triage import LetterFilters, Spot
@@ -40,23 +35,6 @@ LEAST_ENDED: Final = 20
 MOST_LOOKED_AT: Final = 1_000
 STOP_AT: Final = 0.5
 """The share of failures among them beyond which a re-drive stops, if none is given."""
-
-
-class Run(NamedTuple):
-    """Asks for a plan to be run; `writes` tells whether in a transaction that is committed."""
-
-    plan: PlanFunction[Any, Any]
-    args: tuple[Any, ...]
-    writes: bool
-
-
-class Wait(NamedTuple):
-    """Asks for some time to pass."""
-
-    seconds: float
-
-
-Request = Run | Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +139,20 @@ class Sums:
         return Redrive(len(self.selected), len(self.redriven), tuple(map(UUID, ids)), dict(self.skipped), self.stopped)
 
 
-def _redrive(
-    order: Order, aftermath: Aftermath, told: Callable[[Redrive], object] | None
-) -> Generator[Request, Any, Redrive]:
-    """Select, start over, tell, wait, look, and so on. Those that die again meanwhile are not selected again."""
+def redrive(
+    order: Order, access: Access, aftermath: Aftermath, told: Callable[[Redrive], object] | None
+) -> Verb[Redrive]:
+    """Select, start over, publish, wait, look, and so on. Those that die again meanwhile are not selected again."""
     sums = Sums(order)
     spot: Spot | None = None
-    now = yield Run(triage.now, (), writes=False)
+    now = yield from access.read(triage.now)
     filters = order.filters._replace(before=min(now + 1, order.filters.before or now + 1))
     while sums.left > 0:
         began, size = monotonic(), min(order.batch, sums.left)
         if order.dry_run:
-            batch = yield Run(redrives.select, (filters, spot, size, sums.known), writes=False)
+            batch = yield from access.read(redrives.select, filters, spot, size, sums.known)
         else:
-            batch = yield Run(redrives.redrive, (filters, spot, size, sums.known, sums.entry), writes=True)
+            batch = yield from access.run(redrives.redrive, filters, spot, size, sums.known, sums.entry)
         aftermath.retried(batch.moved)
         sums.add(batch)
         spot = batch.next_spot
@@ -183,48 +161,12 @@ def _redrive(
         if spot is None or not sums.left:
             break
         if order.rate is not None and batch.moved:
-            yield Wait(max(0.0, began + len(batch.moved) / order.rate - monotonic()))
+            yield from sleep(max(0.0, began + len(batch.moved) / order.rate - monotonic()))
         if sums.running and order.ratio < 1:
-            outcomes = yield Run(reads.outcomes, (sums.running,), writes=False)
+            outcomes = yield from access.read(reads.outcomes, sums.running)
             if sums.look_at(outcomes):
                 break
     return sums.result()
-
-
-class Redriving:
-    """A re-drive under way: asks for one thing after the other, and has a result when it asks for nothing more."""
-
-    def __init__(self, order: Order, aftermath: Aftermath, told: Callable[[Redrive], object] | None) -> None:
-        self._steps = _redrive(order, aftermath, told)
-        self.result = Redrive(0, 0, ())
-
-    def ask(self, answer: Any) -> Request | None:
-        """The next thing it needs, given the answer to the one before."""
-        try:
-            return self._steps.send(answer)
-        except StopIteration as stop:
-            self.result = stop.value
-            return None
-
-    def run(self, access: Access) -> Redrive:
-        """Answer all it asks for, and block meanwhile."""
-        answer: Any = None
-        while (request := self.ask(answer)) is not None:
-            if isinstance(request, Wait):
-                answer = threading.Event().wait(request.seconds)
-            else:
-                answer = (access.run if request.writes else access.read)(request.plan, *request.args)
-        return self.result
-
-    async def arun(self, access: Access) -> Redrive:
-        """Answer all it asks for, on the running loop."""
-        answer: Any = None
-        while (request := self.ask(answer)) is not None:
-            if isinstance(request, Wait):
-                answer = await asyncio.sleep(request.seconds, True)
-            else:
-                answer = await (access.arun if request.writes else access.aread)(request.plan, *request.args)
-        return self.result
 
 
 def process_owner() -> str:

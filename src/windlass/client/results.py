@@ -53,10 +53,6 @@ class Results(ThreadService):
         self.wake()
         return future
 
-    async def aexpect(self, job_id: str) -> Future[Outcome]:
-        """`expect` on a loop."""
-        return self.expect(job_id)
-
     def forget(self, job_id: str, future: Future[Outcome]) -> None:
         """Stop waiting."""
         with self._guard:

@@ -1,61 +1,111 @@
-"""Waiting for a job inside a job: a warning if all slots of the worker are taken."""
+"""Steps of verbs that wait: for a job's outcome, from outside and inside of jobs, and for what may take too long."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Final, TypeVar
 from uuid import UUID
 
 from windlass import loggers
 from windlass.context import JobContext
 from windlass.domain.job import Outcome
+from windlass.errors import WouldBlockLoopError
+from windlass.runtime.verbs import Request, Verb, adrive, drive
+
+T = TypeVar("T")
 
 logger = loggers.logger("windlass.job")
 
 SECOND_LOOK = 1.0
 """Seconds after which a job that waits looks again whether its worker has filled up."""
-_warned: deque[tuple[UUID, int]] = deque(maxlen=1000)
+_warned: Final[deque[tuple[UUID, int]]] = deque(maxlen=1000)
 """Attempts that were warned of, the latest ones."""
 
 
-class JobWait:
-    """The wait of one job, inside its body, for another."""
+def outcome_of(future: Future[Outcome], limit: float | None) -> Verb[Outcome]:
+    """Wait for an outcome; `TimeoutError` after `limit` seconds, and the future can be waited for again."""
+    outcome: Outcome = yield Request(Future.result, _outcome_on_loop, (future, limit))
+    return outcome
 
-    def __init__(self, context: JobContext, awaited: Outcome, slots_taken: Callable[[], int | None]) -> None:
-        self._context = context
-        self._awaited = awaited
-        self._slots_taken = slots_taken
 
-    def result(self, future: Future[Outcome], limit: float | None) -> Outcome:
-        """Wait; warn at once or a little later, if the worker is full."""
-        self._warn_if_full()
-        if limit is not None and limit <= SECOND_LOOK:
-            return future.result(limit)
+async def _outcome_on_loop(future: Future[Outcome], limit: float | None) -> Outcome:
+    return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), limit)
+
+
+def outcome_within_job(
+    future: Future[Outcome], limit: float | None, context: JobContext, awaited: Outcome, slots: Callable[[], int | None]
+) -> Verb[Outcome]:
+    """`outcome_of` in a job's body: warns, at once or a little later, if all slots of its worker are taken."""
+    _warn_if_full(context, awaited, slots())
+    if limit is None or limit > SECOND_LOOK:
         try:
-            return future.result(SECOND_LOOK)
+            return (yield from outcome_of(future, SECOND_LOOK))
         except TimeoutError:
-            self._warn_if_full()
-        return future.result(None if limit is None else limit - SECOND_LOOK)
+            _warn_if_full(context, awaited, slots())
+        limit = None if limit is None else limit - SECOND_LOOK
+    return (yield from outcome_of(future, limit))
 
-    async def aresult(self, future: Future[Outcome], limit: float | None) -> Outcome:
-        """Async twin of `result`."""
-        self._warn_if_full()
-        second_look = asyncio.get_running_loop().call_later(SECOND_LOOK, self._warn_if_full)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), limit)
-        finally:
-            second_look.cancel()
 
-    def _warn_if_full(self) -> None:
-        """Once per attempt: neither may ever go on, where the other could only run on this worker."""
-        slots, attempt = self._slots_taken(), (self._context.job_id, self._context.fence)
-        if slots is None or attempt in _warned:
-            return
-        _warned.append(attempt)
-        logger.warning(
-            "job %s (%s) waits for job %s (%s) while all %d slots of its worker are taken: if no other worker runs it, "
-            "both wait until the timeout; use on_success=, or more concurrency",
-            *(self._context.job_id, self._context.target, self._awaited.job_id, self._awaited.target, slots),
-        )
+def _warn_if_full(context: JobContext, awaited: Outcome, slots: int | None) -> None:
+    """Once per attempt: neither may ever go on, where the other could only run on this worker."""
+    attempt = (context.job_id, context.fence)
+    if slots is None or attempt in _warned:
+        return
+    _warned.append(attempt)
+    logger.warning(
+        "job %s (%s) waits for job %s (%s) while all %d slots of its worker are taken: if no other worker runs it, "
+        "both wait until the timeout; use on_success=, or more concurrency",
+        *(context.job_id, context.target, awaited.job_id, awaited.target, slots),
+    )
+
+
+def soon(seconds: float, verb: Callable[[], Verb[T]]) -> Verb[T | None]:
+    """Run a verb; None if it fails, or takes longer than so many seconds."""
+    found: T | None = yield Request(_soon_on_thread, _soon_on_loop, (seconds, verb))
+    return found
+
+
+def _soon_on_thread(seconds: float, verb: Callable[[], Verb[T]]) -> T | None:
+    found: list[T] = []
+
+    def ask() -> None:
+        with contextlib.suppress(Exception):
+            found.append(drive(verb()))
+
+    context = contextvars.copy_context()
+    asking = threading.Thread(target=context.run, args=(ask,), name="windlass-explain", daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return found[0] if found else None
+
+
+async def _soon_on_loop(seconds: float, verb: Callable[[], Verb[T]]) -> T | None:
+    with contextlib.suppress(Exception):
+        return await asyncio.wait_for(adrive(verb()), seconds)
+    return None
+
+
+def refuse_on_a_loop(verb: str) -> Verb[None]:
+    """Raise `WouldBlockLoopError` for a caller that would block the event loop of its thread."""
+    yield Request(_refuse_on_a_loop, _allow, (verb,))
+
+
+def _refuse_on_a_loop(verb: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise WouldBlockLoopError(
+        f"{verb}() would block the event loop that runs on this thread, and with it perhaps the very job; "
+        f"write `await handle.a{verb}()` instead"
+    )
+
+
+async def _allow(verb: str) -> None:
+    """Let a caller go on that awaits."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import threading
@@ -87,7 +86,7 @@ class Readiness:
     def __init__(self, database: Database, when_opened: Callable[[], None] = lambda: None) -> None:
         self._database = database
         self._when_opened = when_opened
-        self._ready = False
+        self.is_ready = False
         self._begin()
         after_fork(self._begin)
 
@@ -96,22 +95,17 @@ class Readiness:
 
     def ensure(self) -> None:
         """Make or check the schema, once."""
-        if self._ready:
+        if self.is_ready:
             return
         with self._lock:
-            if not self._ready:
+            if not self.is_ready:
                 self._when_opened()
                 (migrate if self._database.migrates_itself else require_current)(self._database)
-                self._ready = True
+                self.is_ready = True
 
     def reset(self) -> None:
         """See to it again at the next use: the store was closed, and may be another by then."""
-        self._ready = False
-
-    async def aensure(self) -> None:
-        """Do the same without blocking the loop."""
-        if not self._ready:
-            await asyncio.to_thread(self.ensure)
+        self.is_ready = False
 
 
 def make_current(dialect: Dialect) -> Plan[None]:

@@ -2,87 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import Any, Generic, Protocol, TypeVar, Unpack, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, Unpack
 from uuid import UUID
 
 from windlass.domain.options import JobOptions, JobOptionsDict
-from windlass.domain.states import JobStatus
+from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
 R_co = TypeVar("R_co", covariant=True)
-
-
-@runtime_checkable
-class JobHandle(Protocol[R_co]):
-    """What submitting a job gives back: its id, and ways to follow it."""
-
-    @property
-    def id(self) -> UUID:
-        """The job's id."""
-        ...
-
-    @property
-    def duplicate(self) -> bool:
-        """True if an earlier job with the same key answers for the submission, which then stored nothing."""
-        ...
-
-    def status(self) -> JobStatus:
-        """Give the job's present status."""
-        ...
-
-    async def astatus(self) -> JobStatus:
-        """Async twin of `status`."""
-        ...
-
-    def result(self, timeout: float | timedelta | None = None) -> R_co:
-        """Wait for the job to end and give what it returned; `TimeoutError` says what keeps the job."""
-        ...
-
-    async def aresult(self, timeout: float | timedelta | None = None) -> R_co:
-        """Async twin of `result`."""
-        ...
-
-    def join(self, timeout: float | timedelta | None = None) -> JobStatus:
-        """Wait for the job to end and give its status."""
-        ...
-
-    async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:
-        """Async twin of `join`."""
-        ...
-
-    def cancel(self) -> bool:
-        """End the job; False if it has ended."""
-        ...
-
-    async def acancel(self) -> bool:
-        """Async twin of `cancel`."""
-        ...
-
-    def pause(self) -> bool:
-        """Hold the job; False if it runs, or has ended other than FAILED."""
-        ...
-
-    async def apause(self) -> bool:
-        """Async twin of `pause`."""
-        ...
-
-    def resume(self) -> bool:
-        """Let the paused job go on; False if it is not paused."""
-        ...
-
-    async def aresume(self) -> bool:
-        """Async twin of `resume`."""
-        ...
-
-    def retry(self) -> bool:
-        """Start the FAILED job over; False if it is not FAILED."""
-        ...
-
-    async def aretry(self) -> bool:
-        """Async twin of `retry`."""
-        ...
 
 
 class Submitter(Protocol):

@@ -11,7 +11,8 @@ from uuid import UUID
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.domain.other_queues import OF_A_JOB, not_here
 from windlass.errors import SerializationError
-from windlass.submission.call import Call, JobHandle, Submitter
+from windlass.submission.call import Call, Submitter
+from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction, member_name
 
@@ -54,7 +55,7 @@ class Enqueueable(TargetFunction, Generic[P, R]):
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Async twin of `enqueue`."""
-        return (await self._submitter.asubmit((self._call(args, kwargs, self.options),)))[0]
+        return await self._call(args, kwargs, self.options).aenqueue()
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "BoundOptions[P, R]":
         """Give the job with other options, e.g. `charge.using(delay=60, queue="billing").enqueue(42)`."""

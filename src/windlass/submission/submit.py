@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 from uuid import UUID
 
 from windlass.domain.job import Conflict, NewJob, Placed
@@ -19,6 +20,19 @@ MOST_UNITS = 200
 
 Unit = Sequence[NewJob]
 Answer = list[Placed] | Conflict
+
+
+class Inline(Protocol):
+    """Runs what was just stored, before `enqueue` returns: a test's way to do without a worker."""
+
+    uncommitted: bool
+    """Whether jobs were stored in transactions of the test's own, which are there once it has committed."""
+
+    def run(self) -> None:
+        """Run what is due."""
+
+    async def arun(self) -> None:
+        """Async twin of `run`."""
 
 
 def settled(answer: Answer) -> list[Placed]:

@@ -9,11 +9,11 @@ from typing import Any, Final
 from windlass.domain.job import NewJob, Placed
 from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError, MigrationRequiredError
+from windlass.runtime.verbs import Request, Verb
 from windlass.stores import migrate
+from windlass.stores.access import Access
 from windlass.stores.caller_transactions.runner import Loans
-from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
-from windlass.stores.migrate import Readiness
 from windlass.stores.notifier import payload_of
 from windlass.stores.plan import Plan
 from windlass.stores.plans import jobs, limits
@@ -43,35 +43,28 @@ def one_connection(found: Sequence[Any]) -> Any:
 class TransactionalSubmitter:
     """Stores rows through connections of callers. Nothing is remembered of it: the caller may roll back."""
 
-    def __init__(self, database: Database, readiness: Readiness) -> None:
-        self._database = database
-        self._readiness = readiness
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._database = access.database
 
     @cached_property
     def _loans(self) -> Loans:
         return Loans(self._database)
 
-    def submit(self, connection: Any, rows: Sequence[NewJob]) -> list[Placed]:
-        """Store rows on a sync connection, all or none."""
+    def submit(self, connection: Any, rows: Sequence[NewJob]) -> Verb[list[Placed]]:
+        """Store rows on a connection, all or none."""
         words = self._words(rows)
         if not self._database.migrates_itself:
-            self._readiness.ensure()
-            return self._loans.run(connection, _place, rows, *words)
+            yield from self._access.ready()
+            return (yield from self._run(connection, _place, rows, *words))
         try:
-            return self._loans.run(connection, _place, rows, *words)
+            return (yield from self._run(connection, _place, rows, *words))
         except MigrationRequiredError:
-            return self._loans.run(connection, _make_and_place, rows, *words)
+            return (yield from self._run(connection, _make_and_place, rows, *words))
 
-    async def asubmit(self, connection: Any, rows: Sequence[NewJob]) -> list[Placed]:
-        """Store rows on an async connection, all or none."""
-        words = self._words(rows)
-        if not self._database.migrates_itself:
-            await self._readiness.aensure()
-            return await self._loans.arun(connection, _place, rows, *words)
-        try:
-            return await self._loans.arun(connection, _place, rows, *words)
-        except MigrationRequiredError:
-            return await self._loans.arun(connection, _make_and_place, rows, *words)
+    def _run(self, *args: Any) -> Verb[list[Placed]]:
+        placed: list[Placed] = yield Request(self._loans.run, self._loans.arun, args)
+        return placed
 
     def _words(self, rows: Sequence[NewJob]) -> tuple[list[str], str]:
         """The queues to store, and what to tell at the commit."""

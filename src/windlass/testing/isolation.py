@@ -108,23 +108,7 @@ class _Results(Results):
         self._app = app
 
     def expect(self, job_id: str) -> Future[Outcome]:
-        """A future that is only asked if the job is not over yet.
-
-        In inline mode jobs of the test's own transactions run first: nobody has heard of their commit.
-        """
-        inline = self._app.parts.inline
-        if inline is not None and inline.uncommitted:
-            inline.run()
-        return self._expected(job_id)
-
-    async def aexpect(self, job_id: str) -> Future[Outcome]:
-        """Async twin of `expect`."""
-        inline = self._app.parts.inline
-        if inline is not None and inline.uncommitted:
-            await inline.arun()
-        return self._expected(job_id)
-
-    def _expected(self, job_id: str) -> Future[Outcome]:
+        """A future that is only asked if the job is not over yet."""
         if self._app.has_worker:
             return super().expect(job_id)
         future: Future[Outcome] = Future()

@@ -5,20 +5,21 @@ What the engine does by itself (claiming, retrying, callbacks, recovery) is nobo
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from windlass import loggers
 from windlass.context import JobContext, current_context
+from windlass.domain.dead_letter import DeadLetter
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Job
 from windlass.domain.states import JobStatus
 from windlass.errors import NotAuthorizedError
+from windlass.runtime.verbs import Verb, off_loop
 from windlass.spi import Authorizer, Clock
 from windlass.submission.call import Call
 
@@ -30,6 +31,7 @@ NO_ID: Final = UUID(int=0)
 LONGEST_NAME: Final = 100
 
 JobOrId = Job | UUID | str | None
+V = TypeVar("V", Job, DeadLetter)
 
 
 class _Acting(NamedTuple):
@@ -64,10 +66,21 @@ class Authorization:
         self._clock = clock
         self._redact = redact
 
-    def check(self, action: str, job: JobOrId = None) -> None:
+    def check(self, action: str, job: JobOrId = None) -> Verb[None]:
         """Raise `NotAuthorizedError` unless whoever acts here may do this, to this job if there is one."""
-        if self._authorizer is None:
-            return
+        if self._authorizer is not None:  # may ask a database: not on a loop
+            yield from off_loop(self._check, action, job)
+
+    def check_calls(self, calls: Sequence[Call[Any]]) -> Verb[None]:
+        """Raise unless every one of these calls may be enqueued."""
+        if self._authorizer is not None:
+            yield from off_loop(self._check_calls, calls)
+
+    def visible(self, items: list[V]) -> Verb[list[V]]:
+        """Those of a page whose jobs may be got."""
+        return items if self._authorizer is None else (yield from off_loop(self._visible, items))
+
+    def _check(self, action: str, job: JobOrId) -> None:
         found = job if isinstance(job, Job) or job is None else self._read(parse_job_id(job))
         refusal = self._refusal(action, found)
         if refusal is not None:
@@ -76,42 +89,16 @@ class Authorization:
             logger.info("refused: %s", error)
             raise error
 
-    async def acheck(self, action: str, job: JobOrId = None) -> None:
-        """Async twin of `check`: the authorizer may ask a database, and does so off the loop."""
-        if self._authorizer is not None:
-            await asyncio.to_thread(self.check, action, job)
+    def _check_calls(self, calls: Sequence[Call[Any]]) -> None:
+        now = self._clock.now()
+        for call in calls:
+            self._check("enqueue", _job_to_come(call, now))
 
-    def check_calls(self, calls: Iterable[Call[Any]]) -> None:
-        """Raise unless every one of these calls may be enqueued."""
-        if self._authorizer is not None:
-            now = self._clock.now()
-            for call in calls:
-                self.check("enqueue", _job_to_come(call, now))
+    def _visible(self, items: list[V]) -> list[V]:
+        return [item for item in items if self._refusal("get", self._job_of(item)) is None]
 
-    async def acheck_calls(self, calls: Iterable[Call[Any]]) -> None:
-        """Async twin of `check_calls`."""
-        if self._authorizer is not None:
-            await asyncio.to_thread(self.check_calls, calls)
-
-    def visible(self, jobs: Iterable[Job]) -> list[Job]:
-        """Those of a page that may be got."""
-        if self._authorizer is None:
-            return list(jobs)
-        return [job for job in jobs if self._refusal("get", job) is None]
-
-    def allowed(self, action: str, ids: Sequence[UUID]) -> set[UUID]:
-        """Those of these jobs that this may be done to."""
-        if self._authorizer is None:
-            return set(ids)
-        return {job for job in ids if self._refusal(action, self._read(str(job))) is None}
-
-    async def aallowed(self, action: str, ids: Sequence[UUID]) -> set[UUID]:
-        """Async twin of `allowed`."""
-        return set(ids) if self._authorizer is None else await asyncio.to_thread(self.allowed, action, ids)
-
-    async def avisible(self, jobs: Iterable[Job]) -> list[Job]:
-        """Async twin of `visible`."""
-        return list(jobs) if self._authorizer is None else await asyncio.to_thread(self.visible, jobs)
+    def _job_of(self, item: Job | DeadLetter) -> Job | None:
+        return item if isinstance(item, Job) else self._read(str(item.job_id))
 
     def _refusal(self, action: str, job: Job | None) -> str | None:
         """Why not; None if it may. Whatever goes wrong is no consent."""
@@ -143,38 +130,14 @@ class Authorization:
             return type(principal).__name__
 
 
-class Acting:
-    """The part of an application that knows for whom it works."""
-
-    _authorization: Authorization
-
-    @contextmanager
-    def acting_as(self, principal: object) -> Iterator[None]:
-        """Do what follows for somebody: the authorizer is asked with this principal, here and in tasks begun here.
-
-        ```python
-        with app.acting_as(request.user):
-            app.cancel(job_id)  # NotAuthorizedError unless may(request.user, "cancel", job)
-        ```
-        It holds for the present context (thread or task), for calls of every application. Without it the principal is
-        None: the program itself. Bodies of jobs are the program itself again.
-        """
-        token = _acting.set(_Acting(principal, current_context.get()))
-        try:
-            yield
-        finally:
-            _acting.reset(token)
-
-    def check_may(self, action: str, job: JobOrId = None) -> None:
-        """Raise `NotAuthorizedError` unless the authorizer allows `action`, on a job (or the job of an id) if given.
-
-        For verbs of your own, e.g. of an admin page: `app.check_may("export", job)`.
-        """
-        self._authorization.check(action, job)
-
-    async def acheck_may(self, action: str, job: JobOrId = None) -> None:
-        """Async twin of `check_may`."""
-        await self._authorization.acheck(action, job)
+@contextmanager
+def acting_as(principal: object) -> Iterator[None]:
+    """Have the authorizer asked with this principal in the present context, and in tasks begun there."""
+    token = _acting.set(_Acting(principal, current_context.get()))
+    try:
+        yield
+    finally:
+        _acting.reset(token)
 
 
 def _job_to_come(call: Call[Any], now: datetime) -> Job:

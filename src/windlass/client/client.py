@@ -1,0 +1,23 @@
+"""What the verbs of an application work with."""
+
+from __future__ import annotations
+
+from windlass.client.aftermath import Aftermath
+from windlass.client.job_verbs import JobVerbs
+from windlass.client.reader import Reader
+from windlass.settings import Settings
+from windlass.stores.access import Access
+from windlass.submission.authorization import Authorization
+from windlass.submission.registry import Registry
+
+
+class Client:
+    """The parts of an application that its verbs share; they are exchanged together, by `app.exchange`."""
+
+    registry: Registry
+    settings: Settings
+    _access: Access
+    _authorization: Authorization
+    _aftermath: Aftermath
+    _reader: Reader
+    _job_verbs: JobVerbs

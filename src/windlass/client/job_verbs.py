@@ -1,0 +1,162 @@
+"""The verbs on one job, given its id: read, explain, await, move. Applications and handles share them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from windlass.client.aftermath import Aftermath
+from windlass.client.filters import checked_limit
+from windlass.client.reader import Reader
+from windlass.client.results import Results
+from windlass.client.views import attempt_of, line_of
+from windlass.client.waits import outcome_of, outcome_within_job, refuse_on_a_loop, soon
+from windlass.context import current_context
+from windlass.domain.durations import seconds
+from windlass.domain.explanation import Explanation, explain
+from windlass.domain.identity import parse_job_id
+from windlass.domain.job import Attempt, Job, Outcome
+from windlass.domain.progress import LogLine, place_of
+from windlass.domain.states import TERMINAL, JobStatus
+from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, ResultDroppedError
+from windlass.runtime.verbs import Request, Verb
+from windlass.stores.access import Access
+from windlass.stores.database import PlanFunction
+from windlass.stores.plans import explanations, moves, progress_reports, reads
+from windlass.submission.authorization import Authorization
+from windlass.submission.handle import Timeout
+from windlass.submission.submit import Inline
+from windlass.submission.tagged import DroppedResult
+
+T = TypeVar("T")
+
+EXPLAIN_WITHIN = 1.0
+"""Seconds that a wait which is over takes at most to find out why."""
+
+
+class JobVerbs(NamedTuple):
+    """Verbs on one job. Those that read raise `JobNotFoundError` for an unknown id, those that move return False."""
+
+    access: Access
+    authorization: Authorization
+    aftermath: Aftermath
+    reader: Reader
+    results: Results
+    slots_taken: Callable[[], int | None]
+    """How many slots the worker of this process has, if all of them are taken; else None."""
+    inline: Inline | None = None
+
+    # ------------------------------------------------------------------ reading
+
+    def get(self, job_id: UUID | str) -> Verb[Job]:
+        """See `app.get`."""
+        return self.reader.job((yield from self._read("get", job_id, reads.get)))
+
+    def history(self, job_id: UUID | str) -> Verb[list[Attempt]]:
+        """See `app.history`."""
+        return [attempt_of(row) for row in (yield from self._read("history", job_id, reads.history))]
+
+    def explain(self, job_id: UUID | str) -> Verb[Explanation]:
+        """See `app.explain`."""
+        return explain(*(yield from self._read("explain", job_id, explanations.waiting_job)))
+
+    def log_lines(self, job_id: UUID | str, after: LogLine | str | None, limit: int) -> Verb[list[LogLine]]:
+        """See `app.log_lines`."""
+        wanted = (place_of(after), checked_limit(limit))
+        return [line_of(row) for row in (yield from self._read("log_lines", job_id, progress_reports.lines, *wanted))]
+
+    def _read(self, action: str, job_id: UUID | str, plan: PlanFunction[..., T | None], *args: Any) -> Verb[T]:
+        key = parse_job_id(job_id)
+        yield from self.authorization.check(action, key)
+        found = yield from self.access.read(plan, key, *args)
+        if found is None:
+            raise JobNotFoundError(UUID(key))
+        return found
+
+    # ------------------------------------------------------------------ moving
+
+    def cancel(self, job_id: UUID | str) -> Verb[bool]:
+        """See `app.cancel`."""
+        return self._move("cancel", job_id, moves.cancel, self.aftermath.canceled)
+
+    def pause(self, job_id: UUID | str) -> Verb[bool]:
+        """See `app.pause`."""
+        return self._move("pause", job_id, moves.pause, self.aftermath.paused)
+
+    def resume(self, job_id: UUID | str) -> Verb[bool]:
+        """See `app.resume`."""
+        return self._move("resume", job_id, moves.resume, self.aftermath.resumed)
+
+    def retry(self, job_id: UUID | str) -> Verb[bool]:
+        """See `app.retry`."""
+        return self._move("retry", job_id, moves.retry, self.aftermath.retried)
+
+    def _move(
+        self,
+        action: str,
+        job_id: UUID | str,
+        plan: PlanFunction[[Sequence[str]], list[moves.Steered]],
+        publish: Callable[[Sequence[moves.Steered]], int],
+    ) -> Verb[bool]:
+        key = parse_job_id(job_id)
+        yield from self.authorization.check(action, key)
+        return publish((yield from self.access.run(plan, [key]))) > 0
+
+    # ------------------------------------------------------------------ awaiting
+
+    def status(self, job_id: str) -> Verb[JobStatus]:
+        """Give the present status."""
+        yield from self.authorization.check("get", job_id)
+        return (yield from self._outcome(job_id)).status
+
+    def join(self, job_id: str, timeout: Timeout) -> Verb[JobStatus]:
+        """Wait for the job to end and give its status."""
+        return (yield from self._wait(job_id, timeout, "join")).status
+
+    def result(self, job_id: str, returns: Any, timeout: Timeout) -> Verb[Any]:
+        """Wait for the job to end and give what it returned."""
+        outcome = yield from self._wait(job_id, timeout, "result")
+        if outcome.status is JobStatus.FAILED:
+            failure = (outcome.reason or "", outcome.error or "", outcome.error_class or "")
+            raise JobFailedError(UUID(job_id), *failure)
+        if outcome.status is JobStatus.CANCELED:
+            raise JobCanceledError(UUID(job_id), outcome.reason or "canceled")
+        value = self.reader.result(outcome, returns)
+        if isinstance(value, DroppedResult):
+            raise ResultDroppedError(UUID(job_id), value.reason)
+        return value
+
+    def _wait(self, job_id: str, timeout: Timeout, verb: str) -> Verb[Outcome]:
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        yield from refuse_on_a_loop(verb)
+        yield from self.authorization.check("get", job_id)
+        if self.inline is not None and self.inline.uncommitted:
+            yield Request(self.inline.run, self.inline.arun)
+        future = self.results.expect(job_id)
+        try:
+            outcome = yield from self._outcome(job_id)
+            if outcome.status in TERMINAL:
+                return outcome
+            context = current_context.get()
+            if context is not None:
+                return (yield from outcome_within_job(future, limit, context, outcome, self.slots_taken))
+            return (yield from outcome_of(future, limit))
+        except TimeoutError:
+            found = (yield from soon(EXPLAIN_WITHIN, partial(self.explain, job_id))) if limit else None
+            raise TimeoutError(_not_finished(job_id, limit, found)) from None
+        finally:
+            self.results.forget(job_id, future)
+
+    def _outcome(self, job_id: str) -> Verb[Outcome]:
+        for outcome in (yield from self.access.read(reads.outcomes, [job_id])):
+            return outcome
+        raise JobNotFoundError(UUID(job_id))
+
+
+def _not_finished(job_id: str, limit: float | None, found: Explanation | None) -> str:
+    why = "" if found is None else f": {found.message} ({found.code})"
+    return (
+        f"job {job_id} did not finish within {limit:g} s{why}. The job is not affected; the handle can be asked again"
+    )

@@ -1,0 +1,134 @@
+"""A handle on a job: its id, and the verbs to follow and to move it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Generic, Protocol, TypeVar, cast
+from uuid import UUID
+
+from windlass.domain.job import Placed
+from windlass.domain.states import JobStatus
+from windlass.runtime.verbs import Verb, adrive, drive
+
+R_co = TypeVar("R_co", covariant=True)
+
+Timeout = float | timedelta | None
+
+
+class HandleVerbs(Protocol):
+    """What the handles of one application share: the verbs on a job, given its id."""
+
+    def status(self, job_id: str) -> Verb[JobStatus]:
+        """Read the present status."""
+        ...
+
+    def result(self, job_id: str, returns: Any, timeout: Timeout) -> Verb[Any]:
+        """Wait for the end; the result is read by the annotation `returns` or, if None, by that of the target."""
+        ...
+
+    def join(self, job_id: str, timeout: Timeout) -> Verb[JobStatus]:
+        """Wait for the end."""
+        ...
+
+    def cancel(self, job_id: str) -> Verb[bool]:
+        """See `app.cancel`."""
+        ...
+
+    def pause(self, job_id: str) -> Verb[bool]:
+        """See `app.pause`."""
+        ...
+
+    def resume(self, job_id: str) -> Verb[bool]:
+        """See `app.resume`."""
+        ...
+
+    def retry(self, job_id: str) -> Verb[bool]:
+        """See `app.retry`."""
+        ...
+
+
+class JobHandle(Generic[R_co]):
+    """What submitting a job gives back: its id, and ways to follow it.
+
+    ```python
+    handle = charge.enqueue(42)
+    handle.status()             # JobStatus.PENDING
+    handle.result(timeout=10)   # "charged 42", or raises JobFailedError, JobCanceledError …
+    ```
+    """
+
+    __slots__ = ("_duplicate", "_key", "_returns", "_verbs")
+
+    def __init__(self, place: Placed, verbs: HandleVerbs, returns: Any = None) -> None:
+        self._key, self._duplicate = place.job_id, place.duplicate
+        self._verbs = verbs
+        self._returns = returns
+
+    @property
+    def id(self) -> UUID:
+        """The job's id."""
+        return UUID(self._key)
+
+    @property
+    def duplicate(self) -> bool:
+        """True if an earlier job with the same key answers for the submission, which then stored nothing."""
+        return self._duplicate
+
+    def __repr__(self) -> str:
+        return f"JobHandle({self._key!r}{', duplicate=True' if self.duplicate else ''})"
+
+    def status(self) -> JobStatus:
+        """Give the job's present status."""
+        return drive(self._verbs.status(self._key))
+
+    async def astatus(self) -> JobStatus:
+        """Async twin of `status`."""
+        return await adrive(self._verbs.status(self._key))
+
+    def result(self, timeout: float | timedelta | None = None) -> R_co:
+        """Wait for the job to end and give what it returned; `TimeoutError` says what keeps the job."""
+        return cast("R_co", drive(self._verbs.result(self._key, self._returns, timeout)))
+
+    async def aresult(self, timeout: float | timedelta | None = None) -> R_co:
+        """Async twin of `result`."""
+        return cast("R_co", await adrive(self._verbs.result(self._key, self._returns, timeout)))
+
+    def join(self, timeout: float | timedelta | None = None) -> JobStatus:
+        """Wait for the job to end and give its status."""
+        return drive(self._verbs.join(self._key, timeout))
+
+    async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:
+        """Async twin of `join`."""
+        return await adrive(self._verbs.join(self._key, timeout))
+
+    def cancel(self) -> bool:
+        """End the job; False if it has ended."""
+        return drive(self._verbs.cancel(self._key))
+
+    async def acancel(self) -> bool:
+        """Async twin of `cancel`."""
+        return await adrive(self._verbs.cancel(self._key))
+
+    def pause(self) -> bool:
+        """Hold the job; False if it runs, or has ended other than FAILED."""
+        return drive(self._verbs.pause(self._key))
+
+    async def apause(self) -> bool:
+        """Async twin of `pause`."""
+        return await adrive(self._verbs.pause(self._key))
+
+    def resume(self) -> bool:
+        """Let the paused job go on; False if it is not paused."""
+        return drive(self._verbs.resume(self._key))
+
+    async def aresume(self) -> bool:
+        """Async twin of `resume`."""
+        return await adrive(self._verbs.resume(self._key))
+
+    def retry(self) -> bool:
+        """Start the FAILED job over; False if it is not FAILED."""
+        return drive(self._verbs.retry(self._key))
+
+    async def aretry(self) -> bool:
+        """Async twin of `retry`."""
+        return await adrive(self._verbs.retry(self._key))

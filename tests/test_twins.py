@@ -1,0 +1,116 @@
+"""Sync and async twins: a verb is written once, and each of its two faces is one statement that drives it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).parent.parent / "src" / "windlass"
+
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+EXCEPTED = {
+    "events/subscriber.py Caller.call": "calls a listener on a thread or on a loop",
+    "runtime/thread_service.py ThreadService.stop": "joins a thread",
+    "runtime/verbs.py drive": "the drivers themselves",
+    "stores/caller_transactions/runner.py Loans.run": "drives plans on connections of callers",
+    "stores/caller_transactions/runner.py _play": "drives plans on connections of callers",
+    "stores/notifier.py Notifier.tell": "sends by the store, which blocks or is awaited",
+    "stores/postgres/database.py PostgresDatabase.notify": "drives plans by psycopg, or by the protocol on a loop",
+    "stores/postgres/database.py PostgresDatabase.run": "drives plans by psycopg, or by the protocol on a loop",
+    "stores/sqlite/dialect.py SqliteDatabase.read": "drives plans on this thread, or on one for a loop",
+    "stores/sqlite/dialect.py SqliteDatabase.run": "drives plans on this thread, or on one for a loop",
+    "stores/sqlite/writer.py Writer.run": "drives plans on the writer's thread",
+    "submission/current_connection.py UsedConnection.__enter__": "sets a variable; its twin calls it",
+    "submission/current_connection.py UsedConnection.__exit__": "sets a variable; its twin calls it",
+    "submission/submit.py Submitter.submit": "one caller leads, among threads or among the tasks of a loop",
+    "submission/submit.py _Commits.run": "one caller leads, among threads or among the tasks of a loop",
+    "testing/drain.py drain": "runs a node's loop, or runs on the caller's",
+    "testing/inline.py _Drains.run": "runs a node's loop, or runs on the caller's",
+    "worker.py Worker.__enter__": "has its loop on a thread, or runs on the caller's",
+    "worker.py Worker.__exit__": "has its loop on a thread, or runs on the caller's",
+    "worker.py Worker.drain": "waits for a node from another thread, or on its loop",
+}
+"""Twins with logic of their own, and what blocking and awaiting callers do differently there."""
+
+
+class Twins(NamedTuple):
+    name: str
+    blocking: ast.FunctionDef
+    awaiting: ast.AsyncFunctionDef
+
+
+def twins() -> Iterator[Twins]:
+    """Functions and methods of one scope, `x` beside `async ax`."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        module = ast.parse(path.read_text(), filename=str(path))
+        scopes: list[ast.Module | ast.ClassDef] = [module]
+        scopes += (node for node in ast.walk(module) if isinstance(node, ast.ClassDef))
+        for scope in scopes:
+            defined = {
+                node.name: node for node in scope.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            }
+            place = f"{path.relative_to(SOURCE)} {f'{scope.name}.' if isinstance(scope, ast.ClassDef) else ''}"
+            for name, blocking in defined.items():
+                awaiting = defined.get(twin_of(name))
+                if isinstance(blocking, ast.FunctionDef) and isinstance(awaiting, ast.AsyncFunctionDef):
+                    yield Twins(place + name, blocking, awaiting)
+
+
+def twin_of(name: str) -> str:
+    bare = name.lstrip("_")
+    return f"{name[: len(name) - len(bare)]}a{bare}"
+
+
+def statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+    """Without the docstring, and without the `...` of a protocol."""
+    return [node for node in function.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+
+
+def is_face(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether it only returns what one call gives: `return drive(…)`, `return await adrive(…)`, an element of it."""
+    body = statements(function)
+    if not body:
+        return True  # a protocol's
+    if len(body) != 1 or not isinstance(body[0], ast.Return):
+        return False
+    value = body[0].value
+    while isinstance(value, ast.Await | ast.Subscript):
+        value = value.value
+    return isinstance(value, ast.Call)
+
+
+def test_no_twins_have_logic_of_their_own():
+    found = {each.name for each in twins() if not (is_face(each.blocking) and is_face(each.awaiting))}
+    assert found == EXCEPTED.keys(), "write the verb once, as a generator (windlass.runtime.verbs), and drive it"
+
+
+def test_faces_of_a_verb_drive_the_same_verb():
+    """A pair of faces differs in `await` and in an `a` alone."""
+    differing = {
+        each.name: (ours, theirs)
+        for each in twins()
+        if each.name not in EXCEPTED and (ours := text(each.blocking)) != (theirs := text(each.awaiting))
+    }
+    assert differing == {}
+
+
+def text(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Its statements as those of the blocking face."""
+    return [ast.unparse(_Blocking().visit(node)) for node in statements(function)]
+
+
+class _Blocking(ast.NodeTransformer):
+    def visit_Await(self, node: ast.Await) -> ast.expr:
+        call = node.value
+        assert isinstance(call, ast.Call)
+        function = call.func
+        if isinstance(function, ast.Name):
+            function.id = function.id.removeprefix("a")
+        elif isinstance(function, ast.Attribute):
+            function.attr = function.attr.removeprefix("a")
+        return call
+
+
+def test_there_are_twins_to_look_at():
+    assert len(list(twins())) > 50
