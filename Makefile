@@ -90,10 +90,10 @@ format: $(VENV)/.installed-dev
 	@$(BIN)/ruff format
 
 bench: $(VENV)/.installed-dev
-	@$(BIN)/windlass bench --floor $(ARGS)
+	@$(BIN)/python -m benchmarks.run $(ARGS)
 
 bench-peers: $(VENV)/.installed-peers
-	@$(BIN)/python benchmarks/peers/run.py $(ARGS)
+	@$(BIN)/python -m benchmarks.peers.run $(ARGS)
 
 docs: $(VENV)/.installed-docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html $(ARGS)

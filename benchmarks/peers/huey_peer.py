@@ -78,8 +78,8 @@ def drain(url: str, count: int, workers: int = WORKERS) -> None:
 
 
 if __name__ == "__main__":
-    from huey_peer import (
+    from benchmarks.peers.huey_peer import (
         drain as run,
     )  # Huey names a task by its module, which must not be __main__ in one process only
 
-    run(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else WORKERS)
+    run(sys.argv[2], int(sys.argv[3]), int(sys.argv[1]))

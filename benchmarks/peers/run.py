@@ -1,7 +1,7 @@
 """Windlass beside PgQueuer (PostgreSQL) and Huey (SQLite): the same workloads, in interleaved pairs, in one run.
 
     make bench-peers                                  # or, with the packages installed:
-    python benchmarks/peers/run.py [--pairs 5] [--workload W1,W3] [--jobs N] [--store URL] [--json]
+    python -m benchmarks.peers.run [--pairs 5] [--workload W1,W3] [--jobs N] [--store URL] [--json]
 
 Each pair measures both, one right after the other, who goes first changes with every pair, and each side has a fresh
 database. The ratio is the median over the pairs: machines are noisy, a moment of noise meets both sides of a pair.
@@ -14,22 +14,20 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-HERE = Path(__file__).parent
 HOW_TO_INSTALL = "pip install -e '.[dev,peers]'   (or: make bench-peers, which does it)"
 
 try:
-    import huey_peer
-    import pgqueuer_peer
+    from benchmarks.peers import huey_peer, pgqueuer_peer
 except ImportError as missing:
     sys.exit(f"{missing.name} is not installed; {HOW_TO_INSTALL}")
 
-from windlass.cli.bench import latency, measure  # noqa: E402 - after the check above
+from benchmarks.verify import verify  # noqa: E402 - after the check above
+from windlass.cli.bench import latency, measure  # noqa: E402
 from windlass.cli.bench.processes import Children, Drained  # noqa: E402
-from windlass.cli.bench.scratch import Scratch, Stores, settle  # noqa: E402
+from windlass.cli.bench.scratch import Scratch, Stores, open_stores, settle  # noqa: E402
 
 
 class Score(NamedTuple):
@@ -53,7 +51,7 @@ class Duel(NamedTuple):
 
 def ours(run: Callable[..., measure.Measure], **options: object) -> Callable[[Scratch, int], Score]:
     def score(scratch: Scratch, jobs: int) -> Score:
-        found = run(scratch, measure.Load(jobs), lambda done: None, **options)
+        found = run(scratch, measure.Load(jobs, check=verify), **options)
         return Score(found.value, found.problems)
 
     return score
@@ -80,7 +78,7 @@ def pgqueuer_drain(processes: int) -> Callable[[Scratch, int], Score]:
             pgqueuer_peer.install(url)
             pgqueuer_peer.enqueue_bulk(url, jobs - 1, 0)  # it enqueues one more, to connect
             settle(url)
-            run = peer("pgqueuer_peer.py", "drain", url, pgqueuer_peer.BATCH, processes, jobs)
+            run = peer("pgqueuer_peer", "drain", url, pgqueuer_peer.BATCH, processes, jobs)
             return Score(run.ended / run.seconds, pgqueuer_peer.problems(url, jobs, run.bodies))
 
     return score
@@ -90,10 +88,10 @@ def pgqueuer_latency(scratch: Scratch, jobs: int) -> Score:
     total = jobs + latency.WARM_UP
     with scratch.fresh() as url:
         pgqueuer_peer.install(url)
-        with Children("work", url, 10, program=(str(HERE / "pgqueuer_peer.py"),)) as children:
+        with Children(url, 10, program=program("pgqueuer_peer", "work")) as children:
             children.go()
             sent = pgqueuer_peer.send(url, total, latency.EVERY)
-            run = children.finish(total, lambda done: None)
+            run = children.finish(total)
         waits = latency.waits(sent, run.starts)
         return Score(latency.percentile(waits, 0.5), pgqueuer_peer.problems(url, total, run.bodies))
 
@@ -104,14 +102,18 @@ def pgqueuer_latency(scratch: Scratch, jobs: int) -> Score:
 def huey_drain(scratch: Scratch, jobs: int) -> Score:
     with scratch.fresh() as url:
         huey_peer.fill(url, jobs)
-        run = peer("huey_peer.py", "drain", url, jobs, 1, jobs)
+        run = peer("huey_peer", str(huey_peer.WORKERS), url, jobs, 1, jobs)
         return Score(run.ended / run.seconds, huey_peer.problems(url, jobs, run.bodies))
 
 
-def peer(program: str, kind: str, url: str, argument: int, processes: int, jobs: int) -> Drained:
-    with Children(kind, url, argument, processes, program=(str(HERE / program),)) as children:
+def program(module: str, kind: str) -> tuple[str, ...]:
+    return ("-m", f"benchmarks.peers.{module}", kind)
+
+
+def peer(module: str, kind: str, url: str, argument: int, processes: int, jobs: int) -> Drained:
+    with Children(url, argument, processes, program=program(module, kind), ends=True) as children:
         children.go()
-        return children.finish(jobs, lambda done: None)
+        return children.finish(jobs)
 
 
 def at_least(ratio: float) -> Callable[[float, float], bool]:
@@ -120,7 +122,7 @@ def at_least(ratio: float) -> Callable[[float, float], bool]:
 
 DUELS = (
     Duel(
-        "W1", "enqueue one by one", "PgQueuer", 2_000, ours(measure.enqueue_one_by_one), pgqueuer_enqueue,
+        "W1", "enqueue one by one", "PgQueuer", 2_000, ours(measure.enqueue_each), pgqueuer_enqueue,
         "≥ 1.1 x", at_least(1.1),
     ),
     Duel(
@@ -223,7 +225,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     names = asked.workload.upper().split(",")
-    with Stores(asked.store) as stores:
+    with open_stores(asked.store) as stores:
         if stores.main is stores.sqlite:
             sys.exit(f"PgQueuer needs PostgreSQL: {stores.note or 'give --store postgresql://…'}")
         store = stores.main.description

@@ -1,4 +1,4 @@
-"""How the peers' settings were chosen: drains with several of them. `python benchmarks/peers/tune.py`"""
+"""How the peers' settings were chosen: drains with several of them. `python -m benchmarks.peers.tune`"""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import huey_peer
-import pgqueuer_peer
-
+from benchmarks.peers import huey_peer, pgqueuer_peer
 from windlass.cli.bench.processes import Children
 from windlass.cli.bench.scratch import PostgresScratch, SqliteScratch, settle
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 
-HERE = Path(__file__).parent
 JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 
 
@@ -29,9 +26,10 @@ def pgqueuer() -> None:
                 pgqueuer_peer.install(url)
                 pgqueuer_peer.enqueue_bulk(url, JOBS - 1, 0)
                 settle(url)
-                with Children("drain", url, batch, program=(str(HERE / "pgqueuer_peer.py"),)) as children:
+                program = ("-m", "benchmarks.peers.pgqueuer_peer", "drain")
+                with Children(url, batch, program=program, ends=True) as children:
                     children.go()
-                    run = children.finish(JOBS, lambda done: None)
+                    run = children.finish(JOBS)
                 print(f"PgQueuer, batch {batch}: {run.ended / run.seconds:,.0f}/s", flush=True)
 
 
@@ -40,10 +38,10 @@ def huey() -> None:
         for workers in (1, 2, 4, 8):
             with SqliteScratch(Path(folder)).fresh() as url:
                 huey_peer.fill(url, 3_000)
-                program = (str(HERE / "huey_peer.py"),)
-                with Children("drain", url, 3_000, program=program, extra=(str(workers),)) as children:
+                program = ("-m", "benchmarks.peers.huey_peer", str(workers))
+                with Children(url, 3_000, program=program, ends=True) as children:
                     children.go()
-                    run = children.finish(3_000, lambda done: None)
+                    run = children.finish(3_000)
                 print(f"Huey, {workers} workers: {run.ended / run.seconds:,.0f}/s", flush=True)
 
 

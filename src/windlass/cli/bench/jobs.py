@@ -16,41 +16,31 @@ PAYLOAD: Final = "x" * 196
 NAP: Final = 0.005
 
 
-class Tally:
-    """Which bodies ran in this process. Counts exactly, also from threads."""
-
-    def __init__(self) -> None:
-        self._bodies = itertools.count()
-        self.starts: list[tuple[int, float]] = []
-        """Number and start of every stamped job."""
-
-    def body(self) -> None:
-        """Count one."""
-        next(self._bodies)
-
-    def bodies(self) -> int:
-        """How many ran; ask once, at the end."""
-        return next(self._bodies)
+starts: list[tuple[int, float]] = []
+"""Number and start of every stamped job of this process."""
+_bodies = itertools.count()
 
 
-tally = Tally()
+def bodies() -> int:
+    """How many bodies ran in this process, counted exactly, also from threads; ask once, at the end."""
+    return next(_bodies)
 
 
 async def noop(payload: str) -> None:
     """Do nothing, on the loop."""
-    tally.body()
+    next(_bodies)
 
 
 def nap(payload: str) -> None:
     """Hold a thread for 5 ms."""
-    tally.body()
+    next(_bodies)
     time.sleep(NAP)  # noqa: TID251 - to sleep is the workload
 
 
 async def stamp(number: int) -> None:
     """Note when it started."""
-    tally.starts.append((number, monotonic()))
-    tally.body()
+    starts.append((number, monotonic()))
+    next(_bodies)
 
 
 class BenchApp(NamedTuple):

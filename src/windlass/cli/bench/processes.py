@@ -8,18 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from windlass.domain.clock import monotonic
 from windlass.errors import WindlassError
 
-WORKER, BARE, LISTENER = "work", "floor", "hear"
-"""What a child can be."""
-PROGRAM = ("-m", "windlass.cli.bench.child")
-START_PATIENCE = 60.0
-STALL_PATIENCE = 60.0
-"""Seconds without a single commit after which a run is given up."""
+WORKER = ("-m", "windlass.cli.bench.child")
+LONGEST_SILENCE = 60.0
+"""Seconds without a single report after which a run is given up."""
 
 
 class BenchError(WindlassError):
@@ -32,7 +27,7 @@ class Drained(NamedTuple):
     seconds: float
     """From the first child's readiness to the last commit."""
     ended: int
-    """Jobs that ended, by what the children were told after their commits."""
+    """Jobs that ended, by what the children counted after their commits."""
     bodies: int
     codes: list[int]
     idle_memory: int
@@ -40,124 +35,82 @@ class Drained(NamedTuple):
     starts: dict[int, float]
 
 
-class Child:
-    """One process, and a thread that reads its lines."""
-
-    def __init__(self, number: int, command: Sequence[str], events: queue.Queue[dict[str, Any]]) -> None:
-        self.number = number
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._events = events
-        threading.Thread(target=self._read, name=f"windlass-bench-child-{number}", daemon=True).start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._events.put({"child": self.number, **json.loads(line)})
-        self._events.put({"child": self.number, "event": "closed"})
-
-    def go(self) -> None:
-        """Let it begin."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-
-    def close(self) -> None:
-        """End it, if it has not ended."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                stream.close()
-
-
 class Children:
-    """Several processes that drain one store together."""
+    """Several processes that drain one store together, and a thread for each that reads its reports.
+
+    They are stopped by SIGTERM once all is done, unless their program `ends` by itself.
+    """
 
     def __init__(
-        self,
-        kind: str,
-        url: str,
-        argument: int,
-        count: int = 1,
-        *,
-        program: Sequence[str] = PROGRAM,
-        extra: Sequence[str] = (),
+        self, url: str, argument: int, count: int = 1, *, program: Sequence[str] = WORKER, ends: bool = False
     ) -> None:
-        command = [sys.executable, *program, kind, url, str(argument), *extra]
-        self._kind = kind
-        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._counts = [0] * count
-        self._ready: list[dict[str, Any]] = []
-        self._ends: list[dict[str, Any]] = []
-        self._children = [Child(number, command, self._events) for number in range(count)]
+        command = [sys.executable, *program, url, str(argument)]
+        self._ends = ends
+        self._reports: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
+        self._latest: list[dict[str, dict[str, Any]]] = [{} for _ in range(count)]
+        self._children = [
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)
+        ]
+        for number in range(count):
+            threading.Thread(target=self._read, args=(number,), name=f"bench-child-{number}", daemon=True).start()
+
+    def _read(self, number: int) -> None:
+        for line in self._children[number].stdout or ():
+            self._reports.put((number, json.loads(line)))
+        self._reports.put((number, {"event": "closed"}))
 
     def __enter__(self) -> Self:
-        self._wait_for("prepared")
+        self._follow(lambda: len(self._all("prepared")) == len(self._children))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for child in self._children:
-            child.close()
+            if child.poll() is None:
+                child.kill()
+            with child:  # waits, and closes its pipes
+                pass
 
     def go(self) -> None:
         """Let all begin, and return when they have."""
         for child in self._children:
-            child.go()
-        self._ready = self._wait_for("ready")
+            assert child.stdin is not None
+            child.stdin.write("go\n")
+            child.stdin.flush()
+        self._follow(lambda: len(self._all("ready")) == len(self._children))
 
-    def _wait_for(self, event: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        deadline = monotonic() + START_PATIENCE
-        while len(found) < len(self._children):
-            try:
-                seen = self._events.get(timeout=max(deadline - monotonic(), 0.0))
-            except queue.Empty:
-                raise BenchError(f"a child did not get {event} within {START_PATIENCE:.0f} s") from None
-            if seen["event"] == "closed":
-                raise BenchError(f"a child ended before it was {event}; its error stands above")
-            if seen["event"] == event:
-                found.append(seen)
-            else:
-                self._note(seen)
-        return found
-
-    def finish(self, expected: int, progress: Callable[[int], None]) -> Drained:
-        """Follow until so many jobs have ended, then stop the children and add up what they say."""
-        while sum(self._counts) < expected and len(self._ends) < len(self._children):
-            self._note(self._next(sum(self._counts), expected))
-            progress(sum(self._counts))
+    def finish(self, expected: int) -> Drained:
+        """Follow until so many jobs have ended, then stop the children and add up what they report."""
+        self._follow(lambda: self._count() >= expected or self._all_ended())
         for child in self._children:
-            if self._kind == WORKER and child.process.poll() is None:  # the others end by themselves
-                child.process.terminate()
-        while len(self._ends) < len(self._children):
-            self._note(self._next(sum(self._counts), expected))
-        return self._sum()
-
-    def _next(self, done: int, expected: int) -> dict[str, Any]:
-        try:
-            return self._events.get(timeout=STALL_PATIENCE)
-        except queue.Empty:
-            raise BenchError(f"{done} of {expected} jobs ended, then none for {STALL_PATIENCE:.0f} s") from None
-
-    def _note(self, seen: dict[str, Any]) -> None:
-        if seen["event"] in ("count", "end"):
-            self._counts[seen["child"]] = seen["count"]
-        if seen["event"] == "end":
-            self._ends.append(seen)
-        elif seen["event"] == "closed" and not any(end["child"] == seen["child"] for end in self._ends):
-            raise BenchError("a child ended without a report; its error stands above")
-
-    def _sum(self) -> Drained:
-        ends: Sequence[dict[str, Any]] = self._ends
+            if not self._ends and child.poll() is None:
+                child.terminate()
+        self._follow(self._all_ended)
+        ready, ends = self._all("ready"), self._all("end")
         return Drained(
-            seconds=max(end["last"] for end in ends) - min(ready["at"] for ready in self._ready),
+            seconds=max(end["last"] for end in ends) - min(one["at"] for one in ready),
             ended=sum(end["count"] for end in ends),
             bodies=sum(end["bodies"] for end in ends),
             codes=[end["code"] for end in ends],
-            idle_memory=max(ready["rss"] for ready in self._ready),
+            idle_memory=max(one["rss"] for one in ready),
             peak_memory=max(end["peak"] for end in ends),
             starts={number: at for end in ends for number, at in end["starts"]},
         )
+
+    def _all(self, event: str) -> list[dict[str, Any]]:
+        return [latest[event] for latest in self._latest if event in latest]
+
+    def _all_ended(self) -> bool:
+        return len(self._all("end")) == len(self._children)
+
+    def _count(self) -> int:
+        return sum(latest.get("end", latest.get("count", {"count": 0}))["count"] for latest in self._latest)
+
+    def _follow(self, until: Callable[[], bool]) -> None:
+        while not until():
+            try:
+                number, report = self._reports.get(timeout=LONGEST_SILENCE)
+            except queue.Empty:
+                raise BenchError(f"{self._count()} jobs ended, then none for {LONGEST_SILENCE:.0f} s") from None
+            self._latest[number][report["event"]] = report
+            if report["event"] == "closed" and "end" not in self._latest[number]:
+                raise BenchError("a child ended without a report; its error stands above")

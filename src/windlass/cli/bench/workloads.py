@@ -1,190 +1,100 @@
-"""The table of workloads: what each measures, how many jobs it takes, its floor, and what it should reach."""
+"""The table of workloads, and how each is run: several times if asked, in turns with what it is compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from statistics import median
+from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import latency, measure
-from windlass.cli.bench.measure import Load, Measure, Progress
-from windlass.cli.bench.scratch import Scratch
+from windlass.cli.bench import measure
+from windlass.cli.bench.latency import latency
+from windlass.cli.bench.measure import Load, Measure
+from windlass.cli.bench.scratch import Scratch, Stores
 
 RATE, MILLISECONDS, MEGABYTES = "jobs/s", "ms", "MB"
 
 
-@dataclass(frozen=True)
-class Result:
-    """All runs of one workload, by their medians."""
+class Workload(NamedTuple):
+    """One line of the table."""
 
     key: str
+    title: str
+    jobs: int
+    run: Callable[[Scratch, Load], Measure]
+    unit: str = RATE
+    on_sqlite: bool = False
+    beside: Callable[[Scratch, int], float | None] | None = None
+    """Measured in turns with it, to compare with; its value is None where the store has nothing of the kind."""
+
+
+def _without_limits(scratch: Scratch, jobs: int) -> float:
+    return measure.drain(scratch, Load(jobs)).value
+
+
+def _limited(key: str, title: str, job: measure.JobOf) -> Workload:
+    return Workload(key, title, 20_000, partial(measure.drain, job=job), beside=_without_limits)
+
+
+WORKLOADS: Final = (
+    Workload("W1", "enqueue one by one", 2_000, measure.enqueue_each),
+    Workload("W1c", "enqueue, 32 callers", 20_000, partial(measure.enqueue_each, callers=measure.CALLERS)),
+    Workload("W2", "enqueue in bulk", 50_000, measure.enqueue_bulk),
+    Workload("W3", "drain, one process", 20_000, measure.drain),
+    Workload("W4", "drain, two processes", 20_000, partial(measure.drain, processes=2)),
+    Workload("W5", "idle wakeup, p50 / p99", 200, latency, MILLISECONDS),
+    Workload("W6", "drain among 25 x more", 20_000, measure.drain_beside_many),
+    Workload("W7", "5 ms on 20 threads", 10_000, measure.drain_threads),
+    Workload("W8", "drain, SQLite", 20_000, measure.drain, on_sqlite=True),
+    Workload("W9", "peak memory", 200_000, measure.memory, MEGABYTES),
+)
+LIMITED: Final = (
+    _limited("L1", "drain, limited queue", measure.in_limited_queue),
+    _limited("L2", "drain, permits", measure.with_permit),
+    _limited("L3", "drain, circuit", measure.behind_circuit),
+)
+"""In turns with the same drain without limits."""
+BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED)}
+
+
+class Result(NamedTuple):
+    """All runs of one workload, by their medians."""
+
+    workload: Workload
     store: str
     jobs: int
     value: float
     values: list[float]
     floor: float | None
+    """Of what was measured beside it."""
     floors: list[float]
     ratio: float | None
+    """The median of the pairs: both sides of a pair were measured one after the other."""
     problems: list[str]
-    details: Mapping[str, float]
+    details: Mapping[str, Any]
 
 
-Met = Callable[[Result, Mapping[str, Result]], bool | None]
-"""Whether a result reaches its target; None when what it is compared with was not measured."""
+def run(workload: Workload, stores: Stores, load: Load, repeat: int, progress: Callable[[str], None]) -> Result:
+    """Measure one workload; a load of no jobs means as many as the workload asks for."""
+    scratch = stores.sqlite if workload.on_sqlite else stores.main
+    load = load._replace(jobs=load.jobs or workload.jobs)
+    measures: list[Measure] = []
+    floors: list[float] = []
+    for number in range(1, repeat + 1):
+        turn = f"{workload.key} {workload.title}, {load.jobs:,} jobs, run {number} of {repeat}"
+        if workload.beside is not None:
+            progress(f"{turn} (floor)")
+            floor = workload.beside(scratch, load.jobs)
+            floors += [] if floor is None else [floor]
+        progress(turn)
+        measures.append(workload.run(scratch, load))
+    return _result(workload, scratch.description, load.jobs, measures, floors)
 
 
-@dataclass(frozen=True)
-class Workload:
-    """One line of the table."""
-
-    key: str
-    title: str
-    about: str
-    unit: str
-    jobs: int
-    run: Callable[[Scratch, Load, Progress], Measure]
-    floor: Callable[[Scratch, int], float | None]
-    target: str
-    met: Met
-    on_sqlite: bool = False
-
-
-def _at_least(value: float) -> Met:
-    return lambda result, others: result.value >= value
-
-
-def of_floor(share: float) -> Met:
-    """A share of what was measured in turns with it."""
-    return lambda result, others: None if result.ratio is None else result.ratio >= share
-
-
-def _beside_peers(result: Result, others: Mapping[str, Result]) -> None:
-    """Judged by benchmarks/peers/run.py, which measures both in one run."""
-
-
-def _of_w3(share: float) -> Met:
-    return lambda result, others: result.value >= share * others["W3"].value if "W3" in others else None
-
-
-def _quick(result: Result, others: Mapping[str, Result]) -> bool:
-    return result.value <= 1.0 and result.details["p99"] <= 10.0
-
-
-def _small(result: Result, others: Mapping[str, Result]) -> bool:
-    return result.value <= 90
-
-
-WORKLOADS: Final = (
-    Workload(
-        "W1",
-        "enqueue one by one",
-        "one caller, each call awaited",
-        RATE,
-        2_000,
-        measure.enqueue_one_by_one,
-        partial(measure.floor_enqueue, at_a_time=1),
-        "≥ 1.1 x PgQueuer",
-        _beside_peers,
-    ),
-    Workload(
-        "W1c",
-        "enqueue, 32 callers",
-        "32 concurrent callers, each call awaited",
-        RATE,
-        20_000,
-        measure.enqueue_together,
-        partial(measure.floor_enqueue, at_a_time=measure.CALLERS),
-        "≥ 15,000/s",
-        _at_least(15_000),
-    ),
-    Workload(
-        "W2",
-        "enqueue in bulk",
-        "one call, a tenth of the jobs with idempotency keys",
-        RATE,
-        50_000,
-        measure.enqueue_bulk,
-        measure.floor_bulk,
-        "≥ 40,000/s",
-        _at_least(40_000),
-    ),
-    Workload(
-        "W3",
-        "drain, one process",
-        "no-op coroutine jobs that wait, one worker process",
-        RATE,
-        20_000,
-        measure.drain,
-        measure.floor_drain,
-        "≥ 60 % of floor",
-        of_floor(0.6),
-    ),
-    Workload(
-        "W4",
-        "drain, two processes",
-        "the same with two worker processes",
-        RATE,
-        20_000,
-        partial(measure.drain, processes=2),
-        partial(measure.floor_drain, processes=2),
-        "≥ 50 % of floor",
-        of_floor(0.5),
-    ),
-    Workload(
-        "W5",
-        "idle wakeup, p50 / p99",
-        "a job each 50 ms: from enqueue returned to body started",
-        MILLISECONDS,
-        200,
-        latency.latency,
-        latency.floor_latency,
-        "≤ 1 / 10 ms",
-        _quick,
-    ),
-    Workload(
-        "W6",
-        "drain among 25 x more",
-        "W3 with 25 times as many waiting, half of them future and of high priority",
-        RATE,
-        20_000,
-        measure.drain_beside_many,
-        measure.floor_drain,
-        "≥ 90 % of W3",
-        _of_w3(0.9),
-    ),
-    Workload(
-        "W7",
-        "5 ms on 20 threads",
-        "sync jobs that hold a thread for 5 ms",
-        RATE,
-        10_000,
-        measure.drain_threads,
-        measure.floor_threads,
-        "≥ 3,600/s",
-        _at_least(3_600),
-    ),
-    Workload(
-        "W8",
-        "drain, SQLite",
-        "W3 on SQLite",
-        RATE,
-        20_000,
-        measure.drain,
-        measure.floor_drain,
-        "≥ 8 x Huey",
-        _beside_peers,
-        on_sqlite=True,
-    ),
-    Workload(
-        "W9",
-        "peak memory",
-        "of one worker process that drains",
-        MEGABYTES,
-        200_000,
-        measure.memory,
-        measure.floor_memory,
-        "≤ 90 MB",
-        _small,
-    ),
-)
+def _result(workload: Workload, store: str, jobs: int, measures: list[Measure], floors: list[float]) -> Result:
+    values = [measure.value for measure in measures]
+    middle = min(measures, key=lambda measure: abs(measure.value - median(values)))
+    ratios = [] if workload.unit != RATE else [value / floor for value, floor in zip(values, floors, strict=False)]
+    problems = [problem for measure in measures for problem in measure.problems]
+    floor, ratio = median(floors) if floors else None, median(ratios) if ratios else None
+    return Result(workload, store, jobs, median(values), values, floor, floors, ratio, problems, middle.details)

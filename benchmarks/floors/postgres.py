@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 from psycopg.adapt import Buffer, Loader
 
+from benchmarks.floors.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
 from windlass.cli.bench.jobs import loop_factory
-from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
 from windlass.domain.clock import monotonic
 from windlass.domain.identity import new_job_id
 from windlass.stores.claim_order import ClaimRequest, Head

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from windlass.cli.bench.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
+from benchmarks.floors.rows import LEASE_US, LEVEL, NODE, QUEUE, ending, new_rows
 from windlass.domain.clock import SystemClock, monotonic
 from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.plan import Plan, drive

@@ -1,0 +1,146 @@
+"""The workloads of `windlass bench` in turns with their floors, judged by their targets, every table checked.
+
+    make bench ARGS="--workload W3,W8 --repeat 5"     # or:
+    python -m benchmarks.run [--store URL] [--workload W1,W3] [--jobs N] [--concurrency N] [--repeat N] [--no-floor]
+
+Exit codes: 0 if every job of every workload ran exactly once, else 1; missed targets are shown, no error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from benchmarks.floors import measures
+from benchmarks.verify import verify
+from windlass.cli.bench import report
+from windlass.cli.bench.measure import CALLERS, CONCURRENCY, Load
+from windlass.cli.bench.scratch import Scratch, open_stores
+from windlass.cli.bench.workloads import BY_KEY, WORKLOADS, Result, Workload, run
+from windlass.cli.output import drawn
+from windlass.cli.tables import Cell, Column, table
+
+Met = Callable[[Result, Mapping[str, Result]], bool | None]
+"""Whether a result reaches its target; None when what it is compared with was not measured."""
+
+
+class Target(NamedTuple):
+    text: str
+    met: Met
+
+
+class Goal(NamedTuple):
+    """What a workload is compared with, and what it should reach."""
+
+    floor: Callable[[Scratch, int], float | None]
+    target: Target
+
+
+def at_least(value: int) -> Target:
+    return Target(f"≥ {value:,}/s", lambda result, others: result.value >= value)
+
+
+def of_floor(percent: int) -> Target:
+    return Target(
+        f"≥ {percent} % of floor",
+        lambda result, others: None if result.ratio is None else result.ratio >= percent / 100,
+    )
+
+
+def of_w3(percent: int) -> Target:
+    return Target(
+        f"≥ {percent} % of W3",
+        lambda result, others: result.value >= percent / 100 * others["W3"].value if "W3" in others else None,
+    )
+
+
+def beside(peer: str) -> Target:
+    """Judged by benchmarks/peers/run.py, which measures both in one run."""
+    return Target(peer, lambda result, others: None)
+
+
+GOALS = {
+    "W1": Goal(measures.enqueue, beside("≥ 1.1 x PgQueuer")),
+    "W1c": Goal(partial(measures.enqueue, at_a_time=CALLERS), at_least(15_000)),
+    "W2": Goal(measures.enqueue_bulk, at_least(40_000)),
+    "W3": Goal(measures.drain, of_floor(60)),
+    "W4": Goal(partial(measures.drain, processes=2), of_floor(50)),
+    "W5": Goal(
+        measures.latency,
+        Target("≤ 1 / 10 ms", lambda result, others: result.value <= 1.0 and result.details["p99"] <= 10.0),
+    ),
+    "W6": Goal(measures.drain, of_w3(90)),
+    "W7": Goal(measures.threads, at_least(3_600)),
+    "W8": Goal(measures.drain, beside("≥ 8 x Huey")),
+    "W9": Goal(measures.memory, Target("≤ 90 MB", lambda result, others: result.value <= 90)),
+}
+LIMITED = Target("≥ 80 % of no limit", of_floor(80).met)
+
+
+def target(workload: Workload) -> Target:
+    return GOALS[workload.key].target if workload.key in GOALS else LIMITED
+
+
+def with_floor(workload: Workload) -> Workload:
+    return workload._replace(beside=GOALS[workload.key].floor) if workload.key in GOALS else workload
+
+
+def show(results: Sequence[Result]) -> None:
+    by_key = {result.workload.key: result for result in results}
+    rows = []
+    for result in results:
+        wanted = target(result.workload)
+        mark, style = {True: (" ✓", "green"), False: (" ✗", "red"), None: ("", "dim")}[wanted.met(result, by_key)]
+        rows.append([*report.row(result), Cell(wanted.text + mark, style)])
+    table((*report.COLUMNS, Column("target")), rows)
+
+
+def as_json(results: Sequence[Result]) -> str:
+    by_key = {result.workload.key: result for result in results}
+    facts = report.as_json(results)
+    for result, described in zip(results, facts["results"], strict=True):
+        wanted = target(result.workload)
+        described |= {"target": wanted.text, "met": wanted.met(result, by_key)}
+    return json.dumps(facts, indent=2)
+
+
+def chosen(text: str) -> list[Workload]:
+    names = text.upper().split(",")
+    unknown = set(names) - set(BY_KEY)
+    if unknown:
+        raise argparse.ArgumentTypeError(f"expected some of {', '.join(BY_KEY)}, got {text!r}")
+    return [workload for key, workload in BY_KEY.items() if key in names]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store")
+    parser.add_argument("--workload", "-w", type=chosen, default=list(WORKLOADS))
+    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--concurrency", type=int, default=CONCURRENCY)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--no-floor", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    logging.getLogger("windlass").addHandler(logging.NullHandler())
+    workloads = asked.workload if asked.no_floor else [with_floor(workload) for workload in asked.workload]
+    load = Load(asked.jobs, asked.concurrency, verify)
+    with open_stores(asked.store) as stores:
+        if not asked.json:
+            report.introduce(stores, workloads, asked.concurrency)
+        with report.progress(drawn() and not asked.json) as bar:
+            results = [run(workload, stores, load, asked.repeat, bar) for workload in workloads]
+    if asked.json:
+        sys.stdout.write(as_json(results) + "\n")
+    else:
+        show(results)
+    return report.exit_code(results)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
