@@ -1,6 +1,7 @@
 """Databases for tests: a new one each, on SQLite and on a real PostgreSQL. And child processes for who asks."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.stores.databases import migrate_at
 from tests.support.programs import Programs
 from windlass.errors import ConfigurationError
 from windlass.testing.embedded_postgres import EmbeddedPostgres
@@ -18,6 +20,12 @@ _SHARED_MACHINE = [HealthCheck.too_slow]
 settings.register_profile("local", deadline=None, max_examples=50, suppress_health_check=_SHARED_MACHINE)
 settings.register_profile("ci", deadline=None, max_examples=100, suppress_health_check=_SHARED_MACHINE, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
+
+
+MEMORY, NEEDED = Path("/dev/shm"), 2 * 1024**3
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > NEEDED:
+    # What a test writes is gone after it: nothing is gained by waiting for a disk. (Read by pytest's `tmp_path`.)
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 TESTS = Path(__file__).parent
@@ -88,6 +96,21 @@ def pg_url(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     """A SQLite file that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'windlass.db'}"
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with tables and no rows, to be copied."""
+    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
+    migrate_at(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def file_url(migrated_file: Path, tmp_path: Path) -> str:
+    """A migrated SQLite file of this test's own."""
+    shutil.copy(migrated_file, tmp_path / "windlass.db")
     return f"sqlite:///{tmp_path / 'windlass.db'}"
 
 

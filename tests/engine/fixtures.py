@@ -28,15 +28,15 @@ def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
 def empty_postgres(migrated_postgres: str) -> str:
     """That database, without a row of the test before."""
     with psycopg.connect(migrated_postgres) as connection:
-        for table in TABLES:
-            connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(f"windlass_{table}")))
+        tables = [sql.Identifier(f"windlass_{table}") for table in TABLES]
+        connection.execute(sql.SQL(";").join(sql.SQL("DELETE FROM {}").format(table) for table in tables))
     return migrated_postgres
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def apps(request: pytest.FixtureRequest) -> Iterator[Apps]:
     """A maker of applications on one empty store, of each kind in turn."""
-    fixture = {"sqlite": "sqlite_url", "postgres": "empty_postgres"}[request.param]
+    fixture = {"sqlite": "file_url", "postgres": "empty_postgres"}[request.param]
     made = Apps(request.getfixturevalue(fixture))
     yield made
     made.close()

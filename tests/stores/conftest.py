@@ -1,8 +1,6 @@
 """Stores to run the contract on: SQLite in a file and in memory, and PostgreSQL, with a clock that tests move."""
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -21,14 +19,6 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with tables and no rows, to be copied."""
-    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
-    migrate_at(f"sqlite:///{path}")
-    return path
-
-
-@pytest.fixture(scope="session")
 def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
     """A PostgreSQL database with tables; emptied before each use, which is quicker than a new one."""
     url = postgres_server.create_database()
@@ -42,13 +32,6 @@ def broom(migrated_postgres: str) -> Iterator[psycopg.Connection]:
     """A connection kept for emptying that database."""
     with psycopg.connect(migrated_postgres, autocommit=True) as connection:
         yield connection
-
-
-@pytest.fixture
-def file_url(migrated_file: Path, tmp_path: Path) -> str:
-    """A migrated SQLite file of this test's own."""
-    shutil.copy(migrated_file, tmp_path / "jobs.db")
-    return f"sqlite:///{tmp_path / 'jobs.db'}"
 
 
 @pytest.fixture
