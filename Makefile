@@ -9,8 +9,8 @@
 
 VENV    := .venv
 BIN     := $(VENV)/bin
-# One more than there are cores: many tests wait for a lease to run out.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Two more than there are cores: many tests wait for a lease to run out.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 ARGS    ?=
 
 # A pyenv shim may be on the path and still fail, and Debian's python3 may lack venv: ask each candidate to show that it works.

@@ -39,15 +39,23 @@ SLOW_PLACES = (
     "cli/test_node.py",
     "cli/test_reload.py",
     "cli/test_supervisor.py",
+    "cli/test_tail.py",
+    "cli/test_worker.py",
+    "cli/test_worker_log.py",
     "cli/test_worker_start.py",
     "client/test_other_processes.py",
     "docs/test_examples.py",
+    "docs/test_first_job.py",
     "docs/test_site.py",
     "docs/test_testing_guide.py",
+    "engine/test_burst.py",
+    "engine/test_process_jobs.py",
     "engine/test_process_programs.py",
     "failure/test_secrets_everywhere.py",
+    "runtime/test_processes.py",
     "stores/test_model.py",
     "stores/test_processes.py",
+    "testing/test_embedded_postgres.py",
     "testing/test_plugin.py",
 )
 """Tests of many processes and long stories: half of the time for a few of the tests."""
@@ -55,9 +63,8 @@ QUICK_PLACES = (
     "chaos/test_oracle.py",
     "chaos/test_permits.py",
     "crash/test_invariants.py",
-    "crash/test_matrix_outcomes.py",
 )
-"""Among them what `make test` runs all the same: the heart of the crash matrix, and what judges."""
+"""Among them what `make test` runs all the same: the judges of the others."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -144,6 +144,11 @@ def test_every_verb_of_the_application_is_in_these_tables():
     assert {f"a{name}" for name in verbs} <= set(TWINS)
 
 
+ON_SQLITE = pytest.mark.parametrize("apps", ["sqlite"], indirect=True)
+"""For what is decided before the store is asked: every verb once is enough."""
+
+
+@ON_SQLITE
 @pytest.mark.parametrize("name", VERBS)
 def test_a_refused_verb_says_who_wanted_what_and_changes_nothing(apps: Apps, name: str):
     """J6.5: `NotAuthorizedError`, before anything is written."""
@@ -161,6 +166,7 @@ def test_a_refused_verb_says_who_wanted_what_and_changes_nothing(apps: Apps, nam
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("name", TWINS)
 async def test_a_refused_async_verb_does_the_same(apps: Apps, name: str):
     """J6.5: async twins; the principal follows the task."""

@@ -15,7 +15,7 @@ from tests.docs.pages import ROOT
 from tests.support.waiting import until
 
 EXAMPLES = ROOT / "examples"
-LONG = 30
+LONG = 90
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from windlass.worker import Worker
 
 T = TypeVar("T")
 
-LONG = 15.0
+LONG = 90.0
 """Seconds after which a test gives up waiting; far longer than anything it waits for."""
 
 NEVER_POLLS = PollerSettings(burst_delay=600, min_delay=600, max_delay=600, deep_idle_delay=600)

@@ -12,7 +12,7 @@ from windlass import CircuitsSettings, JobsSettings, JobStatus, NodeSettings, Pr
 from windlass.engine import outlook, slots
 from windlass.testing import drain
 
-SLOW = 60.0
+SLOW = 120.0
 """Seconds for tests in which processes start on a busy machine."""
 MEBIBYTE = 1024 * 1024
 

@@ -21,7 +21,7 @@ from windlass import (
     Windlass,
 )
 
-SLOW = 60.0
+SLOW = 120.0
 """Seconds for tests in which several processes start one after the other on a busy machine."""
 
 

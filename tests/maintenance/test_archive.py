@@ -14,7 +14,7 @@ from windlass.maintenance.archive_duty import ENOUGH_BYTES, FEWEST, MOST, next_s
 from windlass.stores.plans import archive
 
 S = JobStatus
-LONG = 30
+LONG = 90
 
 
 def end_some(app: Windlass) -> dict:

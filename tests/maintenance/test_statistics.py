@@ -6,7 +6,7 @@ from tests.support.facts import one
 from tests.support.waiting import until
 from windlass import Backoff, JobStatus, QueueHour, Windlass
 
-LONG = 30
+LONG = 90
 NOTHING = QueueHour(succeeded=0, failed=0, retried=0, wait_ms=None, run_ms=None)
 
 

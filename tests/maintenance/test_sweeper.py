@@ -6,7 +6,7 @@ from tests.support.facts import one, rows
 from tests.support.waiting import until
 from windlass import JobStatus, NodeLost
 
-LONG = 30
+LONG = 90
 
 
 def test_leases_of_nodes_that_are_no_more_are_freed(moving: Moving):

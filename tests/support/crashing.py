@@ -54,7 +54,7 @@ class Stage:
         check_gates(self.url)
         return victims
 
-    def finished(self, timeout: float = 60.0) -> Program:
+    def finished(self, timeout: float = 120.0) -> Program:
         """Have a sound worker do all that is left; then everything must be in order."""
         saviour = self.programs.worker(self.url)
         assert saviour.node  # before that a signal would just end it
@@ -64,7 +64,7 @@ class Stage:
         self.in_order()
         return saviour
 
-    def settled(self, timeout: float = 60.0) -> None:
+    def settled(self, timeout: float = 120.0) -> None:
         """Wait until no job lives any more."""
         until(lambda: not LIVE & set(statuses(self.url)), f"all jobs to end, now {statuses(self.url)}", timeout)
 

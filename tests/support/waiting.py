@@ -11,7 +11,7 @@ T = TypeVar("T")
 PAUSE = 0.02
 
 
-def until(condition: Callable[[], T | None], what: str, timeout: float = 30.0) -> T:
+def until(condition: Callable[[], T | None], what: str, timeout: float = 90.0) -> T:
     """Give the first true answer of `condition`; an AssertionError that says what was waited for if none comes."""
     ends_at = monotonic() + timeout
     pause = threading.Event()
