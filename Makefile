@@ -20,7 +20,7 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow test-fast test-servers soak chaos check hooks format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-pictures clean
+.PHONY: help demo test test-slow test-fast test-servers soak chaos check hooks format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-layers docs-pictures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -101,7 +101,7 @@ docs: $(VENV)/.installed-docs
 
 # The parts of the documentation that are written by scripts; tests/docs fails when one of them is stale. Pictures: the terminal's shows
 # what one run printed, so it changes every time and is drawn only when asked for.
-docs-parts: docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix
+docs-parts: docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-layers
 
 docs-rules: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.generate_rules
@@ -120,6 +120,9 @@ docs-failpoints: $(VENV)/.installed-dev
 
 docs-matrix: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.generate_matrix
+
+docs-layers: $(VENV)/.installed-dev
+	@$(BIN)/python -m docs.generate_layers
 
 docs-pictures: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.draw_life

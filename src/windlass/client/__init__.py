@@ -1,1 +1,1 @@
-"""What an application does with jobs from outside: submit them, follow them, read them."""
+"""What an application does with jobs from outside: submit, follow, find, move and re-drive them."""

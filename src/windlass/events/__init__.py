@@ -1,1 +1,1 @@
-"""What has happened to jobs and nodes, told to listeners after it was committed."""
+"""Events about jobs, nodes and circuits, published to subscribers in order, after the commit they tell of."""

@@ -1,1 +1,1 @@
-"""What happens when a job fails: is it tried again, when, and what may be said about the error."""
+"""What follows a failed attempt: whether and when it is retried, what of its error is kept, the dead letter."""

@@ -1,1 +1,1 @@
-"""What can be seen of a running node from outside: logs, later metrics, traces and health."""
+"""What can be seen of a running node from outside: logs today; metrics and traces are planned."""

@@ -1,1 +1,1 @@
-"""What keeps jobs from services that are down."""
+"""Circuit breakers: what keeps jobs away from services that are down."""

@@ -1,1 +1,1 @@
-"""What every running part is built on: services, test signals, log fields. It knows nothing of jobs or databases."""
+"""What every running part is built on: services, duties, executors, processes, failpoints. Knows no jobs and no SQL."""

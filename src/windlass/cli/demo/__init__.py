@@ -1,1 +1,1 @@
-"""`windlass demo`: a small shop on SQLite, told in scenes; each is checked against the store."""
+"""`windlass demo`: a small shop on SQLite, in scenes; each is checked against the store."""

@@ -1,1 +1,1 @@
-"""`windlass dlq`: one module for looking at many, one for looking at one, one for re-driving and one for purging."""
+"""`windlass dlq`: dead letters listed, shown, re-driven and purged, one module for each command."""

@@ -1,1 +1,1 @@
-"""`windlass job`: one module for looking at many, one for looking at one, one for moving them, one for following."""
+"""`windlass job`: jobs listed, shown, moved and followed, one module for each command."""
