@@ -37,7 +37,7 @@ SLOW_PLACES = (
     "cli/test_bench.py",
     "cli/test_demo.py",
     "cli/test_node.py",
-    "cli/test_reload.py",
+    "cli/test_reloader.py",
     "cli/test_supervisor.py",
     "cli/test_tail.py",
     "cli/test_worker.py",

@@ -2,7 +2,7 @@
 
     python -m tests.servers --need 15 16 18 --only 15 16 -- -x
 
-These are the store contract, what PostgreSQL makes of our statements, the crash tests and borrowed connections,
+These are the store contract, what PostgreSQL makes of our statements, the crash tests and transactions of the caller,
 without their SQLite half. `--need` fails if one of the versions is missing, `--only` runs on some of those that are
 there; the rest is for pytest.
 """
@@ -20,12 +20,12 @@ from windlass.testing.postgres_binaries import installed_versions
 ROOT = Path(__file__).parents[1]
 PLACES = (
     "tests/stores/test_contract.py",
-    "tests/stores/test_gate_locks.py",
-    "tests/stores/test_postgres_*.py",
+    "tests/stores/postgres",
     "tests/stores/test_processes.py",
     "tests/stores/test_queries.py",
     "tests/stores/test_schema.py",
-    "tests/client/test_borrowed_*.py",
+    "tests/client/test_caller_*.py",
+    "tests/client/test_refused_connections.py",
     "tests/crash",
     "tests/engine/test_statement_errors.py",
 )

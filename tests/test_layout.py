@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.module_tests import NOT_TESTED, TESTED_BY
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "windlass"
 TESTS = ROOT / "tests"
@@ -76,6 +78,40 @@ def test_every_package_folder_says_what_it_is():
 
 def test_the_package_ships_its_types():
     assert (PACKAGE / "py.typed").exists()
+
+
+def modules_with_code() -> list[str]:
+    """Paths of modules below the package; an `__init__.py` that is only a docstring has nothing to test."""
+    files = (path for path in python_files(PACKAGE) if len(ast.parse(path.read_text()).body) > 1)
+    return [path.relative_to(PACKAGE).as_posix() for path in files]
+
+
+def file_of_tests(module: str) -> Path:
+    """Where a module's tests are unless `module_tests` says otherwise."""
+    path = Path(module)
+    named = path.parent if path.name == "__init__.py" else path
+    return TESTS / named.parent / f"test_{named.stem.lstrip('_')}.py"
+
+
+def line_of(module: str) -> str:
+    """The key under which `module_tests` may name a module: its own, or that of the nearest folder."""
+    if module in TESTED_BY or module in NOT_TESTED:
+        return module
+    folders = [f"{folder.as_posix()}/" for folder in Path(module).parents]
+    return next((folder for folder in folders if folder in TESTED_BY), "")
+
+
+def test_every_module_has_a_test_file_or_a_line_that_names_one():
+    homeless = [module for module in modules_with_code() if not file_of_tests(module).exists() and not line_of(module)]
+    assert homeless == [], f"add a test file of that name, or a line to tests/module_tests.py: {', '.join(homeless)}"
+
+
+def test_every_line_of_the_map_names_a_file_and_is_needed():
+    """A module that has got a test file of its own, or is gone, needs its line no more."""
+    assert [file for file in TESTED_BY.values() if not (TESTS / file).exists()] == []
+    without = [module for module in modules_with_code() if not file_of_tests(module).exists()]
+    needless = {*TESTED_BY, *NOT_TESTED} - set(map(line_of, without))
+    assert needless == set(), f"take out of tests/module_tests.py: {', '.join(needless)}"
 
 
 def test_docstring_lines_do_not_count_towards_a_function():

@@ -1,5 +1,7 @@
 """Whether a failed job is tried again, when, and what is kept of its error."""
 
+import logging
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -227,3 +229,30 @@ def test_the_sanitizer_is_replaceable_and_its_failure_lets_no_secret_through(app
     assert own.error == "ValueError somewhere"
     assert fallback.error == "ValueError: broken password=[REDACTED]"
     assert "hunter2" not in repr(app.history(own.id))
+
+
+class Unreachable(logging.Handler):
+    """A handler whose service is down."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise ConnectionError(record.name)
+
+
+@pytest.fixture
+def no_log_gets_through() -> Iterator[None]:
+    handler = Unreachable()
+    logging.getLogger("windlass").addHandler(handler)
+    yield
+    logging.getLogger("windlass").removeHandler(handler)
+
+
+@pytest.mark.usefixtures("no_log_gets_through")
+def test_a_logging_handler_that_raises_loses_no_outcome_and_no_timeout(app: Windlass, capsys: pytest.CaptureFixture):
+    """J5.1, J4.5: failures are written and timeouts end bodies, whatever becomes of the log."""
+    failed = app.job(jobs.fail).enqueue("broken")
+    with app.worker(concurrency=1):
+        assert failed.join(timeout=LONG) is JobStatus.FAILED
+        late = app.job(timeout=0.05)(jobs.sleep_long).enqueue()
+        assert late.join(timeout=LONG) is JobStatus.FAILED
+        assert app.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
+    assert "a logging handler raised ConnectionError" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import JobStatus
+from windlass.stores.channels import WORK
 from windlass.worker import Worker
 
 CHANNELS = ("windlass_work", "windlass_done", "windlass_canceled")
@@ -112,3 +113,17 @@ def test_a_cancel_among_forged_ones_reaches_its_job(apps: Apps, gate: Gate):
         holding.open()
         assert kept.result(timeout=LONG) == "let go"
     assert app.get(gone.id).status is JobStatus.CANCELED
+
+
+def test_an_unknown_notification_payload_is_ignored(empty_postgres: str):
+    """J3.6: anybody may NOTIFY; wakeups go on."""
+    apps = Apps(empty_postgres)
+    app, other = apps(settings=ONLY_WAKEUPS), apps()
+    add = app.job(jobs.add)
+    with app.worker():
+        with psycopg.connect(empty_postgres, autocommit=True) as connection:
+            for payload in ("someone else", "", "x:y", "*"):
+                connection.execute("SELECT pg_notify(%s, %s)", (WORK, payload))
+        assert other.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
+        assert add.enqueue(2, 2).result(timeout=LONG) == 4
+    apps.close()

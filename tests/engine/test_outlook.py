@@ -12,12 +12,12 @@ from windlass.engine.outlook import (
     MICROSECONDS,
     UNSURE_FOR,
     UNSURE_PAUSE,
-    Claim,
+    ClaimDue,
     Look,
     Outlook,
+    Pause,
     Poll,
     Rest,
-    Wait,
 )
 from windlass.stores.claim_order import Head
 from windlass.stores.plans.limits import CircuitChange
@@ -57,23 +57,23 @@ FULL = claimed(DUE, 8, 8)
 
 # ---------------------------------------------------------------------- before the claim
 
-BEFORE_THE_CLAIM: list[tuple[str, Outlook, int, float, type[Look | Claim | Wait]]] = [
+BEFORE_THE_CLAIM: list[tuple[str, Outlook, int, float, type[Look | ClaimDue | Pause]]] = [
     # what is known, room for so many jobs, at the time, what follows
     ("nothing was ever looked at", Outlook(FRESH, 0.0), 8, 0.0, Look),
-    ("there is no room", DUE, 0, 0.0, Wait),
-    ("there is no room and nothing was looked at", Outlook(FRESH, 0.0), -3, 0.0, Wait),
-    ("what is known is fresh", DUE, 8, FRESH, Claim),
+    ("there is no room", DUE, 0, 0.0, Pause),
+    ("there is no room and nothing was looked at", Outlook(FRESH, 0.0), -3, 0.0, Pause),
+    ("what is known is fresh", DUE, 8, FRESH, ClaimDue),
     ("what is known is too old", DUE, 8, FRESH + 0.01, Look),
     ("something changed", DUE.changed(), 8, 0.01, Look),
-    ("something changed at this moment", DUE.changed(), 8, 0.0, Claim),
-    ("claims come back full", FULL, 8, FRESH, Claim),
+    ("something changed at this moment", DUE.changed(), 8, 0.0, ClaimDue),
+    ("claims come back full", FULL, 8, FRESH, ClaimDue),
     ("claims come back full and what is known is too old", FULL, 8, FRESH + 0.01, Look),
-    ("claims come back full and something changed", FULL.changed(), 8, BUSY_FRESH, Claim),
+    ("claims come back full and something changed", FULL.changed(), 8, BUSY_FRESH, ClaimDue),
     ("claims come back full and something changed a while ago", FULL.changed(), 8, BUSY_FRESH + 0.01, Look),
-    ("claims come back full and lanes are left", FULL._replace(many_lanes=True), 8, BUSY_FRESH, Claim),
+    ("claims come back full and lanes are left", FULL._replace(many_lanes=True), 8, BUSY_FRESH, ClaimDue),
     ("claims come back full and lanes are left for long", FULL._replace(many_lanes=True), 8, BUSY_FRESH + 0.01, Look),
-    ("claims come back short and lanes are left", DUE._replace(many_lanes=True), 8, FRESH, Claim),
-    ("nothing is due", IDLE, 8, 0.0, Claim),
+    ("claims come back short and lanes are left", DUE._replace(many_lanes=True), 8, FRESH, ClaimDue),
+    ("nothing is due", IDLE, 8, 0.0, ClaimDue),
 ]
 
 
@@ -91,12 +91,12 @@ def test_a_poll_looks_once_before_its_claim_also_when_more_is_reported_meanwhile
     """J3.6: or under a storm of notifications it would look for ever."""
     poll = DUE.changed().begin_poll(8).begin_look(1.0).changed().after_look(found(due_in(0)), 2.0)
     assert poll.stale
-    assert type(poll.next_action(3.0)) is Claim
+    assert type(poll.next_action(3.0)) is ClaimDue
 
 
 def test_a_node_without_room_waits_a_second():
     """J3.1: what makes room without freeing a slot, an outcome that is written, wakes no poller."""
-    assert DUE.begin_poll(0).next_action(0.0) == Wait(UNSURE_PAUSE)
+    assert DUE.begin_poll(0).next_action(0.0) == Pause(UNSURE_PAUSE)
 
 
 def test_a_claim_asks_for_what_is_due_and_for_nothing_else():
@@ -134,17 +134,17 @@ def test_a_claim_reads_all_that_is_wanted_of_few_levels_and_a_share_of_many(
 # ---------------------------------------------------------------------- after the claim
 
 OTHER = due_in(0, "sms")
-AFTER_THE_CLAIM: list[tuple[str, Outlook, int, Heads, float, Wait | Rest]] = [
+AFTER_THE_CLAIM: list[tuple[str, Outlook, int, Heads, float, Pause | Rest]] = [
     # what was known, jobs got of 8, what the look after the claim finds, at the time, what follows
-    ("some came, more is due", DUE, 3, found(due_in(0)), 0.0, Wait(0)),
-    ("none came, the same is due", DUE, 0, found(due_in(0)), 0.0, Wait(CONTENTION_PAUSE)),
-    ("none came, other jobs are due", DUE, 0, found(due_in(0), OTHER), 0.0, Wait(0)),
-    ("none came, another level is due", DUE, 0, found(due_in(0, level=9)), 0.0, Wait(0)),
-    ("none came, a lane is due", DUE, 0, found(due_in(0, lane="k=v")), 0.0, Wait(0)),
+    ("some came, more is due", DUE, 3, found(due_in(0)), 0.0, Pause(0)),
+    ("none came, the same is due", DUE, 0, found(due_in(0)), 0.0, Pause(CONTENTION_PAUSE)),
+    ("none came, other jobs are due", DUE, 0, found(due_in(0), OTHER), 0.0, Pause(0)),
+    ("none came, another level is due", DUE, 0, found(due_in(0, level=9)), 0.0, Pause(0)),
+    ("none came, a lane is due", DUE, 0, found(due_in(0, lane="k=v")), 0.0, Pause(0)),
     ("nothing is due", DUE, 3, found(), 0.0, Rest(float("inf"))),
     ("nothing is due yet", DUE, 0, found(due_in(4), due_in(2.5, "sms")), 0.0, Rest(2.5)),
-    ("lanes are left", DUE, 0, found(after=LATER), 0.0, Wait(0)),
-    ("lanes are left and one is due", DUE, 0, found(OTHER, after=LATER), 0.0, Wait(0)),
+    ("lanes are left", DUE, 0, found(after=LATER), 0.0, Pause(0)),
+    ("lanes are left and one is due", DUE, 0, found(OTHER, after=LATER), 0.0, Pause(0)),
     ("the last of many lanes", looked(after=LATER), 0, found(), 0.0, Rest(LANES_REST)),
     ("the last of lanes that took long", looked(after=LATER), 0, found(), 0.5, Rest(5.0)),
     ("a claim has no answer", DUE.claim_failed(0.0), 0, found(), 0.0, Rest(UNSURE_PAUSE)),
@@ -158,7 +158,7 @@ AFTER_THE_CLAIM: list[tuple[str, Outlook, int, Heads, float, Wait | Rest]] = [
     ids=[row[0] for row in AFTER_THE_CLAIM],
 )
 def test_a_poll_whose_claim_came_back_short_looks_again_and_waits(
-    known: Outlook, got: int, answer: Heads, now: float, follows: Wait | Rest
+    known: Outlook, got: int, answer: Heads, now: float, follows: Pause | Rest
 ):
     """J3.5: at once while there is work, briefly while other nodes hold it, else as the strategy says."""
     poll = claimed(known, 8, got)
@@ -169,7 +169,7 @@ def test_a_poll_whose_claim_came_back_short_looks_again_and_waits(
 
 def test_a_poll_whose_claim_came_back_full_claims_again_without_a_look():
     """J3.6: what is known is as good as before."""
-    assert FULL.next_action(0.0) == Wait(0)
+    assert FULL.next_action(0.0) == Pause(0)
 
 
 WIDENING: list[tuple[str, int, Heads | None, int]] = [

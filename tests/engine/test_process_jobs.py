@@ -12,6 +12,7 @@ import pytest
 from tests.engine.apps import IMPATIENT, Apps, Shop, settled, until
 from tests.support import process_bodies as bodies
 from windlass import (
+    JobContext,
     JobDeadLettered,
     JobFailed,
     JobFailedError,
@@ -328,3 +329,32 @@ def large() -> str: return "x" * 70_000
         assert large.join(SLOW) is JobStatus.SUCCEEDED
     apps.close()
     assert [r for r in caplog.records if "more than the limit" in r.getMessage() and str(large.id) in r.getMessage()]
+
+
+class Metres(float):
+    """A number of another library."""
+
+
+def raise_odd_numbers() -> None:
+    raise ValueError("bad value", Metres(1.5))
+
+
+def log_odd_values() -> str:
+    context = JobContext.current()
+    context.progress(1, None, "name \udcff")
+    logging.getLogger("shop").warning("hi", extra={"far": Metres(2.0)})
+    context.log.info("payload %s", "a" * 9_000)
+    return "fine"
+
+
+def test_odd_values_from_a_job_process_are_the_jobs_business_only(app: Windlass):
+    """J4.2, J7.4: neither a failure with odd numbers in it nor odd words cost the process."""
+    failing = app.job(executor="process")(raise_odd_numbers).enqueue()
+    logging_job = app.job(executor="process")(log_odd_values).enqueue()
+    with app.worker():
+        job = settled(app, failing.id)
+        assert (job.status, job.error_class, job.crash_count, job.attempts) == (JobStatus.FAILED, "ValueError", 0, 1)
+        assert logging_job.result(timeout=SLOW) == "fine"
+        assert app.get(logging_job.id).crash_count == 0
+    (line,) = [line.text for line in app.log_lines(logging_job.id) if line.text.startswith("payload")]
+    assert (len(line) > 1900, line.endswith("…")) == (True, True)

@@ -39,7 +39,7 @@ class Look(NamedTuple):
     """Ask the store what is due."""
 
 
-class Claim(NamedTuple):
+class ClaimDue(NamedTuple):
     """Claim up to `wanted` jobs, reading `chunk` rows of each head. Without heads nothing is asked of the store."""
 
     heads: list[Head]
@@ -47,7 +47,7 @@ class Claim(NamedTuple):
     chunk: int
 
 
-class Wait(NamedTuple):
+class Pause(NamedTuple):
     """Wait for this time or until woken, then poll again."""
 
     seconds: float
@@ -137,29 +137,29 @@ class Outlook(NamedTuple):
 
     # ------------------------------------------------------------------ what to do next
 
-    def next_action(self, now: float) -> Look | Claim | Wait | Rest:
+    def next_action(self, now: float) -> Look | ClaimDue | Pause | Rest:
         """What the poll under way does next."""
         poll = self.poll
         assert poll is not None, "no poll has begun"
         if poll.wanted <= 0:
-            return Wait(UNSURE_PAUSE)  # a slot that frees up wakes sooner; an outcome that gets written does not
+            return Pause(UNSURE_PAUSE)  # a slot that frees up wakes sooner; an outcome that gets written does not
         if poll.got is None:
             too_old = now - self.looked_at > self._believed_for()
             return Look() if too_old and not poll.looked else self.claim(poll.wanted, now)
         if poll.got == poll.wanted:
-            return Wait(0)
+            return Pause(0)
         return self._after_the_claim(poll, poll.got, now) if poll.looked else Look()
 
-    def _after_the_claim(self, poll: Poll, got: int, now: float) -> Wait | Rest:
+    def _after_the_claim(self, poll: Poll, got: int, now: float) -> Pause | Rest:
         if due := self.due(now):  # the claim was cut short, or other nodes hold these rows just now
             others = any(_level_of(head) not in poll.asked for head in due)
-            return Wait(0) if got or others else Wait(CONTENTION_PAUSE)
-        return Wait(0) if self.lanes_left else Rest(self._longest_rest(now))
+            return Pause(0) if got or others else Pause(CONTENTION_PAUSE)
+        return Pause(0) if self.lanes_left else Rest(self._longest_rest(now))
 
-    def claim(self, wanted: int, now: float) -> Claim:
+    def claim(self, wanted: int, now: float) -> ClaimDue:
         """A claim of up to `wanted` of the jobs that are due."""
         heads = self.due(now)
-        return Claim(heads, wanted, self._chunk(len(heads), wanted))
+        return ClaimDue(heads, wanted, self._chunk(len(heads), wanted))
 
     def _chunk(self, levels: int, wanted: int) -> int:
         """Rows to read of each level.
@@ -211,7 +211,7 @@ class Outlook(NamedTuple):
             seen = seen._replace(widening=2 * self.widening if seen.due(now) else 1)
         return seen.jobs_ended() if self.ended_during_look else seen
 
-    def after_claim(self, claim: Claim, got: int, now: float) -> Outlook:
+    def after_claim(self, claim: ClaimDue, got: int, now: float) -> Outlook:
         """The claim brought so many jobs."""
         full = got == claim.wanted
         return self._replace(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from windlass.domain.clock import monotonic
 from windlass.engine.known_work import KnownWork
-from windlass.engine.outlook import Claim, Look, Rest, Wait
+from windlass.engine.outlook import ClaimDue, Look, Pause, Rest
 from windlass.engine.slots import Slots
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
@@ -62,12 +62,12 @@ class Poller(Service):
             match work.outlook.next_action(monotonic()):
                 case Look():
                     await self._look()
-                case Claim() as claim:
+                case ClaimDue() as claim:
                     got = await self._claim(claim) if claim.heads else 0
                     work.outlook = work.outlook.after_claim(claim, got, monotonic())
                     if got < claim.wanted:
                         await asyncio.sleep(0)  # what was claimed starts before anything else is asked
-                case Wait(seconds):
+                case Pause(seconds):
                     return seconds
                 case Rest(at_most):
                     return max(min(self._strategic_delay(), at_most), 0.0)
@@ -94,7 +94,7 @@ class Poller(Service):
             await self._database.aread(queues.heads, options.serves, options.knows, work.outlook.answer.after)
         )
 
-    async def _claim(self, claim: Claim) -> int:
+    async def _claim(self, claim: ClaimDue) -> int:
         """Claim, and pass on what came; give its number."""
         request = ClaimRequest(
             node=self.node,

@@ -10,7 +10,7 @@ from tests.client.callers import ASYNC, SYNC
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps
 from tests.engine.remote_worker import remote_worker
-from tests.engine.test_wakeups import asleep
+from tests.engine.test_wakeup import asleep
 
 
 def kinds(url: str, known: list) -> list:

@@ -1,10 +1,12 @@
 """What a node takes from its queues: in which order, how much, how often it looks."""
 
+import asyncio
+
 import pytest
 
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
-from windlass import InvalidOptionError, JobStatus, PollerSettings, Priority, Settings, Windlass
+from windlass import Backoff, InvalidOptionError, JobStatus, PollerSettings, Priority, Settings, Windlass
 from windlass.domain.poll_interval import PollObservation
 from windlass.engine import completer
 
@@ -167,3 +169,25 @@ def test_a_worker_serves_only_the_queues_it_was_given(apps: Apps):
         assert theirs.status() is JobStatus.PENDING
         with other.worker():
             assert other_note.handle(theirs.id).result(timeout=LONG) == "theirs"
+
+
+def test_retries_of_a_paused_queue_wait_like_everything_else_in_it(app: Windlass):
+    """J1.7: a job that comes back with a delay does not open the queue again."""
+    retried = app.job(max_retries=1000, backoff=Backoff.fixed(0.02))(jobs.fail).using(queue="mail")
+    with app.worker():
+        handle = retried.enqueue("x")
+        until(lambda: app.get(handle.id).attempts > 2)
+        app.pause_queue("mail")
+
+        def at_rest() -> bool:
+            before = app.get(handle.id).attempts
+            asyncio.run(asyncio.sleep(0.3))
+            return app.get(handle.id).attempts == before
+
+        until(at_rest)
+        before = app.get(handle.id).attempts
+        app.job(jobs.add).enqueue(1, 2).result(timeout=LONG)
+        assert app.get(handle.id).attempts == before
+        app.resume_queue("mail")
+        until(lambda: app.get(handle.id).attempts > before)
+        handle.cancel()

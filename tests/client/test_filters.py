@@ -9,6 +9,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate
 from windlass import InvalidOptionError, JobStatus, Page, Windlass
+from windlass.domain.clock import VirtualClock
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import SCRIPT, Plan, Step
 from windlass.stores.plans import archive, search
@@ -220,3 +221,13 @@ def _script(dialect: Dialect, text: str) -> Plan[None]:
 def test_nothing_is_found_in_an_empty_store(apps: Apps):
     page = apps().find()
     assert (list(page), page.next_cursor, len(page)) == ([], None, 0)
+
+
+def test_creation_times_are_found_by_a_clock_of_the_tests_own(apps: Apps):
+    """api.md: ids are made by the wall clock, creation times by the store's."""
+    clock = VirtualClock()
+    app = apps(clock=clock)
+    clock.advance(10 * 365 * 86_400)
+    handle = app.job(jobs.note).using(delay=60).enqueue("x")
+    made = app.get(handle.id).created_at
+    assert [job.id for job in app.find(created_after=made - timedelta(seconds=1))] == [handle.id]

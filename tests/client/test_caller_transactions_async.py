@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from tests.client.callers import NOTHING, ONE, Lending, make_orders, psycopg_async
-from tests.client.test_borrowed_connections import EVERYTHING
+from tests.client.test_caller_transactions import EVERYTHING
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, count, query
 from windlass import DuplicateBusinessKeyError, JobNotFoundError, JobStatus, PayloadTooLargeError

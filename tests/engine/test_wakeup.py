@@ -193,3 +193,17 @@ def test_words_too_long_for_a_notification_wake_all_the_same(apps: Apps):
         asleep(working)
         assert asking.retry_many(limit=1_000) == len(names)
         until(lambda: all(len(asking.history(handle.id)) == 2 for handle in handles))
+
+
+def test_a_duplicate_does_not_swallow_the_wakeup_of_the_job_before(apps: Apps):
+    """J3.6: a notification owed for stored jobs does not go out with a commit that stores nothing."""
+    worker, client = apps(settings=ONLY_WAKEUPS), apps()
+    worker.job(jobs.add)
+    add = client.job(jobs.add)
+    keyed = add.using(idempotency_key="k")
+    keyed.enqueue(0, 0)
+    with worker.worker():
+        for number in range(10):
+            handles = [add.enqueue(number, 1), add.enqueue(number, 2)]  # the second owes its notification
+            assert keyed.enqueue(0, 0).duplicate
+            assert [handle.result(timeout=LONG) for handle in handles] == [number + 1, number + 2]

@@ -20,6 +20,7 @@ from windlass import (
     JobStatus,
     Windlass,
 )
+from windlass.stores.plans import search
 
 UNKNOWN = "0198c0de-0000-7000-8000-000000000001"
 VERBS = ("cancel", "pause", "resume", "retry")
@@ -336,3 +337,23 @@ def test_a_job_that_was_retried_by_hand_can_be_canceled_and_settles_once(app: Wi
     assert handle.cancel()
     assert settled(app, handle.id).status is JobStatus.CANCELED
     assert handle.retry() is False
+
+
+def test_retry_many_looks_on_until_it_has_enough(app: Windlass, monkeypatch: pytest.MonkeyPatch):
+    """J2.4: however many others have failed since."""
+    monkeypatch.setattr(search, "MOST_READ", 100)
+    deep = app.job(jobs.fail).using(queue="deep").enqueue("x")
+    app.enqueue_many([app.job(jobs.afail).bind("x") for _ in range(400)])
+    with app.worker():
+        until(lambda: not app.find(status="PENDING").items and not app.find(status="RUNNING").items)
+    assert app.retry_many(queue="deep") == 1
+    assert deep.status() is JobStatus.PENDING
+
+
+def test_a_replacement_may_also_supersede_the_holder_of_its_key(app: Windlass):
+    """J2.4, J1.5: the job it replaces and the holder of its business key, in one transaction."""
+    note = app.job(jobs.note).using(delay=600)
+    holder, old = note.using(business_key="order:7").enqueue("holder"), note.enqueue("old")
+    new = app.replace(old.id, note.using(business_key="order:7", on_conflict="replace").bind("new"))
+    assert [handle.status() for handle in (holder, old, new)] == [JobStatus.CANCELED] * 2 + [JobStatus.PENDING]
+    assert {app.get(handle.id).superseded_by for handle in (holder, old)} == {new.id}

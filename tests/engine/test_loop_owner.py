@@ -42,7 +42,7 @@ def test_a_job_that_blocks_the_loop_is_warned_of_by_name(apps: Apps, caplog: pyt
         until(lambda: "event loop blocked" in caplog.text)
     (record,) = [record for record in caplog.records if record.name == "windlass.loop"]
     said = record.getMessage()
-    assert f"by tests.engine.test_loop_watch:block_the_loop (job {handle.id})" in said
+    assert f"by tests.engine.test_loop_owner:block_the_loop (job {handle.id})" in said
     assert "threading.py" in said, "where it stood"
 
 

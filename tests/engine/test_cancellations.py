@@ -1,5 +1,6 @@
 """A cancel reaches the job wherever it runs."""
 
+import asyncio
 from pathlib import Path
 
 from tests.engine import jobs
@@ -78,3 +79,38 @@ def test_without_any_wakeup_the_next_look_finds_it(migrated_postgres: str, gate:
         assert worker.job(jobs.add).enqueue(1, 2).result(timeout=LONG) == 3
     worker.close()
     other.close()
+
+
+SLOTS = 5
+
+
+def test_cancels_that_meet_a_job_at_its_first_step_free_its_slot(app: Windlass):
+    """J2.2: a task that is cancelled before it began would never end by itself."""
+    note = app.job(jobs.anote).using(tags=["t"])
+    with app.worker(concurrency=SLOTS) as worker:
+        for _ in range(8):
+            app.enqueue_many([note.bind("x") for _ in range(200)])
+            app.cancel_by_tag("t")
+        assert app.job(jobs.aadd).enqueue(1, 2).result(timeout=LONG) == 3
+        node = worker.node
+        assert node is not None
+        until(lambda: node.slots.running == 0)
+
+
+def test_a_claim_that_brings_a_job_canceled_meanwhile_does_not_begin_it(app: Windlass, gate: Gate):
+    """J2.2: the word of the cancel may be quicker than the answer to the claim."""
+    note, hold = app.job(jobs.note), app.job(jobs.hold)
+    with app.worker(concurrency=1) as worker:
+        first = hold.enqueue(gate.name)
+        gate.wait_entered()
+        second = note.enqueue("never")
+        node = worker.node
+        assert node is not None
+        node.wakeups.canceled([str(second.id)])  # told before it is claimed
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), node._loop).result(LONG)
+        gate.open()
+        assert first.result(timeout=LONG) == "let go"
+        until(lambda: second.status() is JobStatus.RUNNING)
+        assert note.enqueue("after").result(timeout=LONG) == "after"
+        assert second.cancel()
+    assert jobs.seen == ["after"]
