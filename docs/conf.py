@@ -46,7 +46,7 @@ html_theme_options = {
     },
 }
 
-_BESIDE_README = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG)\.md")
+_BESIDE_README = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG|SECURITY)\.md")
 
 
 def lead_to_pages(app: Sphinx, name: str, source: list[str]) -> None:

@@ -225,7 +225,7 @@ def test_two_transactions_that_want_one_key_take_turns(postgres: Apps, committed
 
 
 def test_the_time_is_fresh_in_an_old_transaction(postgres: Apps):
-    """design.md Time: `created_at` and due times are of the enqueue, not of the transaction's beginning."""
+    """docs/adr/0001: `created_at` and due times are of the enqueue, not of the transaction's beginning."""
     app = postgres()
     with psycopg.connect(postgres.url) as connection:
         begun, _ = connection.execute("SELECT now(), pg_sleep(0.3)").fetchone() or (None, None)
