@@ -29,7 +29,7 @@ def test_two_processes_that_drain_one_database_share_it_exactly(kind: str, reque
         for job_id in ids[::10]:
             history = database.read(reads.history, job_id)
             assert history is not None
-            assert [(row[0], row[6]) for row in history] == [(1, "retried"), (2, "succeeded")]
+            assert [(row["number"], row["outcome"]) for row in history] == [(1, "retried"), (2, "succeeded")]
 
 
 def test_two_processes_that_migrate_at_once_take_turns(store_url: str):

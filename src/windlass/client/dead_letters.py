@@ -103,7 +103,7 @@ class DeadLetters:
             return letter_of(row)
         if job is None:
             raise JobNotFoundError(UUID(key))
-        raise JobStateError(UUID(key), f"it is no dead letter, but {job.row[3]}; look at it with app.get(id)")
+        raise JobStateError(UUID(key), f"it is no dead letter, but {job.job['status']}; look at it with app.get(id)")
 
     def groups(
         self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]

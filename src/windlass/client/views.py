@@ -18,9 +18,10 @@ from windlass.domain.limits import per_of
 from windlass.domain.progress import LogLine, Progress, percent_of
 from windlass.domain.states import LIVE, JobStatus
 from windlass.domain.tags import tags_of
+from windlass.stores.columns import LAST_ATTEMPT
 from windlass.stores.plans.progress_reports import LineRow
 from windlass.stores.plans.queues import Depth
-from windlass.stores.plans.reads import StoredJob
+from windlass.stores.plans.reads import Record, StoredJob
 from windlass.stores.plans.statistics import Sums
 from windlass.submission.error_text import short
 from windlass.submission.stored_options import DEFAULTS, from_text
@@ -35,42 +36,42 @@ DAMAGED: Final = "(damaged)"
 
 def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
     """A row of `get_job` as a `Job`."""
-    (
-        job_id, target, queue, status, priority, args_text, options, tags, params, correlation_id, idempotency_key,
-        business_key, parent, created, fence, attempts, crashes, node, due, picked, paused_from,
-        result_text, error, error_class, reason, superseded_by, started, finished, *progress, lane,
-    ) = stored.row  # fmt: skip
+    row = stored.job
     read = _Columns()
-    state = read("status", JobStatus, status, JobStatus.PAUSED)
+    state = read("status", JobStatus, row["status"], JobStatus.PAUSED)
     live = state in LIVE
-    last = stored.last_attempt if attempts or not live else None  # retried by hand: what was before is history
-    last_error, last_class, wait_us, last_started, last_ended = last or (None,) * 5
-    began = last_started if live else started
+    last = stored.last_attempt if row["attempts"] or not live else None  # retried by hand: what was before is history
+    latest: Record = last or dict.fromkeys(LAST_ATTEMPT)
+    outcome = latest if live else row
     return Job(
-        id=read("id", UUID, job_id, UUID(int=0)),
-        **_texts(read, target=target, queue=queue),
+        id=read("id", UUID, row["id"], UUID(int=0)),
+        **_texts(read, target=row["target"], queue=row["queue"]),
         status=state,
-        **_numbers(read, priority=priority, attempts=attempts, crash_count=crashes),
-        **_arguments(read, arguments, target, args_text),
-        result=read("result", lambda text: result(target, text), result_text, DAMAGED),
-        error_class=last_class if live else error_class,
-        reason=reason,
-        max_retries=read("options", from_text, options, DEFAULTS).max_retries,
-        tags=read("tags", _tags, tags, (DAMAGED,)),
-        params=read("params", _params, params, {DAMAGED: short(params)}),
-        idempotency_key=idempotency_key,
-        business_key=business_key,
-        node=node,
-        created_at=read("created_at", from_micros, created, from_micros(0)),
-        **_moments(read, due_at=due, picked_at=picked, started_at=began, finished_at=finished),
-        **_times(wait_us, last_started, last_ended),
-        correlation_id=correlation_id,
-        **_ids(read, parent_id=parent, superseded_by=superseded_by),
-        paused_from=read("paused_from", _status, paused_from, None),
-        version=_version(read("fence", _number, fence, 0), ended=not live or paused_from == JobStatus.FAILED),
-        **_gates(lane),
-        progress=read("progress", lambda said: _progress(*said), progress, None),
-        error=read.told(last_error if live else error),  # last: it names what the lines above could not read
+        **_numbers(read, priority=row["priority"], attempts=row["attempts"], crash_count=row["crash_count"]),
+        **_arguments(read, arguments, row["target"], row["args"]),
+        result=read("result", lambda text: result(row["target"], text), row["result"], DAMAGED),
+        error_class=outcome["error_class"],
+        reason=row["reason"],
+        max_retries=read("options", from_text, row["options"], DEFAULTS).max_retries,
+        tags=read("tags", _tags, row["tags"], (DAMAGED,)),
+        params=read("params", _params, row["params"], {DAMAGED: short(row["params"])}),
+        idempotency_key=row["idempotency_key"],
+        business_key=row["business_key"],
+        node=row["node"],
+        created_at=read("created_at", from_micros, row["created_at"], from_micros(0)),
+        **_moments(read, due_at=row["due"], picked_at=row["picked_at"]),
+        **_moments(read, started_at=outcome["started_at"], finished_at=row["finished_at"]),
+        wait_ms=_milliseconds(latest["wait_us"]),
+        run_ms=_span(latest["started_at"], latest["ended_at"]),
+        correlation_id=row["correlation_id"],
+        **_ids(read, parent_id=row["parent_id"], superseded_by=row["superseded_by"]),
+        paused_from=read("paused_from", _status, row["paused_from"], None),
+        version=_version(
+            read("fence", _number, row["fence"], 0), ended=not live or row["paused_from"] == JobStatus.FAILED
+        ),
+        **_gates(row["lane"]),
+        progress=read("progress", _progress, row, None),
+        error=read.told(outcome["error"]),  # last: it names what the lines above could not read
     )
 
 
@@ -97,22 +98,22 @@ def _version(fence: int, *, ended: bool) -> int:
     return 2 * fence + ended
 
 
-def attempt_of(row: Sequence[Any]) -> Attempt:
+def attempt_of(row: Record) -> Attempt:
     """A row of `history` as an `Attempt`."""
-    number, node, picked, started, ended, wait_us, outcome, error_class, error, traceback = row
-    if outcome == "canceled" and started is None:  # whoever cancels a job knows when it was claimed, and no more
+    picked, started, ended = row["picked_at"], row["started_at"], row["ended_at"]
+    if row["outcome"] == "canceled" and started is None:  # whoever cancels a job knows when it was claimed, and no more
         started = picked
     return Attempt(
-        number=number,
-        node=node,
+        number=row["number"],
+        node=row["node"],
         **_moments(_Columns(), picked_at=picked, started_at=started),
         ended_at=_Columns()("ended_at", from_micros, ended, from_micros(0)),
-        wait_ms=_milliseconds(wait_us),
+        wait_ms=_milliseconds(row["wait_us"]),
         run_ms=_span(started, ended),
-        outcome=outcome,
-        error_class=error_class,
-        error=error,
-        traceback=traceback,
+        outcome=row["outcome"],
+        error_class=row["error_class"],
+        error=row["error"],
+        traceback=row["traceback"],
     )
 
 
@@ -175,18 +176,15 @@ def _gates(lane: str | None) -> dict[str, Any]:
     return {"resource": waits.resource, "circuit": waits.circuit}
 
 
-def _times(wait_us: int | None, started: int | None, ended: int | None) -> dict[str, Any]:
-    return {"wait_ms": _milliseconds(wait_us), "run_ms": _span(started, ended)}
-
-
-def _progress(done: float | None, total: float | None, message: str, at: int) -> Progress | None:
+def _progress(row: Record) -> Progress | None:
+    done, total = row["progress_done"], row["progress_total"]
     if done is None:
         return None
     return Progress(
         done=_plain(done),
         total=None if total is None else _plain(total),
-        message=message,
-        at=from_micros(at),
+        message=row["progress_message"],
+        at=from_micros(row["progress_at"]),
         percent=percent_of(done, total),
     )
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 from windlass.domain.progress import Progress
 from windlass.domain.states import JobStatus
 
+JobId = Annotated[str, "job id"]
+"""The id of a job, as text. Columns of this type have the database's own type for ids."""
+
 
 class NewJob(NamedTuple):
-    """A row about to be stored. Either `due_at` is given, or `delay_us` is added to the store's own clock."""
+    """A row about to be stored. Either `due_at` is given, or `delay_us` is added to the store's own clock.
 
-    id: str
+    A field added here is stored, archived and read with the job: `windlass.stores.columns`.
+    """
+
+    id: JobId
     queue: str
     target: str
     priority: int
@@ -23,13 +29,14 @@ class NewJob(NamedTuple):
     due_at: int | None = None
     delay_us: int = 0
     options: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: str | None = None
+    """A JSON list: `windlass.domain.tags`."""
     params: str | None = None
     correlation_id: str | None = None
     idempotency_key: str | None = None
     business_key: str | None = None
     on_conflict: str = "raise"
-    parent_id: str | None = None
+    parent_id: JobId | None = None
     """The job that it follows from."""
     lane: str | None = None
     """What it waits behind, besides its queue."""

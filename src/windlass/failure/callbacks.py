@@ -18,7 +18,7 @@ from windlass.domain.identity import new_job_ids
 from windlass.domain.job import EndedJob, NewJob
 from windlass.domain.job_result import JobResult
 from windlass.domain.states import JobStatus
-from windlass.domain.tags import tags_of
+from windlass.domain.tags import tags_of, tags_text
 from windlass.errors import JobFailedError, SerializationError
 from windlass.spi import Serializer
 from windlass.stores.dialect import Dialect
@@ -74,7 +74,7 @@ class Callbacks:
             due_at=callback.due_at,
             delay_us=callback.delay_us,
             options=callback.options,
-            tags=callback.tags,
+            tags=tags_text(callback.tags),
             params=callback.params,
             correlation_id=callback.correlation_id or job.correlation_id or job.job_id,
             parent_id=job.job_id,

@@ -14,7 +14,6 @@ import msgspec
 from windlass.domain.admission import Holder
 from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
-from windlass.domain.tags import tags_text
 from windlass.domain.transition import NO_FAILURE, Transition
 from windlass.stores.claim_order import (
     ANY_NUMBER,
@@ -55,11 +54,11 @@ class Dialect:
     name: ClassVar[str]
 
     def ids(self, values: Sequence[str]) -> str:
-        """Ids as the fragment `ids` reads them."""
+        """Ids as the fragment `in_ids` reads them."""
         return json_text(values)
 
     def names(self, values: Sequence[str]) -> str:
-        """Texts as the fragment `names` reads them."""
+        """Texts as the fragments `in_names` and `names` read them."""
         return json_text(values)
 
     # ------------------------------------------------------------------ submission
@@ -70,23 +69,23 @@ class Dialect:
         `alone`: nothing else happens in this transaction.
         """
         del alone, tell
-        rows = json_text([(*job[:8], tags_text(job.tags), *job[9:13], *job[14:]) for job in jobs])
+        rows = json_text(jobs)
         yield Step("insert_jobs", {"rows": rows})
         yield Step("insert_hot", {"rows": rows})
 
-    def find_keys(self, keys: Iterable[str]) -> Plan[dict[str, str]]:
+    def find_keys(self, keys: Sequence[str]) -> Plan[dict[str, str]]:
         """Which idempotency keys are taken, and by which job."""
-        found = yield Step("find_keys", {"ids": json_text(list(keys))})
+        found = yield Step("find_keys", {"names": self.names(keys)})
         return dict(found)
 
-    def find_holders(self, keys: Iterable[str]) -> Plan[dict[str, Holder]]:
+    def find_holders(self, keys: Sequence[str]) -> Plan[dict[str, Holder]]:
         """Which business keys are held, and by whom."""
-        found = yield Step("find_holders", {"ids": json_text(list(keys))})
+        found = yield Step("find_holders", {"names": self.names(keys)})
         return {key: Holder(job, status) for key, job, status in found}
 
     def insert_keys(self, step: str, keys: Sequence[tuple[str, str]]) -> Plan[int]:
         """Take keys (`insert_keys`, `insert_live_keys`), or tag jobs (`insert_tags`); answers how many were free."""
-        count: int = yield Step(step, {"keys": json_text(keys)})
+        count: int = yield Step(step, {"rows": json_text(keys)})
         return count
 
     # ------------------------------------------------------------------ claim
@@ -216,7 +215,7 @@ def nothing_else(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
 
 
 def _row(transition: Transition) -> tuple[Any, ...]:
-    """A transition as the fragment `transitions` reads it."""
+    """A transition as the table `transitions` of jobs.sql reads it: by position, since this is the hot path."""
     times, failure = transition.times, transition.failure or NO_FAILURE
     return (
         transition.job_id,

@@ -2,9 +2,11 @@
 override a name.
 
 A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` the first or None, `:count` rows
-touched, `:fragment` no statement but a piece that others of its dialect name in braces. Parameters are written
-`:name`; `{now}` is the store's clock, and `{moment}`, where there are locks to wait for, is its time after the wait;
-`{word}` literals are whole numbers given by the plan.
+touched. Others are pieces that statements name in braces: `:fragment` a text; `:table` the columns and types of rows
+that come as one JSON text, `:rows`, in that order; `:arrays` the same of rows that come as one array per column.
+Lists of columns (`{job_columns}`) are those of `windlass.stores.columns`. Parameters are written `:name`; `{now}` is
+the store's clock, and `{moment}`, where there are locks to wait for, is its time after the wait; `{word}` literals are
+whole numbers given by the plan.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-_HEADER = re.compile(r"^-- name: (\w+) :(rows|row|count|fragment)\s*$", re.MULTILINE)
+from windlass.stores.columns import LISTS, NEW_JOB_TYPES
+
+_PIECES = {"fragment": "", "table": "json", "arrays": "array"}
+"""Kinds that are no statements, and for tables the fragments of the dialect that make them: `json_table`, `array_table`
+around a `json_column`, `array_column` for each column."""
+_HEADER = re.compile(rf"^-- name: (\w+) :(rows|row|count|{'|'.join(_PIECES)})\s*$", re.MULTILINE)
+_COLUMNS = re.compile(r"\{(?:(\w)\.|(\w)\|(\w)\.|(:))?(\w+)_columns\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
@@ -31,8 +39,11 @@ class Query(NamedTuple):
 def load(dialect: str) -> dict[str, Query]:
     """Every statement a dialect knows, by name."""
     queries = {**_folder("plans"), **_folder(dialect)}
-    fragments = {f"{{{query.name}}}": query.sql for query in queries.values() if query.kind == "fragment"}
-    return {name: _complete(query, fragments) for name, query in queries.items() if query.kind != "fragment"}
+    texts = {query.name: query.sql for query in queries.values() if query.kind == "fragment"}
+    texts["new_job_types"] = ", ".join(f"{name} {kind}" for name, kind in NEW_JOB_TYPES.items())
+    tables = {query.name: _table(query, texts) for query in queries.values() if _PIECES.get(query.kind)}
+    fragments = {f"{{{name}}}": text for name, text in (texts | tables).items()}
+    return {name: _complete(query, fragments) for name, query in queries.items() if query.kind not in _PIECES}
 
 
 def overrides(dialect: str) -> set[str]:
@@ -53,13 +64,35 @@ def to_numbered(sql: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _complete(query: Query, fragments: dict[str, str]) -> Query:
-    """Pieces may be made of pieces."""
+    """Fragments may be made of fragments."""
     sql, before = query.sql, ""
     while sql != before:
         before = sql
-        for place, piece in fragments.items():
-            sql = sql.replace(place, piece)
+        for place, text in fragments.items():
+            sql = sql.replace(place, text)
+        sql = _COLUMNS.sub(_list, sql)
     return query._replace(sql=sql)
+
+
+def _list(found: re.Match[str]) -> str:
+    """Columns as `columns` describes them: plain, of a table, of the first of two tables, or as parameters."""
+    table, first, second, parameter, name = found.groups()
+    form = f"{table}.%s" if table else f"coalesce({first}.%s, {second}.%s)" if first else f"{parameter or ''}%s"
+    return ", ".join(form.replace("%s", column) for column in LISTS[name])
+
+
+def _table(query: Query, texts: dict[str, str]) -> str:
+    """Rows of parameters as a table, in the dialect's own way."""
+    way = _PIECES[query.kind]
+    body = query.sql.replace("{new_job_types}", texts["new_job_types"])
+    columns = [column.split() for column in body.split(",")]
+    each = texts[f"{way}_column"]
+    made = [
+        each.replace("{place}", str(place)).replace("{name}", name).replace("{type}", texts[kind])
+        for place, (name, kind) in enumerate(columns)
+    ]
+    whole = texts[f"{way}_table"].replace("{columns}", ", ".join(made))
+    return whole.replace("{names}", ", ".join(name for name, _ in columns))
 
 
 def _folder(name: str) -> dict[str, Query]:

@@ -14,6 +14,7 @@ import msgspec
 from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.option_checks import Callback
 from windlass.domain.options import UNSET, JobOptions, ResolvedOptions
+from windlass.domain.tags import tags_of
 from windlass.errors import InvalidOptionError, JobFailedError, PayloadTooLargeError, SerializationError
 from windlass.submission.annotations import leaves
 from windlass.submission.call import Call
@@ -88,7 +89,7 @@ def _stored(name: str, callback: Callback, registry: Registry, most_bytes: int) 
         )
     callbacks = stored_callbacks(resolved, registry, most_bytes)
     template = RowTemplate.of(resolved, most_bytes, callbacks, known.circuit)
-    return _row(known.target, arguments, None if options.queue is UNSET else template.queue, template)
+    return _row(known.target, arguments, None if options.queue is UNSET else resolved.queue, template)
 
 
 def _registry_of(name: str, callback: Callback, registry: Registry) -> Registry:
@@ -106,22 +107,22 @@ def _registry_of(name: str, callback: Callback, registry: Registry) -> Registry:
 
 
 def _row(target: str, arguments: _Arguments, queue: str | None, template: RowTemplate) -> StoredCallback:
-    due_at, delay_us, options, tags, params, correlation_id, *_, lane, expires_at, expires_us = template.rest
+    row = template.shared
     return StoredCallback(
         target=target,
         args=(arguments.positional, arguments.named),
         marks=arguments.marks,
         queue=queue,
-        priority=template.priority,
-        due_at=due_at,
-        delay_us=delay_us,
-        options=options,
-        tags=tags,
-        params=params,
-        correlation_id=correlation_id,
-        lane=lane,
-        expires_at=expires_at,
-        expires_us=expires_us,
+        priority=row.priority,
+        due_at=row.due_at,
+        delay_us=row.delay_us,
+        options=row.options,
+        tags=tags_of(row.tags),
+        params=row.params,
+        correlation_id=row.correlation_id,
+        lane=row.lane,
+        expires_at=row.expires_at,
+        expires_us=row.expires_us,
     )
 
 

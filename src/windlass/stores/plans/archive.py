@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 from windlass.domain.identity import lowest_job_id
 from windlass.runtime.failpoints import reached
+from windlass.stores.columns import ATTEMPT, STORED_JOB
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import reads
@@ -75,12 +77,10 @@ def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
     if not locked:
         return Moved(0, 0)
     chosen = {"ids": dialect.ids([job for (job,) in locked])}
-    jobs = yield Step("get_jobs", chosen)
-    attempts = {
-        job: [attempt[1:] for attempt in rows]
-        for job, rows in groupby((yield Step("histories", chosen)), lambda attempt: attempt[0])
-    }
-    rows = [_archived(row, attempts.get(row[0], [])) for row in jobs]
+    jobs = [reads.named(STORED_JOB, row) for row in (yield Step("get_jobs", chosen))]
+    history = [reads.named(ATTEMPT, row) for row in (yield Step("histories", chosen))]
+    attempts = {job: list(rows) for job, rows in groupby(history, itemgetter("job_id"))}
+    rows = [reads.packed(job, attempts.get(job["id"], [])) for job in jobs]
     yield Step("archive_jobs", {"rows": json_text(rows)})
     reached("archive.copied")
     for step in _FORGET:
@@ -88,22 +88,14 @@ def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
     return Moved(len(rows), sum(len(row[-1]) for row in rows))
 
 
-def _archived(row: Sequence[Any], attempts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """A row of the archive, as the fragment `archived_rows` reads it."""
-    job = reads.named(row)
-    columns = (job[name] for name in ("id", "queue", "target", "status", "business_key", "created_at", "finished_at"))
-    return (*columns, reads.packed(row, attempts))
-
-
 def bring_back(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
     """Put archived dead letters back to where they can be steered; answers how many. Whatever else is left alone."""
     found = yield Step("lock_archived", {"ids": dialect.ids(ids)})
-    for job_id, text in found:
-        archived = reads.unpacked(text)
-        job = reads.named(archived.job.row)
-        yield Step("restore_job", job)
-        yield Step("restore_done", job)
-        yield Step("restore_attempt", rows=[{"job_id": job_id, **row} for row in archived.attempts])
+    for row in found:
+        archived = reads.unpacked(row)
+        yield Step("restore_job", archived.job)
+        yield Step("restore_done", archived.job)
+        yield Step("restore_attempt", rows=archived.attempts)
     if found:
-        yield Step("leave_archive", {"ids": dialect.ids([job for job, _ in found])})
+        yield Step("forget_archived", {"ids": dialect.ids([row[0] for row in found])})
     return len(found)

@@ -80,16 +80,15 @@ def bury(dialect: Dialect, letters: Sequence[Letter], window_us: int) -> Plan[fr
 
     `window_us`: how long an alert counts before another is raised.
     """
-    del dialect
     deaths = _by_fingerprint(letters)
-    yield Step("count_deaths", {"deaths": json_text(deaths), "window_us": window_us})
-    words = json_text([death.fingerprint for death in deaths])
-    present = dict((yield Step("present_alerts", {"words": words})))
+    yield Step("count_deaths", {"rows": json_text(deaths), "window_us": window_us})
+    names = dialect.names([death.fingerprint for death in deaths])
+    present = dict((yield Step("present_alerts", {"names": names})))
     raised = frozenset(death.first_job_id for death in deaths if present[death.fingerprint] == death.alert_id)
     counted = [death._replace(alert_id=present[death.fingerprint]) for death in deaths]
-    yield Step("save_alerts", {"deaths": json_text(counted)})
+    yield Step("save_alerts", {"rows": json_text(counted)})
     rows = [(*letter[:7], int(letter.job_id in raised)) for letter in letters]
-    yield Step("insert_letters", {"letters": json_text(rows)})
+    yield Step("insert_letters", {"rows": json_text(rows)})
     return raised
 
 
@@ -120,7 +119,7 @@ def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         for job, fingerprint, _, target, error_class, reason, _, _, envelope, _ in rows
     ]
     if letters:
-        yield Step("count_letters", {"deaths": json_text(_by_fingerprint(letters))})
+        yield Step("count_letters", {"rows": json_text(_by_fingerprint(letters))})
 
 
 def purge(dialect: Dialect, older_than_us: int, limit: int, entry: AuditEntry | None = None) -> Plan[int]:
@@ -176,8 +175,8 @@ def _still_dead(dialect: Dialect, ids: Sequence[str]) -> Plan[_Dead]:
     missing = [job for job in ids if job not in locked]
     archived: dict[str, str | None] = {}
     if missing:
-        rows = yield Step("lock_old_archived", {"ids": dialect.ids(missing)})
-        archived = {job: reads.unpacked(text).job.row[7] for job, text in rows}
+        rows = yield Step("lock_archived", {"ids": dialect.ids(missing)})
+        archived = {row[0]: reads.unpacked(row).job["tags"] for row in rows}
         missing = [job for job in missing if job not in archived]
     if missing:
         again = {row[0] for row in (yield Step("lock_ended", {"ids": dialect.ids(missing)}))}
@@ -208,7 +207,7 @@ def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:
     counts = Counter(fingerprint for _, fingerprint, hidden in rows if not hidden)
     deaths = [_Deaths(word, "", "", "", -count, NOBODY, NOBODY, NOBODY) for word, count in sorted(counts.items())]
     if deaths:
-        yield Step("count_letters", {"deaths": json_text(deaths)})
+        yield Step("count_letters", {"rows": json_text(deaths)})
 
 
 def _by_fingerprint(letters: Sequence[Letter]) -> list[_Deaths]:

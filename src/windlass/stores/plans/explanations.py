@@ -16,21 +16,21 @@ def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Surroun
     found = yield from reads.get(dialect, job_id)
     if found is None:
         return None
-    row, last = found.row, found.last_attempt
+    row, last = found.job, found.last_attempt
     lane, expires = (yield Step("lane_of", {"id": job_id})) or (None, None)
     job = WaitingJob(
-        status=JobStatus(row[3]),
-        queue=row[2],
-        target=row[1],
+        status=JobStatus(row["status"]),
+        queue=row["queue"],
+        target=row["target"],
         lane=lane,
-        due_at=row[18],
-        attempts=row[15],
-        error=last[0] if last else None,
-        node=row[17],
-        picked_at=row[19],
-        reason=row[24],
-        finished_at=row[27],
-        paused_from=row[20],
+        due_at=row["due"],
+        attempts=row["attempts"],
+        error=last["error"] if last else None,
+        node=row["node"],
+        picked_at=row["picked_at"],
+        reason=row["reason"],
+        finished_at=row["finished_at"],
+        paused_from=row["paused_from"],
         expires=expires,
     )
     return job, (yield from _surroundings(dialect, job))

@@ -9,6 +9,7 @@ from typing import Final
 from windlass.domain.admission import Admission, admit
 from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
 from windlass.domain.states import Move
+from windlass.domain.tags import tags_of
 from windlass.domain.transition import Transition
 from windlass.runtime.failpoints import reached
 from windlass.stores.channels import DONE
@@ -69,7 +70,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None
         free = yield from dialect.insert_keys("insert_live_keys", business)
         if free != len(business):
             raise RestartPlanError
-    tags = [(tag, job.id) for job in rows for tag in job.tags]
+    tags = [(tag, job.id) for job in rows for tag in tags_of(job.tags)]
     if tags:
         yield from dialect.insert_keys("insert_tags", tags)
 

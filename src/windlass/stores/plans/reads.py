@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from windlass.domain.job import EndedJob, Outcome
 from windlass.domain.states import JobStatus
+from windlass.stores.columns import ARCHIVE, ATTEMPT, LAST_ATTEMPT, STORED_JOB
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 
-JOB_COLUMNS = (
-    *("id", "target", "queue", "status", "priority", "args", "options", "tags", "params", "correlation_id"),
-    *("idempotency_key", "business_key", "parent_id", "created_at", "fence", "attempts", "crash_count"),
-    *("node", "due", "picked_at", "paused_from", "result", "error", "error_class", "reason", "superseded_by"),
-    *("started_at", "finished_at", "progress_done", "progress_total", "progress_message", "progress_at"),
-    "lane",
-)
-"""What `get_jobs` reads, in its order. The archive keeps such rows for ever: names are only added, at the end."""
-_ATTEMPTS, _FINISHED_AT = (JOB_COLUMNS.index(name) for name in ("attempts", "finished_at"))
-ATTEMPT_COLUMNS = (
-    *("fence", "number", "node", "picked_at", "started_at", "ended_at", "wait_us", "outcome", "error_class", "error"),
-    "traceback",
-)
-"""What the archive keeps of an attempt; all but the fence is what `history` reads."""
-LAST_ATTEMPT = ("error", "error_class", "wait_us", "started_at", "ended_at")
-"""What `counted_attempts` reads of the last one."""
 COUNTED = frozenset({"succeeded", "retried", "failed"})
 """Outcomes of attempts that counted, as in `counted_attempts`."""
 
 
-class StoredJob(NamedTuple):
-    """Everything stored of one job, as `get_jobs` reads it, and the last attempt that counted."""
+Record = Mapping[str, Any]
+"""A row by the names of its columns."""
 
-    row: Sequence[Any]
-    last_attempt: Sequence[Any] | None
+
+class StoredJob(NamedTuple):
+    """Everything stored of one job (`columns.STORED_JOB`), and of the last attempt that counted (`LAST_ATTEMPT`)."""
+
+    job: Record
+    last_attempt: Record | None
 
 
 class FailedJob(NamedTuple):
@@ -76,69 +65,63 @@ def get_many(dialect: Dialect, ids: Sequence[str]) -> Plan[list[StoredJob]]:
 def _look(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, StoredJob]]:
     """In both places. A job may be moved to the archive between two statements: then its history is missing here."""
     chosen = {"ids": dialect.ids(ids)}
-    rows = yield Step("get_jobs", chosen)
-    last = {job: attempt for job, *attempt in (yield Step("counted_attempts", chosen))}
-    found = {row[0]: StoredJob(row, last.get(row[0])) for row in rows}
+    jobs = [named(STORED_JOB, row) for row in (yield Step("get_jobs", chosen))]
+    last = {job: named(LAST_ATTEMPT, attempt) for job, *attempt in (yield Step("counted_attempts", chosen))}
+    found = {job["id"]: StoredJob(job, last.get(job["id"])) for job in jobs}
     elsewhere = [job for job in ids if job not in found or _lacks_history(found[job])]
     if elsewhere:
-        archived = yield Step("archived_jobs", {"ids": dialect.ids(elsewhere)})
-        found |= {job: unpacked(text).job for job, text in archived}
+        rows = yield Step("archived_jobs", {"ids": dialect.ids(elsewhere)})
+        found |= {row[0]: unpacked(row).stored for row in rows}
     return found
 
 
-def _lacks_history(job: StoredJob) -> bool:
-    return job.last_attempt is None and job.row[_FINISHED_AT] is not None and job.row[_ATTEMPTS] > 0
+def _lacks_history(stored: StoredJob) -> bool:
+    job = stored.job
+    return stored.last_attempt is None and job["finished_at"] is not None and job["attempts"] > 0
 
 
-def history(dialect: Dialect, job_id: str) -> Plan[list[Sequence[Any]] | None]:
+def history(dialect: Dialect, job_id: str) -> Plan[list[Record] | None]:
     """Every attempt of a job, oldest first; None when there is no such job."""
-    rows: list[Sequence[Any]] = yield Step("history", {"id": job_id})
+    rows = yield Step("history", {"id": job_id})
     if not rows:
         archived = yield Step("archived_jobs", {"ids": dialect.ids([job_id])})
         if archived:
-            return unpacked(archived[0][1]).history
+            return unpacked(archived[0]).attempts
         if (yield Step("job_exists", {"id": job_id})) is None:
             return None
-    return rows
+    return [named(ATTEMPT, row) for row in rows]
 
 
 class Archived(NamedTuple):
     """What the archive keeps of a job."""
 
-    job: StoredJob
-    attempts: list[dict[str, Any]]
-    """By the names of `ATTEMPT_COLUMNS`."""
+    job: Record
+    attempts: list[Record]
 
     @property
-    def history(self) -> list[Sequence[Any]]:
-        """Its attempts as `history` reads them."""
-        return [[attempt[name] for name in ATTEMPT_COLUMNS[1:]] for attempt in self.attempts]
+    def stored(self) -> StoredJob:
+        """The job as it is read from the tables of ended jobs."""
+        counted = [attempt for attempt in self.attempts if attempt["outcome"] in COUNTED]
+        return StoredJob(self.job, counted[-1] if counted else None)
 
 
-def named(row: Sequence[Any]) -> dict[str, Any]:
-    """A row of `get_jobs` by the names of its columns."""
-    return dict(zip(JOB_COLUMNS, row, strict=True))
+def named(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    """A row by the names of its columns."""
+    return dict(zip(columns, row, strict=True))
 
 
-def packed(row: Sequence[Any], attempts: Sequence[Sequence[Any]]) -> str:
-    """A job and its attempts as one text, for the archive."""
-    return json_text({"job": row, "attempts": attempts})
+def packed(job: Record, attempts: Sequence[Record]) -> tuple[Any, ...]:
+    """A job and its attempts as a row of the archive. What is NULL, or has a column there, is not in its text."""
+    rest = {name: value for name, value in job.items() if value is not None and name not in ARCHIVE}
+    kept = [{name: value for name, value in attempt.items() if value is not None} for attempt in attempts]
+    return (*(job[name] for name in ARCHIVE), json_text({"job": rest, "attempts": kept}))
 
 
-def unpacked(text: str) -> Archived:
-    """A job of the archive, as it was; columns that came later are empty."""
-    kept = msgspec.json.decode(text)
-    row = _padded(kept["job"], len(JOB_COLUMNS))
-    attempts = [
-        dict(zip(ATTEMPT_COLUMNS, _padded(attempt, len(ATTEMPT_COLUMNS)), strict=True)) for attempt in kept["attempts"]
-    ]
-    counted = [attempt for attempt in attempts if attempt["outcome"] in COUNTED]
-    last = [counted[-1][name] for name in LAST_ATTEMPT] if counted else None
-    return Archived(StoredJob(row, last), attempts)
-
-
-def _padded(row: list[Any], length: int) -> list[Any]:
-    return row + [None] * (length - len(row))
+def unpacked(row: Sequence[Any]) -> Archived:
+    """A row of the archive as it was before; columns that it does not know are None."""
+    kept = msgspec.json.decode(row[-1])
+    job = dict.fromkeys(STORED_JOB) | kept["job"] | named(ARCHIVE, row[:-1])
+    return Archived(job, [dict.fromkeys(ATTEMPT) | attempt for attempt in kept["attempts"]])
 
 
 def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
@@ -146,13 +129,21 @@ def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
     found: list[Outcome] = yield from dialect.outcomes(ids)
     if len(found) < len(ids):
         missing = set(ids) - {outcome.job_id for outcome in found}
-        archived = yield Step("archived_jobs", {"ids": dialect.ids(sorted(missing))}, autocommit=True)
-        found += [_outcome_of(unpacked(text).job.row) for _, text in archived]
+        rows = yield Step("archived_jobs", {"ids": dialect.ids(sorted(missing))}, autocommit=True)
+        found += [_outcome_of(unpacked(row).job) for row in rows]
     return found
 
 
-def _outcome_of(row: Sequence[Any]) -> Outcome:
-    return Outcome(row[0], JobStatus(row[3]), row[1], *row[21:25])
+def _outcome_of(job: Record) -> Outcome:
+    return Outcome(
+        job_id=job["id"],
+        status=JobStatus(job["status"]),
+        target=job["target"],
+        result=job["result"],
+        error=job["error"],
+        error_class=job["error_class"],
+        reason=job["reason"],
+    )
 
 
 def given_up(dialect: Dialect, ids: Sequence[str]) -> Plan[list[tuple[str, EndedJob]]]:

@@ -76,7 +76,7 @@ def find_ids(
     if filters.tag is not None and filters.business_key is not None:
         found = yield from find_ids(dialect, filters._replace(tag=None), before, limit, archived=archived)
         stored = (yield from reads.get_many(dialect, found.ids)) if found.ids else []
-        return found._replace(ids=[job.row[0] for job in stored if filters.tag in tags_of(job.row[7])])
+        return found._replace(ids=[one.job["id"] for one in stored if filters.tag in tags_of(one.job["tags"])])
     place = before if before is not None else _top(filters)
     bottom = _bottom(filters)
     ids: list[str] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from windlass.stores.dialect import Dialect, json_text
+from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
 MOST_READ: Final = 20_000
@@ -230,24 +230,24 @@ def page(
 def groups(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[Group]]:
     """Fingerprints by how many dead letters they have, the most first."""
     if filters.tells_groups_apart:
-        counts = yield from _largest(filters, limit)
-        return (yield from _described(dict(counts)))
+        counts = yield from _largest(dialect, filters, limit)
+        return (yield from _described(dialect, dict(counts)))
     found = yield from find(dialect, filters, None, MOST_READ)
     counted: dict[str, list[int]] = {}
     for facts in found.letters:
         counted.setdefault(facts.fingerprint, []).append(facts.created_at)
     most = sorted(counted, key=lambda word: (-len(counted[word]), word))[:limit]
-    described = yield from _described({word: len(counted[word]) for word in most})
+    described = yield from _described(dialect, {word: len(counted[word]) for word in most})
     return [
         group._replace(first_at=min(counted[group.fingerprint]), last_at=max(counted[group.fingerprint]))
         for group in described
     ]
 
 
-def _largest(filters: LetterFilters, limit: int) -> Plan[list[tuple[str, int]]]:
+def _largest(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[tuple[str, int]]]:
     """From the rows that are kept per fingerprint, in the order of their counts."""
     if filters.fingerprint is not None:
-        rows = yield Step("group_facts", {"words": json_text([filters.fingerprint])})
+        rows = yield Step("group_facts", {"names": dialect.names([filters.fingerprint])})
         return [(row[0], row[4]) for row in rows if filters.fits_group(row[1], row[2]) and row[4] > 0]
     found: list[tuple[str, int]] = []
     count, word, read = 2**31 - 1, LAST_FINGERPRINT, 0
@@ -262,11 +262,11 @@ def _largest(filters: LetterFilters, limit: int) -> Plan[list[tuple[str, int]]]:
     return found[:limit]
 
 
-def _described(counts: dict[str, int]) -> Plan[list[Group]]:
+def _described(dialect: Dialect, counts: dict[str, int]) -> Plan[list[Group]]:
     """In the order of `counts`. A row that somebody deletes meanwhile is left out."""
     if not counts:
         return []
-    rows = {row[0]: row for row in (yield Step("group_facts", {"words": json_text(list(counts))}))}
+    rows = {row[0]: row for row in (yield Step("group_facts", {"names": dialect.names(list(counts))}))}
     found = []
     for word, count in counts.items():
         if word in rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def ids(values: Iterable[str]) -> str:
@@ -28,14 +28,25 @@ def _quoted(value: str) -> str:
     return f'"{value}"'
 
 
-def copy_texts(texts: Iterable[str | None]) -> str:
-    """Columns of a line in COPY's text format, escaped."""
-    return "\t".join(["\\N" if text is None else _copy_text(text) for text in texts])
+def copy_lines(columns: Iterable[Sequence[str | int | None]]) -> str:
+    """Lines in COPY's text format, from the values of each column."""
+    return "\n".join(map("\t".join, zip(*map(_copy_column, columns), strict=True))) + "\n"
 
 
-def _copy_text(text: str) -> str:
-    if "\\" in text:
-        text = text.replace("\\", "\\\\")
-    if "\n" in text or "\t" in text or "\r" in text:
-        text = text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
-    return text
+def _copy_column(values: Sequence[str | int | None]) -> Sequence[str]:
+    """Most columns have one value for all rows, which is then written once."""
+    if values.count(values[0]) == len(values):
+        return [_copy_text(values[0])] * len(values)
+    return [_copy_text(value) for value in values]
+
+
+def _copy_text(value: str | int | None) -> str:
+    if value is None:
+        return "\\N"
+    if isinstance(value, int):
+        return str(value)
+    if "\\" in value:
+        value = value.replace("\\", "\\\\")
+    if not value.isprintable():
+        value = value.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    return value

@@ -57,7 +57,7 @@ class SubmissionContract(StoreContract):
         bench.submit(given)
         for job in given[-len(AWKWARD) :]:
             stored = bench.job(job.id)
-            assert (stored.args, stored.target, stored.tags) == ((job.args,), job.target, job.tags)
+            assert (stored.args, stored.target, stored.tags) == ((job.args,), job.target, tags_of(job.tags))
             assert stored.params == {"text": job.target.removeprefix("shop:")}
             assert (stored.correlation_id, stored.business_key) == (job.correlation_id, job.business_key)
             assert stored.idempotency_key == job.idempotency_key
@@ -71,7 +71,7 @@ class SubmissionContract(StoreContract):
         assert loaded.keys() == given.keys()
         for job_id, payload in loaded.items():
             job = given[job_id]
-            assert (payload.args, payload.params, tags_of(payload.tags)) == (job.args, job.params, job.tags)
+            assert (payload.args, payload.params, payload.tags) == (job.args, job.params, job.tags)
             assert payload.created_at == bench.clock.micros()
 
     def test_ids_are_the_clients_and_their_order_is_the_order_of_a_bulk_enqueue(self, bench: Workbench) -> None:

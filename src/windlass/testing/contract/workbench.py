@@ -15,6 +15,7 @@ from windlass.domain.admission import Holder
 from windlass.domain.clock import VirtualClock
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Attempt, Claim, Job, NewJob, Placed
+from windlass.domain.tags import tags_text
 from windlass.domain.transition import Failure, Times, Transition, dead_letter, retry_at, succeeded
 from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.database import Database
@@ -34,6 +35,8 @@ FAILURE = Failure("ValueError: no", "ValueError", "Traceback …")
 def new_job(queue: str = "default", priority: int = 2, **changes: Any) -> NewJob:
     """A job to submit, due now unless `changes` say otherwise."""
     plain = NewJob(new_job_id(), queue, "shop:charge", priority, "[[],{}]")
+    if "tags" in changes:
+        changes["tags"] = tags_text(changes["tags"])
     return plain._replace(**changes)
 
 

@@ -11,46 +11,39 @@ FROM windlass_done WHERE id > :after ORDER BY id LIMIT {window}
 SELECT {now}
 
 -- name: lock_archivable :rows
-SELECT d.id FROM {ids} i CROSS JOIN windlass_done d
-WHERE d.id = i.id AND d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us ORDER BY d.id
+SELECT d.id FROM windlass_done d
+WHERE d.id {in_ids} AND d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us ORDER BY d.id
 
 -- name: histories :rows
-SELECT a.job_id, a.fence, a.number, a.node, a.picked_at, a.started_at, a.ended_at, a.wait_us, a.outcome, a.error_class, a.error,
-    a.traceback
-FROM {ids} i CROSS JOIN windlass_attempt a WHERE a.job_id = i.id ORDER BY a.job_id, a.fence
+SELECT {attempt_columns} FROM windlass_attempt WHERE job_id {in_ids} ORDER BY job_id, fence
+
+-- name: archived_rows :table
+id id, queue text, target text, status text, business_key text, created_at integer, finished_at integer, job text
 
 -- name: archive_jobs :count
-INSERT INTO windlass_archive (id, queue, target, status, business_key, created_at, finished_at, job)
-SELECT id, queue, target, status, business_key, created_at, finished_at, job FROM {archived_rows} r WHERE true
+INSERT INTO windlass_archive ({archive_columns}, job) SELECT {archive_columns}, job FROM {archived_rows} r WHERE true
 ON CONFLICT (id) DO NOTHING
 
 -- name: forget_jobs :count
-DELETE FROM windlass_job WHERE id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_job WHERE id {in_ids}
 
 -- name: forget_attempts :count
-DELETE FROM windlass_attempt WHERE job_id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_attempt WHERE job_id {in_ids}
 
 -- The way back, for a dead letter that somebody wants to steer after all: one by one, since people name them one by one.
 
 -- name: lock_archived :rows
-SELECT a.id, a.job FROM {ids} i CROSS JOIN windlass_archive a WHERE a.id = i.id AND a.status = 'FAILED' ORDER BY a.id
+SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' ORDER BY id
 
 -- name: restore_job :count
-INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key,
-    parent_id, lane, created_at)
-VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key, :business_key,
-    :parent_id, :lane, :created_at)
+INSERT INTO windlass_job ({job_columns}) VALUES ({:job_columns})
 
 -- name: restore_done :count
-INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class, reason,
-    superseded_by, picked_at, started_at, finished_at)
-VALUES (:id, :queue, :target, :status, :fence, :attempts, :crash_count, :node, :due, :result, :error, :error_class, :reason,
-    :superseded_by, :picked_at, :started_at, :finished_at)
+INSERT INTO windlass_done (id, queue, target, {state_columns}, {end_columns})
+VALUES (:id, :queue, :target, {:state_columns}, {:end_columns})
 
 -- name: restore_attempt :count
-INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error,
-    traceback)
-VALUES (:job_id, :fence, :number, :node, :picked_at, :started_at, :ended_at, :wait_us, :outcome, :error_class, :error, :traceback)
+INSERT INTO windlass_attempt ({attempt_columns}) VALUES ({:attempt_columns})
 
--- name: leave_archive :count
-DELETE FROM windlass_archive WHERE id IN (SELECT id FROM {ids} i)
+-- name: forget_archived :count
+DELETE FROM windlass_archive WHERE id {in_ids}

@@ -69,17 +69,17 @@ FROM windlass_hot h WHERE h.id = :id AND h.fence = :fence
 -- name: recover_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome, error)
 SELECT h.id, h.fence, {next_attempt}, h.node, h.picked_at, {now}, 'lost', :error
-FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.node = :node AND h.status = 'RUNNING'
+FROM windlass_hot h WHERE h.id {in_ids} AND h.node = :node AND h.status = 'RUNNING'
 
 -- name: free_places_of_lost :count
 INSERT INTO windlass_freed (gate, places)
-SELECT e.value, count(*) FROM {ids} i CROSS JOIN windlass_hot h CROSS JOIN {each_held}
-WHERE h.id = i.id AND h.node = :node AND h.status = 'RUNNING' AND h.holds IS NOT NULL GROUP BY e.value
+SELECT e.value, count(*) FROM windlass_hot h CROSS JOIN {each_held}
+WHERE h.id {in_ids} AND h.node = :node AND h.status = 'RUNNING' AND h.holds IS NOT NULL GROUP BY e.value
 
 -- name: recover_hots :count
 UPDATE windlass_hot SET status = 'PENDING', fence = {next_fence}, crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END, node = NULL, picked_at = NULL,
     holds = NULL, expires = NULL
-WHERE id IN (SELECT id FROM {ids} i) AND node = :node AND status = 'RUNNING'
+WHERE id {in_ids} AND node = :node AND status = 'RUNNING'
 
 -- name: give_up_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, error, error_class, reason,

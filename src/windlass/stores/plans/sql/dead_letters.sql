@@ -1,6 +1,12 @@
 -- Dead letters: written by the transaction in which a job fails for good, removed by the one that revives it or forgets it.
 -- Locks are taken in one order: the job's own rows, then its fingerprint's, fingerprints in their order.
 
+-- name: deaths :table
+fingerprint text, target text, error_class text, sample text, count integer, first_job_id id, last_job_id id, alert_id id
+
+-- name: letters :table
+id id, fingerprint text, target text, queue text, error_class text, reason text, envelope text, raised integer
+
 -- An alert counts for a while after it was raised; the first to die later raises the next one. Who holds this row decides that.
 -- name: count_deaths :count
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
@@ -16,7 +22,7 @@ SET target = excluded.target, error_class = excluded.error_class, sample = exclu
         ELSE windlass_dead_letter_group.alert_at END
 
 -- name: present_alerts :rows
-SELECT fingerprint, alert_id FROM windlass_dead_letter_group WHERE fingerprint IN (SELECT word FROM {words} w)
+SELECT fingerprint, alert_id FROM windlass_dead_letter_group WHERE fingerprint {in_names}
 
 -- name: save_alerts :count
 INSERT INTO windlass_alert (id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at)
@@ -36,7 +42,7 @@ SET fingerprint = excluded.fingerprint, envelope = excluded.envelope, created_at
     reason = excluded.reason, error_class = excluded.error_class, raised = excluded.raised
 
 -- name: letters_counted :rows
-SELECT d.job_id, d.fingerprint, d.hidden FROM {ids} i CROSS JOIN windlass_dead_letter d WHERE d.job_id = i.id
+SELECT d.job_id, d.fingerprint, d.hidden FROM windlass_dead_letter d WHERE d.job_id {in_ids}
 
 -- name: count_letters :count
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
@@ -44,26 +50,20 @@ SELECT fingerprint, target, error_class, sample, count, 0, alert_id, 0 FROM {dea
 ON CONFLICT (fingerprint) DO UPDATE SET count = windlass_dead_letter_group.count + excluded.count
 
 -- name: forget_letters :count
-DELETE FROM windlass_dead_letter WHERE job_id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_dead_letter WHERE job_id {in_ids}
 
 -- name: hide_letters :count
-UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id IN (SELECT id FROM {ids} i)
+UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id {in_ids}
 
 -- name: old_letters :rows
 SELECT job_id FROM windlass_dead_letter
 WHERE hidden = 0 AND created_at <= {now} - :older_than_us ORDER BY created_at, job_id LIMIT {window}
 
--- name: lock_old_archived :rows
-SELECT a.id, a.job FROM {ids} i CROSS JOIN windlass_archive a WHERE a.id = i.id AND a.status = 'FAILED' ORDER BY a.id
-
 -- name: tags_of_jobs :rows
-SELECT j.id, j.tags FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND j.tags IS NOT NULL
+SELECT j.id, j.tags FROM windlass_job j WHERE j.id {in_ids} AND j.tags IS NOT NULL
 
 -- name: forget_tags :count
 DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT word, id FROM {keys} k)
-
--- name: forget_archived :count
-DELETE FROM windlass_archive WHERE id IN (SELECT id FROM {ids} i)
 
 -- The outer conditions are for a row that somebody counts on at this moment: it is looked at again, the list of ids is not.
 -- name: forget_alerts :count

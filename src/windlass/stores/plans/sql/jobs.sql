@@ -1,22 +1,35 @@
 -- A job's life in statements. Ids travel as the dialect's own form, times as microseconds, JSON as text.
--- Many rows go in as one JSON text, which each dialect turns into a table: {ids}, {keys}, {new_jobs} and {transitions} are its own.
+-- Many rows go in as one JSON text, which each dialect reads as a table.
+
+-- name: new_jobs :table
+{new_job_types}
+
+-- name: keys :table
+word text, id id
+
+-- In the order of `_row` in dialect.py.
+-- name: transitions :table
+id id, fence integer, status text, outcome text, number integer, attempts integer, started_at integer, ended_at integer,
+wait_us integer, result text, error text, error_class text, traceback text, reason text
 
 -- name: insert_jobs :count
-INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-    business_key, parent_id, lane, created_at)
-SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, lane, {now}
-FROM {new_jobs} n
+INSERT INTO windlass_job ({new_job_columns}, created_at) SELECT {new_job_columns}, {now} FROM {new_jobs} n
 
 -- name: insert_hot :count
-INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires)
-SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0, coalesce(expires_at, {now} + expires_us)
-FROM {new_jobs} n
+INSERT INTO windlass_hot ({new_hot}) {new_hot_values} FROM {new_jobs} n
+
+-- name: new_hot :fragment
+id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires
+
+-- name: new_hot_values :fragment
+SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due_at, {now} + delay_us), 0, 0, 0,
+    coalesce(expires_at, {now} + expires_us)
 
 -- name: insert_tags :count
 INSERT INTO windlass_job_tag (tag, job_id) SELECT word, id FROM {keys} k
 
 -- name: find_keys :rows
-SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key IN (SELECT id FROM {ids} i)
+SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key {in_names}
 
 -- name: insert_keys :count
 INSERT INTO windlass_key (idempotency_key, job_id) SELECT word, id FROM {keys} k WHERE true
@@ -25,7 +38,7 @@ ON CONFLICT (idempotency_key) DO NOTHING
 -- name: find_holders :rows
 SELECT k.business_key, k.holder_id, coalesce(h.status, 'RUNNING')
 FROM windlass_live_key k LEFT JOIN windlass_hot h ON h.id = k.holder_id
-WHERE k.business_key IN (SELECT id FROM {ids} i)
+WHERE k.business_key {in_names}
 
 -- name: insert_live_keys :count
 INSERT INTO windlass_live_key (business_key, holder_id) SELECT word, id FROM {keys} k WHERE true
@@ -35,7 +48,7 @@ ON CONFLICT (business_key) DO NOTHING
 DELETE FROM windlass_live_key WHERE holder_id = :holder_id
 
 -- name: delete_live_keys :count
-DELETE FROM windlass_live_key WHERE holder_id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_live_key WHERE holder_id {in_ids}
 
 -- name: supersede_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, superseded_by, finished_at)
@@ -58,26 +71,23 @@ ORDER BY due, id LIMIT {chunk}
 
 -- name: claim_picked :count
 UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}, holds = :holds
-WHERE id IN (SELECT id FROM {ids} i)
+WHERE id {in_ids}
 
 -- name: claimed_rows :rows
-SELECT h.id, h.fence, h.queue, h.target, h.attempts, h.crash_count, h.priority, h.due, h.picked_at, h.lane, h.holds, h.expires
-FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
+SELECT id, {claim_columns} FROM windlass_hot WHERE id {in_ids}
 
 -- name: claims_of_node :rows
-SELECT id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds, expires FROM windlass_hot
-WHERE node = :node AND status = 'RUNNING'
+SELECT id, {claim_columns} FROM windlass_hot WHERE node = :node AND status = 'RUNNING'
 
 -- name: running_fences :rows
-SELECT h.id, h.fence FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.status = 'RUNNING'
+SELECT h.id, h.fence FROM windlass_hot h WHERE h.id {in_ids} AND h.status = 'RUNNING'
 
 -- name: load_payloads :rows
-SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
-FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id
+SELECT id, {payload_columns} FROM windlass_job WHERE id {in_ids}
 
 -- name: load_small_payloads :rows
-SELECT j.id, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
-FROM {ids} i CROSS JOIN windlass_job j WHERE j.id = i.id AND length(j.args) + coalesce(length(j.params), 0) + coalesce(length(j.options), 0) <= :small
+SELECT id, {payload_columns} FROM windlass_job
+WHERE id {in_ids} AND length(args) + coalesce(length(params), 0) + coalesce(length(options), 0) <= :small
 
 -- name: held :rows
 SELECT h.id, h.fence FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
@@ -97,26 +107,26 @@ SELECT h.id, h.fence, t.number, h.node, h.picked_at, t.started_at, t.ended_at, t
 FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: finish_hot :count
-DELETE FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_hot WHERE id {in_ids}
 
 -- name: requeue_hot :count
 UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = {next_fence}, attempts = :attempts, node = NULL,
-    picked_at = NULL, holds = NULL, expires = CASE WHEN CAST(:started_at AS bigint) IS NULL THEN expires END
+    picked_at = NULL, holds = NULL, expires = CASE WHEN CAST(:started_at AS {integer}) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
 -- name: hand_back_hot :count
 UPDATE windlass_hot SET status = 'PENDING', fence = {next_fence}, node = NULL, picked_at = NULL, holds = NULL,
-    lane = coalesce(:lane, lane), expires = CASE WHEN CAST(:started_at AS bigint) IS NULL THEN expires END
+    lane = coalesce(:lane, lane), expires = CASE WHEN CAST(:started_at AS {integer}) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
 -- name: due_times :rows
-SELECT h.id, h.due FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
+SELECT h.id, h.due FROM windlass_hot h WHERE h.id {in_ids}
 
 -- name: charge_crash :count
-UPDATE windlass_hot SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id {in_ids}
 
 -- name: charge_last_crash :count
-UPDATE windlass_done SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_done SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id {in_ids}
 
 -- Only the owner of an attempt knows when it started: a `lost` without a start was written by whoever recovered the job.
 -- name: applied :rows
@@ -125,6 +135,6 @@ WHERE a.job_id = t.id AND a.fence = t.fence AND (a.outcome NOT IN ('lost', 'canc
 
 -- name: enter_lanes :count
 INSERT INTO windlass_lane (queue, lane, created_at, unknown_since)
-SELECT DISTINCT queue, lane, {now}, {now} FROM windlass_hot WHERE id IN (SELECT id FROM {ids} i) AND lane IS NOT NULL
+SELECT DISTINCT queue, lane, {now}, {now} FROM windlass_hot WHERE id {in_ids} AND lane IS NOT NULL
 ORDER BY queue, lane
 ON CONFLICT (queue, lane) DO UPDATE SET created_at = excluded.created_at

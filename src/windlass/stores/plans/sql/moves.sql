@@ -3,13 +3,13 @@
 
 -- name: lock_live :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
-FROM {ids} i CROSS JOIN windlass_hot h JOIN windlass_job j ON j.id = h.id
-WHERE h.id = i.id ORDER BY h.id
+FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
+WHERE h.id {in_ids} ORDER BY h.id
 
 -- name: lock_ended :rows
 SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, j.business_key
-FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id
-WHERE d.id = i.id AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
+FROM windlass_done d JOIN windlass_job j ON j.id = d.id
+WHERE d.id {in_ids} AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
 
 -- name: lock_expired :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
@@ -19,46 +19,46 @@ ORDER BY h.expires, h.id LIMIT :most
 
 -- name: superseded_jobs :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id
-FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id = i.id AND d.status = 'CANCELED'
+FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids} AND d.status = 'CANCELED'
 
 -- name: cancel_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome)
 SELECT h.id, h.fence, {next_attempt}, h.node, h.picked_at, {now}, 'canceled'
-FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id AND h.status = 'RUNNING'
+FROM windlass_hot h WHERE h.id {in_ids} AND h.status = 'RUNNING'
 
 -- name: cancel_live :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, reason, picked_at, finished_at)
 SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, h.node, h.due, :reason, h.picked_at, {now}
-FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
+FROM windlass_hot h WHERE h.id {in_ids}
 
 -- name: cancel_ended :count
 UPDATE windlass_done SET status = 'CANCELED', reason = :reason, paused_from = NULL, finished_at = {now}, fence = fence + 1
-WHERE id IN (SELECT id FROM {ids} i)
+WHERE id {in_ids}
 
 -- name: pause_live :count
-UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {next_fence} WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {next_fence} WHERE id {in_ids}
 
 -- name: pause_ended :count
-UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED', fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED', fence = fence + 1 WHERE id {in_ids}
 
 -- How far a job came is kept under the fence of its last attempt, and goes with it.
 -- name: carry_progress :count
 UPDATE windlass_progress SET fence = fence + 1
-WHERE job_id IN (SELECT id FROM {ids} i) AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)
+WHERE job_id {in_ids} AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)
 
 -- name: resume_live :count
-UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL, fence = {next_fence} WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_hot SET status = 'PENDING', paused_from = NULL, fence = {next_fence} WHERE id {in_ids}
 
 -- name: resume_ended :count
-UPDATE windlass_done SET status = 'FAILED', paused_from = NULL, fence = fence + 1 WHERE id IN (SELECT id FROM {ids} i)
+UPDATE windlass_done SET status = 'FAILED', paused_from = NULL, fence = fence + 1 WHERE id {in_ids}
 
 -- name: revive :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
 SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, {now}, CASE WHEN d.fence < 4611686018427387904 THEN d.fence + 1 ELSE 4611686018427387904 END, 0, 0
-FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id = i.id
+FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids}
 
 -- name: forget_ended :count
-DELETE FROM windlass_done WHERE id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_done WHERE id {in_ids}
 
 -- name: tagged :rows
 SELECT t.job_id FROM windlass_job_tag t LEFT JOIN windlass_hot h ON h.id = t.job_id

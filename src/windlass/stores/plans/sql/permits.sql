@@ -1,24 +1,27 @@
 -- Gates: who may pass, who has passed, and who has left. Places are counted in the gate's own row, which is locked first; a row of
 -- windlass_freed is a place given back that nobody has taken off yet.
 
+-- name: gate_rows :table
+name text, change integer, taken text
+
 -- name: counted_gate :fragment
 (g.cap IS NOT NULL OR g.rate IS NOT NULL OR g.opens_at IS NOT NULL)
 
 -- name: lock_gates :rows
 SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_us, {now}
-FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names} n) AND {counted_gate} ORDER BY g.name
+FROM windlass_gate g WHERE g.name {in_names} AND {counted_gate} ORDER BY g.name
 
 -- name: take_freed :rows
-DELETE FROM windlass_freed WHERE gate IN (SELECT id FROM {names} n) RETURNING gate, places
+DELETE FROM windlass_freed WHERE gate {in_names} RETURNING gate, places
 
 -- name: write_gates :count
 UPDATE windlass_gate SET in_use = windlass_gate.in_use + i.change, taken = i.taken, used_at = {now}
 FROM {gate_rows} i WHERE windlass_gate.name = i.name
 
 -- name: read_gates :rows
-SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0),
+SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS {integer}) FROM windlass_freed f WHERE f.gate = g.name), 0),
     g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
-FROM windlass_gate g WHERE g.name IN (SELECT id FROM {names} n)
+FROM windlass_gate g WHERE g.name {in_names}
 
 -- A key's gate is made after its resource's when it is first needed, by who has locked the resource's.
 -- name: make_key_gates :rows
@@ -28,10 +31,10 @@ ON CONFLICT (name) DO NOTHING
 RETURNING name, cap, in_use, rate, per_us, opens_at, taken, retry_us
 
 -- name: known_gates :rows
-SELECT name FROM windlass_gate WHERE name IN (SELECT id FROM {names} n)
+SELECT name FROM windlass_gate WHERE name {in_names}
 
 -- name: list_gates :rows
-SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0),
+SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS {integer}) FROM windlass_freed f WHERE f.gate = g.name), 0),
     g.rate, g.per_us, g.opens_at, g.taken, g.retry_us, g.circuit
 FROM windlass_gate g WHERE g.name >= :first AND g.name < :beyond AND g.name > :after ORDER BY g.name LIMIT 200
 
@@ -75,8 +78,8 @@ SELECT e.value, 1 FROM windlass_hot h CROSS JOIN {each_held} WHERE h.id = :id AN
 SELECT id, fence, node, holds FROM windlass_hot WHERE id = :job_id AND fence = :fence AND holds IS NOT NULL
 
 -- name: holders :rows
-SELECT h.id, h.fence, h.node, h.holds FROM {ids} i CROSS JOIN windlass_hot h
-WHERE h.id = i.id AND h.status = 'RUNNING' AND h.holds IS NOT NULL
+SELECT h.id, h.fence, h.node, h.holds FROM windlass_hot h
+WHERE h.id {in_ids} AND h.status = 'RUNNING' AND h.holds IS NOT NULL
 
 -- name: keep_place :count
 INSERT INTO windlass_permit (job_id, fence, node, holds) VALUES (:job_id, :fence, :node, :holds)
@@ -104,13 +107,13 @@ SELECT name FROM windlass_gate
 WHERE name > 'resource:' AND name < 'resource;' AND name LIKE '%/%' AND used_at < {now} - :idle_us - coalesce(per_us, 0) * 21 / 20 ORDER BY name LIMIT 500
 
 -- name: delete_idle_gates :count
-DELETE FROM windlass_gate WHERE name IN (SELECT id FROM {names} n) AND in_use = 0
+DELETE FROM windlass_gate WHERE name {in_names} AND in_use = 0
 
 -- name: lock_circuits :rows
-SELECT name, circuit, {now} FROM windlass_gate WHERE name IN (SELECT id FROM {names} n) ORDER BY name
+SELECT name, circuit, {now} FROM windlass_gate WHERE name {in_names} ORDER BY name
 
 -- name: read_circuits :rows
-SELECT name, circuit FROM windlass_gate WHERE name IN (SELECT id FROM {names} n)
+SELECT name, circuit FROM windlass_gate WHERE name {in_names}
 
 -- name: make_circuit :count
 INSERT INTO windlass_gate (name, retry_us, used_at) VALUES (:name, :retry_us, {now}) ON CONFLICT (name) DO NOTHING

@@ -1,5 +1,11 @@
 -- What running jobs say of themselves. None of this touches the job's own rows.
 
+-- name: progress_rows :table
+id id, fence integer, done real, total real, message text, at integer
+
+-- name: line_rows :table
+id id, fence integer, number integer, attempt integer, at integer, level integer, logger text, line text
+
 -- A late word is refused twice: by the hot row, which is gone or has another fence, and, in the moment between looking and writing, by
 -- the fence of what stands there already.
 -- name: save_progress :count
@@ -21,7 +27,7 @@ SELECT fence, number, attempt, at, level, logger, line FROM windlass_job_log
 WHERE job_id = :id AND (fence, number) > (:fence, :number) ORDER BY fence, number LIMIT :most
 
 -- name: forget_progress :count
-DELETE FROM windlass_progress WHERE job_id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_progress WHERE job_id {in_ids}
 
 -- name: forget_lines :count
-DELETE FROM windlass_job_log WHERE job_id IN (SELECT id FROM {ids} i)
+DELETE FROM windlass_job_log WHERE job_id {in_ids}

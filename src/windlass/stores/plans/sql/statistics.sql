@@ -1,5 +1,8 @@
 -- What ended, counted: a delta per queue and flush, written with the outcomes; sums per queue and minute, written by a duty.
 
+-- name: stat_rows :table
+minute integer, queue text, succeeded integer, failed integer, retried integer, runs integer, wait_us integer, run_us integer
+
 -- name: this_minute :fragment
 {now} / 60000000
 
@@ -9,16 +12,16 @@ INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs
 SELECT d.queue, {this_minute}, sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 0 END),
     sum(CASE WHEN d.status = 'FAILED' THEN 1 ELSE 0 END), 0, count(a.started_at), coalesce(sum(a.wait_us), 0),
     coalesce(sum(a.ended_at - a.started_at), 0)
-FROM {ids} i CROSS JOIN windlass_done d LEFT JOIN windlass_attempt a ON a.job_id = d.id AND a.fence = d.fence
-WHERE d.id = i.id GROUP BY d.queue
+FROM windlass_done d LEFT JOIN windlass_attempt a ON a.job_id = d.id AND a.fence = d.fence
+WHERE d.id {in_ids} GROUP BY d.queue
 
 -- Before they go back: their fence is still that of the attempt. What was snoozed or handed back is no failure, and not counted.
 -- name: count_retried :count
 INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
 SELECT h.queue, {this_minute}, 0, 0, count(*), count(a.started_at), coalesce(sum(a.wait_us), 0),
     coalesce(sum(a.ended_at - a.started_at), 0)
-FROM {ids} i CROSS JOIN windlass_hot h JOIN windlass_attempt a ON a.job_id = h.id AND a.fence = h.fence
-WHERE h.id = i.id AND a.outcome = 'retried' GROUP BY h.queue
+FROM windlass_hot h JOIN windlass_attempt a ON a.job_id = h.id AND a.fence = h.fence
+WHERE h.id {in_ids} AND a.outcome = 'retried' GROUP BY h.queue
 
 -- name: take_deltas :rows
 DELETE FROM windlass_stat_delta WHERE {row_place} IN (SELECT {row_place} FROM windlass_stat_delta LIMIT {chunk})
@@ -40,8 +43,8 @@ DELETE FROM windlass_stat WHERE minute < :before
 
 -- One statement, so that it sees each delta either here or there, whatever the duty does meanwhile.
 -- name: last_hour :rows
-SELECT queue, CAST(sum(succeeded) AS bigint), CAST(sum(failed) AS bigint), CAST(sum(retried) AS bigint), CAST(sum(runs) AS bigint),
-    CAST(sum(wait_us) AS bigint), CAST(sum(run_us) AS bigint)
+SELECT queue, CAST(sum(succeeded) AS {integer}), CAST(sum(failed) AS {integer}), CAST(sum(retried) AS {integer}), CAST(sum(runs) AS {integer}),
+    CAST(sum(wait_us) AS {integer}), CAST(sum(run_us) AS {integer})
 FROM (
     SELECT queue, succeeded, failed, retried, runs, wait_us, run_us FROM windlass_stat WHERE minute > {this_minute} - 60
     UNION ALL

@@ -47,11 +47,11 @@ SELECT job_id, created_at, fingerprint, target, error_class, reason, queue FROM 
 {letter_facts} WHERE reason = :word {newer_letters}
 
 -- name: with_tag :rows
-SELECT t.job_id FROM {ids} i CROSS JOIN windlass_job_tag t WHERE t.tag = :tag AND t.job_id = i.id
+SELECT t.job_id FROM windlass_job_tag t WHERE t.tag = :tag AND t.job_id {in_ids}
 
 -- name: get_letters :rows
 SELECT d.job_id, d.fingerprint, d.created_at, d.target, d.error_class, d.reason, d.execution_key, d.correlation_id, d.envelope, d.hidden
-FROM {ids} i CROSS JOIN windlass_dead_letter d WHERE d.job_id = i.id
+FROM windlass_dead_letter d WHERE d.job_id {in_ids}
 
 -- name: largest_groups :rows
 SELECT fingerprint, target, error_class, count FROM windlass_dead_letter_group
@@ -61,7 +61,7 @@ WHERE count > 0 AND (count, fingerprint) < (:count, :fingerprint) ORDER BY count
 SELECT g.fingerprint, g.target, g.error_class, g.sample, g.count,
     (SELECT min(d.created_at) FROM windlass_dead_letter d WHERE d.hidden = 0 AND d.fingerprint = g.fingerprint),
     (SELECT max(d.created_at) FROM windlass_dead_letter d WHERE d.hidden = 0 AND d.fingerprint = g.fingerprint)
-FROM windlass_dead_letter_group g WHERE g.fingerprint IN (SELECT word FROM {words} w)
+FROM windlass_dead_letter_group g WHERE g.fingerprint {in_names}
 
 -- name: latest_alerts :rows
 SELECT id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at FROM windlass_alert

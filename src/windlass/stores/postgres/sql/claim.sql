@@ -26,7 +26,7 @@ WITH pair AS MATERIALIZED (
         SELECT place FROM ranked
         WHERE nth <= least(:wanted::bigint, (SELECT min(nth) FROM ranked WHERE may_go_on))
     ))
-    RETURNING {claimed_columns}
+    RETURNING id, {claim_columns}
 )
 {with_payloads}
 
@@ -53,7 +53,7 @@ WITH head AS MATERIALIZED (
 claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}, holds = :holds::text
     WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
-    RETURNING {claimed_columns}
+    RETURNING id, {claim_columns}
 )
 {with_payloads}
 
@@ -101,7 +101,7 @@ WITH source AS MATERIALIZED (
         SELECT place FROM ranked
         WHERE nth <= least(:wanted::bigint, (SELECT min(nth) FROM ranked WHERE may_go_on))
     ))
-    RETURNING {claimed_columns}
+    RETURNING id, {claim_columns}
 )
 {with_payloads}
 
@@ -136,13 +136,9 @@ EXISTS (SELECT 1 FROM windlass_node n WHERE n.id = :node AND n.state = 'alive')
 -- name: limited :fragment
 EXISTS (SELECT 1 FROM windlass_gate g WHERE g.name = 'queue:' || p.name AND (g.cap IS NOT NULL OR g.rate IS NOT NULL))
 
--- name: claimed_columns :fragment
-id, fence, queue, target, attempts, crash_count, priority, due, picked_at, lane, holds, expires
-
 -- name: with_payloads :fragment
-SELECT c.id::text, c.fence, c.queue, c.target, c.attempts, c.crash_count, c.priority, c.due, c.picked_at, c.lane, c.holds,
-    c.expires, j.args, j.options, j.params, j.tags, j.correlation_id, j.business_key, j.created_at
+SELECT c.id::text, {c.claim_columns}, {j.payload_columns}
 FROM claimed c LEFT JOIN LATERAL (
-    SELECT args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
+    SELECT {payload_columns} FROM windlass_job
     WHERE id = c.id AND octet_length(args) + coalesce(octet_length(params), 0) + coalesce(octet_length(options), 0) <= :small OFFSET 0
 ) j ON true

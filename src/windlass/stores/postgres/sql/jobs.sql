@@ -1,8 +1,4 @@
--- Differs by need: PostgreSQL takes many rows in one statement (unnest of arrays), which is where its speed comes from.
--- Arrays come as text literals built by the dialect: the driver's own list adaptation costs more than the statement.
-
--- name: ids :fragment
-(SELECT unnest(:ids::uuid[]) AS id)
+-- Differs by need: both rows of a job in one statement, with the wakeup; COPY; and outcomes as arrays, all in one statement.
 
 -- name: tell :fragment
 SELECT CASE WHEN :tell::text IS NOT NULL THEN pg_notify('windlass_work', :tell::text) END
@@ -12,12 +8,9 @@ SELECT CASE WHEN :tell::text IS NOT NULL THEN pg_notify('windlass_work', :tell::
 
 -- name: insert_job :count
 WITH stored AS (
-    INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-        business_key, parent_id, lane, created_at)
-    VALUES (:id, :queue, :target, :priority, :args, :options, :tags, :params, :correlation_id, :idempotency_key,
-        :business_key, :parent_id, :lane, {now})
+    INSERT INTO windlass_job ({new_job_columns}, created_at) VALUES ({:new_job_columns}, {now})
 ), waiting AS (
-    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires)
+    INSERT INTO windlass_hot ({new_hot})
     VALUES (:id, :queue, :target, :lane, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0,
         coalesce(:expires_at::bigint, {now} + :expires_us::bigint))
 )
@@ -25,54 +18,19 @@ WITH stored AS (
 
 -- name: insert_jobs :count
 WITH input AS MATERIALIZED (
-    SELECT * FROM unnest(:ids::uuid[], :queues::text[], :targets::text[], :priorities::smallint[], :args::text[],
-        :options::text[], :tags::text[], :params::text[], :correlations::text[], :keys::text[], :business_keys::text[],
-        :parents::uuid[], :dues::bigint[], :delays::bigint[], :lanes::text[], :expiries::bigint[], :lifetimes::bigint[])
-        AS i(id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id,
-            due, delay, lane, expires_at, expires_us)
+    SELECT * FROM {new_jobs} n
 ), stored AS (
-    INSERT INTO windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key,
-        business_key, parent_id, lane, created_at)
-    SELECT id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key, parent_id, lane,
-        {now}
-    FROM input
+    INSERT INTO windlass_job ({new_job_columns}, created_at) SELECT {new_job_columns}, {now} FROM input
 ), waiting AS (
-    INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires)
-    SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due, {now} + delay), 0, 0, 0,
-        coalesce(expires_at, {now} + expires_us)
-    FROM input
+    INSERT INTO windlass_hot ({new_hot}) {new_hot_values} FROM input
 )
 {tell}
 
 -- name: copy_jobs :count
-COPY windlass_job (id, queue, target, priority, args, options, tags, params, correlation_id, idempotency_key, business_key,
-    parent_id, lane, created_at) FROM STDIN
+COPY windlass_job ({new_job_columns}, created_at) FROM STDIN
 
 -- name: copy_hot :count
-COPY windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count, expires) FROM STDIN
-
--- name: find_keys :rows
-SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key = ANY(:keys::text[])
-
--- name: find_holders :rows
-SELECT k.business_key, k.holder_id, coalesce(h.status, 'RUNNING')
-FROM windlass_live_key k LEFT JOIN windlass_hot h ON h.id = k.holder_id
-WHERE k.business_key = ANY(:keys::text[])
-
--- name: insert_keys :count
-INSERT INTO windlass_key (idempotency_key, job_id) SELECT * FROM unnest(:keys::text[], :ids::uuid[])
-ON CONFLICT (idempotency_key) DO NOTHING
-
--- name: insert_live_keys :count
-INSERT INTO windlass_live_key (business_key, holder_id) SELECT * FROM unnest(:keys::text[], :ids::uuid[])
-ON CONFLICT (business_key) DO NOTHING
-
--- name: insert_tags :count
-INSERT INTO windlass_job_tag (tag, job_id) SELECT * FROM unnest(:keys::text[], :ids::uuid[])
-
--- name: load_payloads :rows
-SELECT id, args, options, params, tags, correlation_id, business_key, created_at FROM windlass_job
-WHERE id = ANY(:ids::uuid[])
+COPY windlass_hot ({new_hot}) FROM STDIN
 
 -- name: gone :fragment
 gone AS (
@@ -156,13 +114,6 @@ SELECT id, fence FROM held
 SELECT a.job_id, a.fence FROM windlass_attempt a
 JOIN unnest(:ids::uuid[], :fences::bigint[]) AS i(id, fence) ON a.job_id = i.id AND a.fence = i.fence
 WHERE a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL
-
--- name: outcomes :rows
-SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason
-FROM windlass_job j
-LEFT JOIN windlass_hot h ON h.id = j.id
-LEFT JOIN windlass_done d ON d.id = j.id
-WHERE j.id = ANY(:ids::uuid[])
 
 -- name: orphaned_jobs :rows
 SELECT id, fence, crash_count FROM windlass_hot WHERE node = :node AND status = 'RUNNING' ORDER BY id LIMIT 200

@@ -5,13 +5,13 @@ SELECT pg_notify(:channel, :words)
 
 -- name: lock_live :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
-FROM {ids} i CROSS JOIN windlass_hot h JOIN windlass_job j ON j.id = h.id
-WHERE h.id = i.id ORDER BY h.id FOR UPDATE OF h
+FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
+WHERE h.id {in_ids} ORDER BY h.id FOR UPDATE OF h
 
 -- name: lock_ended :rows
 SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, j.business_key
-FROM {ids} i CROSS JOIN windlass_done d JOIN windlass_job j ON j.id = d.id
-WHERE d.id = i.id AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id FOR UPDATE OF d
+FROM windlass_done d JOIN windlass_job j ON j.id = d.id
+WHERE d.id {in_ids} AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id FOR UPDATE OF d
 
 -- name: lock_expired :rows
 WITH expired AS MATERIALIZED (
