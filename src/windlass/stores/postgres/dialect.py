@@ -206,11 +206,11 @@ class _Columns:
     """Transitions turned from rows to columns: in one call, because this is the hot path."""
 
     def __init__(self, transitions: Sequence[Transition]) -> None:
-        (
-            self.ids, self.fences, self.moves, self.outcomes, self.numbers, self.attempts, times, _,
-            self.results, self.failures, self.reasons, _, _, _, _,
-        ) = zip(*transitions, strict=True)  # fmt: skip
-        self.started, self.ended, self.waits = zip(*times, strict=True)
+        values = dict(zip(Transition._fields, zip(*transitions, strict=True), strict=True))
+        self.ids, self.fences, self.moves = values["job_id"], values["fence"], values["move"]
+        self.outcomes, self.numbers, self.attempts = values["outcome"], values["number"], values["attempts"]
+        self.results, self.failures, self.reasons = values["result"], values["failure"], values["reason"]
+        self.started, self.ended, self.waits = zip(*values["times"], strict=True)
 
     def of_successes(self) -> dict[str, str]:
         return {

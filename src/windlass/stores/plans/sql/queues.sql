@@ -9,6 +9,7 @@
 -- name: insert_queue :count
 INSERT INTO windlass_queue (name) VALUES (:name) ON CONFLICT (name) DO NOTHING
 
+-- Whether lanes have jobs is read off the head of their index: EXISTS would let PostgreSQL look through the table for one.
 -- name: heads :rows
 SELECT q.name, l.level, (
         SELECT h.due FROM windlass_hot h
@@ -17,9 +18,10 @@ SELECT q.name, l.level, (
     ), CASE WHEN {is_limited} THEN 1 ELSE 0 END
 FROM windlass_queue q CROSS JOIN {levels} l WHERE q.paused = 0
 UNION ALL
-SELECT NULL, NULL, {now}, CASE WHEN EXISTS (
-        SELECT 1 FROM windlass_hot h WHERE h.status = 'PENDING' AND h.lane IS NOT NULL AND h.due IS NOT NULL
-    ) THEN 1 ELSE 0 END
+SELECT NULL, NULL, {now}, CASE WHEN (
+        SELECT h.lane FROM windlass_hot h WHERE h.status = 'PENDING' AND h.lane IS NOT NULL AND h.due IS NOT NULL
+        ORDER BY h.queue, h.lane LIMIT 1
+    ) IS NULL THEN 0 ELSE 1 END
 UNION ALL
 SELECT g.name, -1, g.opens_at, 0 FROM windlass_gate g WHERE g.name >= 'circuit:' AND g.name < 'circuit;' AND g.opens_at > {now}
 
@@ -115,9 +117,19 @@ ORDER BY h.due, h.id LIMIT 200
 -- name: lock_lane :count
 UPDATE windlass_lane SET created_at = created_at WHERE queue = :queue AND lane = :lane
 
+-- Status by status, since each has an index of its own, and there is none on lanes alone.
 -- name: delete_empty_lane :count
 DELETE FROM windlass_lane WHERE queue = :queue AND lane = :lane AND created_at < {now} - 60000000
-    AND NOT EXISTS (SELECT 1 FROM windlass_hot h WHERE h.queue = :queue AND h.lane = :lane)
+    AND NOT EXISTS (
+        SELECT 1 FROM windlass_hot h
+        WHERE h.queue = :queue AND h.lane = :lane AND h.status = 'PENDING' AND h.lane IS NOT NULL AND h.due IS NOT NULL
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM windlass_hot h WHERE h.queue = :queue AND h.lane = :lane AND h.status = 'RUNNING' AND h.node > ''
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM windlass_hot h WHERE h.queue = :queue AND h.lane = :lane AND h.status IN ('PAUSED', 'WAITING')
+    )
 
 -- name: store_now :row
 SELECT {now}
