@@ -74,6 +74,7 @@ def set_gates(dialect: Dialect, shape: str) -> Plan[None]:
 
 def look_and_claim(dialect: Dialect) -> Plan[int]:
     """One look, and a claim that asks every gate it saw; answers how many were claimed."""
+    yield Step("store_now")  # in one transaction: a look alone is made without
     found = yield from queues.heads(dialect, lambda _: True, lambda _: True)
     request = ClaimRequest("node", found.heads, WANTED, 64, 900_000_000, found.limited)
     claimed = yield from claims.claim(dialect, request)
