@@ -7,7 +7,6 @@ knowing what, or nothing for a while, compares everything it runs with what it h
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from windlass import loggers
@@ -40,23 +39,21 @@ class Cancellations(Service):
         every: float,
         errors: ErrorHandling,
     ) -> None:
-        super().__init__("cancellations", errors)
+        super().__init__("cancellations", errors, slots.canceled.bell)
         self._database = database
         self._slots = slots
         self._node = node
         self._every = every
         self._looked = float("-inf")
         self._next_full_look = float("-inf")
-        self._named: set[str] = set()
+        self._all_in_question = False
         self._strays: dict[tuple[str, int], float] = {}
-        self._next_look: asyncio.TimerHandle | None = None
-        slots.refusals.when_doubted = self._ask_soon
 
     def canceled(self, ids: Collection[str]) -> None:
         """Stop these jobs: this process has canceled them, and the cancel is committed. On the loop only."""
         here = [attempt for attempt in self._slots.attempts() if attempt.claim.job_id in ids]
         self._end(here)
-        self._slots.refusals.add(set(ids) - {attempt.claim.job_id for attempt in here})
+        self._slots.canceled.add(set(ids) - {attempt.claim.job_id for attempt in here})
 
     def hinted(self, ids: Collection[str]) -> None:
         """Ask the store about jobs that are said to be canceled; none named: about all that run here.
@@ -65,32 +62,28 @@ class Cancellations(Service):
         """
         if ids:
             here = {attempt.claim.job_id for attempt in self._slots.attempts()}.intersection(ids)
-            self._slots.refusals.doubt(ids)
+            self._slots.canceled.report(ids)
             if here:
-                self._ask_soon(here)
+                self._slots.canceled.question(here)
         else:
-            self._next_full_look = float("-inf")
-            self._ask_soon(())
-
-    def _ask_soon(self, ids: Collection[str]) -> None:
-        self._named.update(ids)
-        if self._next_look is None:
-            pause = max(self._looked + AT_MOST_EVERY - monotonic(), 0)
-            self._next_look = asyncio.get_running_loop().call_later(pause, self._look)
-
-    def _look(self) -> None:
-        self._next_look = None
-        self.wake()
+            self._all_in_question = True
+            self.wake()
 
     async def tick(self) -> float | None:
-        """Ask about the jobs that were named; about all after a while, or if something was heard that named none."""
-        self._looked = monotonic()
-        named, self._named = self._named, set()
-        if named and self._looked < self._next_full_look:
+        """Ask about the jobs in question; about all after a while, or after a notification that named none."""
+        now = monotonic()
+        next_look = self._looked + AT_MOST_EVERY
+        if now < min(next_look, self._next_full_look):
+            return min(next_look, self._next_full_look) - now
+        self._looked = now
+        named = self._slots.canceled.take_in_question()
+        if named and now < self._next_full_look and not self._all_in_question:
             await self._ask_about(named)
-        else:
+        elif self._all_in_question or now >= self._next_full_look:
+            self._all_in_question = False
+            self._next_full_look = float("-inf")
             await self._compare()
-            self._next_full_look = self._looked + self._every
+            self._next_full_look = now + self._every
         return max(self._next_full_look - monotonic(), 0)
 
     async def _ask_about(self, ids: set[str]) -> None:
