@@ -46,6 +46,11 @@ def program(page: Path) -> tuple[str, str]:
     return name, "\n".join(lines) + "\n" if lines else ""
 
 
+def prose(page: Path) -> str:
+    """The text of a page, however its lines are wrapped."""
+    return " ".join(page.read_text(encoding="utf-8").split())
+
+
 def outputs(page: Path) -> list[str]:
     """What the page says its program prints: blocks marked `text output`."""
     return [block.body.rstrip("\n") for block in blocks(page) if block.info == "text output"]

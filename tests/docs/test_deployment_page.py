@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import ROOT, blocks, prose
 from windlass import Settings
 from windlass.cli.main import main
 from windlass.maintenance import statistics_duty
@@ -93,7 +93,7 @@ def test_the_manifests_run_what_exists_and_wait_for_the_drain(drain_timeout: flo
 
 def test_the_defaults_it_tells_of_are_the_defaults():
     """J7.5, J7.6."""
-    text, defaults = PAGE.read_text(), Settings()
+    text, defaults = prose(PAGE), Settings()
     assert f"`node.drain_timeout` (**{defaults.node.drain_timeout:g} s**)" in text
     assert f"every {defaults.node.recovery_interval:g} s (`node.recovery_interval`)" in text
     assert f"every {defaults.node.sweep_interval:g} s (`node.sweep_interval`)" in text
@@ -102,6 +102,6 @@ def test_the_defaults_it_tells_of_are_the_defaults():
     assert f"batches of up to {statistics_duty.BATCH:,} counts" in text
     assert f"forgotten after {statistics_duty.KEPT_MINUTES // 1440} days" in text
     lost_after = defaults.node.heartbeat_interval * defaults.node.missed_heartbeats
-    assert f"at the latest when the lease runs\nout ({lost_after:g} s)" in text
+    assert f"at the latest when the lease runs out ({lost_after:g} s)" in text
     assert lost_after + 2 * defaults.node.recovery_interval <= 20
     assert "others notice within 20 s" in text
