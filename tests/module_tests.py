@@ -42,7 +42,6 @@ TESTED_BY = {
     "cli/source_watch.py": "cli/test_reloader.py",
     "cli/tables.py": "cli/test_job.py",
     # ------------------------------------------------------------------ client
-    "client/aftermath.py": "client/test_superseded.py",
     "client/client.py": "client/test_authorization.py",
     "client/dead_letter_views.py": "client/test_dead_letters.py",
     "client/health.py": "client/test_reads.py",
@@ -64,19 +63,18 @@ TESTED_BY = {
     "domain/tags.py": "engine/test_damage.py",
     "domain/targets.py": "submission/test_target.py",
     # ------------------------------------------------------------------ engine
-    "engine/announce.py": "engine/test_events.py",
     "engine/attempt.py": "engine/test_history.py",
     "engine/invoke.py": "engine/test_runner.py",
     "engine/known_targets.py": "engine/test_target_policy.py",
+    "engine/pace.py": "engine/test_claims.py",
+    "engine/payloads.py": "engine/test_damage.py",
     "engine/permit_releaser.py": "engine/test_permits.py",
-    "engine/canceled_jobs.py": "engine/test_cancellations.py",
-    "engine/retry_times.py": "engine/test_events.py",
+    "engine/refusals.py": "engine/test_cancellations.py",
     "engine/set_aside.py": "engine/test_damage.py",
     "engine/slots.py": "engine/test_claims.py",
     # ------------------------------------------------------------------ events, failure, maintenance, resilience
     "events/delivery.py": "events/test_bus.py",
     "events/subscriber.py": "events/test_bus.py",
-    "failure/callbacks.py": "engine/test_callback_outcomes.py",
     "failure/command_lines.py": "failure/test_redaction.py",
     "failure/dead_letters.py": "engine/test_dead_letters.py",
     "failure/disguised_names.py": "failure/test_redaction.py",
@@ -86,7 +84,6 @@ TESTED_BY = {
     "maintenance/duties.py": "cluster/test_duties.py",
     "maintenance/permit_keeper.py": "cluster/test_permits.py",
     "resilience/breaker.py": "engine/test_circuits.py",
-    "resilience/events.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ runtime
     "runtime/error_classes.py": "engine/test_retry_rules.py",
     "runtime/error_handling.py": "runtime/test_service.py",
@@ -96,6 +93,7 @@ TESTED_BY = {
     "runtime/interrupts.py": "engine/test_timeouts.py",
     "runtime/loop_watch.py": "engine/test_loop_owner.py",
     "runtime/loops.py": "engine/test_embedded_drain.py",
+    "runtime/main_module.py": "submission/test_homes.py",
     "runtime/middleware.py": "engine/test_middleware.py",
     "runtime/processes/": "runtime/processes/test_process.py",
     "runtime/processes/log_records.py": "engine/test_process_jobs.py",
@@ -160,6 +158,16 @@ TESTED_BY = {
     "testing/postgres_binaries.py": "test_servers.py",
     "testing/postgres_server.py": "testing/test_embedded_postgres.py",
     "testing/postgres_watchdog.py": "testing/test_embedded_postgres.py",
+    "client/local_wakeups.py": "engine/test_wakeup.py",
+    "engine/node_wakeups.py": "engine/test_wakeup.py",
+    "engine/outcomes.py": "engine/test_flush_cost.py",
+    "feature.py": "engine/test_features.py",
+    "features.py": "engine/test_features.py",
+    "flow/callbacks.py": "engine/test_callback_outcomes.py",
+    "node_engine.py": "engine/test_object_graph.py",
+    "node_membership.py": "engine/test_object_graph.py",
+    "resilience/circuits.py": "engine/test_circuits.py",
+    "stores/node_identity.py": "engine/test_lost_lease.py",
 }
 """Module or folder, and the test file that shows what it does."""
 

@@ -25,22 +25,16 @@ ORDINARY = {
 PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tells of"}
 
 TO_RENAME = {
-    "client.aftermath": "gone with one publisher",
-    "client.aftermath.Aftermath": "gone with one publisher",
     "client.dead_letter_views.AlertFilterWords": "AlertFilter",
     "cli.demo.crash.Packing": "PackingRoom",
     "domain.job.Placed": "SubmittedJob",
-    "engine.completer.Consequence": "FollowUp",
-    "engine.permit_releaser.Leaving": "PermitReleaser",
     "maintenance.archive_duty.Archiving": "ArchiveDuty",
     "maintenance.purge_duty.Purging": "PurgeDuty",
-    "publisher.Telling": "Publisher",
     "runtime.processes.errors._Told": "_ReportedError",
     "runtime.started_threads._Submitting": "_SubmitPatch",
     "submission.authorization._Acting": "_PrincipalScope",
     "stores.caller_transactions.rules.Opening": "TransactionState",
     "stores.claim_order.Allotment": "Share",
-    "stores.plans.queues.Forsaken": "UnknownTargetJob",
     "stores.postgres.listener.Deaf": "NotListening",
     "stores.postgres.listener.Heard": "Notification",
     "stores.postgres.timeouts.ThreadPatience": "StatementTimeout",
@@ -62,7 +56,6 @@ PAIRED_MODULES = {
     "dead_letters": TOPIC,
     "drain": "of a node, and of a test's application",
     "errors": "those of users, and how they leave a job's process",
-    "events": "the package, and the one place that turns circuit changes into events",
     "filters": "of the command line, and of the client",
     "forks": "a fork of the process, and what a SQLite file must not survive",
     "health": "the command, and the report",
@@ -86,6 +79,7 @@ PAIRED_MODULES = {
 """Modules of one name in several packages, and why; those of the contract suite and of one database mirror others."""
 
 PAIRED_CLASSES = {
+    "Ended": "a job, and a supervised process",
     "Attempt": "the public record of an attempt, and the engine's running one",
     "DeadLetters": "what `app.dead_letters` is, and rename the failure package's to DeadLetterFollowUp",
     "Drained": "results of two drains, of a test and of a benchmark",

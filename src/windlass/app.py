@@ -9,18 +9,20 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from windlass.app_worker import WorkerHost
-from windlass.client.aftermath import Aftermath
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.jobs import Jobs, as_list
 from windlass.client.limits import Limits
+from windlass.client.local_wakeups import LocalWakeups
 from windlass.client.moves import Moves
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
 from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
+from windlass.features import follow_ups_of
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
+from windlass.publisher import Publisher
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
 from windlass.runtime.verbs import Request, Verb, adrive, drive, off_loop
@@ -119,10 +121,13 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
         self._reader = Reader(self.registry, parts.serializer)
-        self._aftermath = Aftermath(self._bus, self._results, parts.clock, self._wake, self._stop, self._look_again)
+        self._clock, self._follow_ups = parts.clock, follow_ups_of(parts)
+        wakeups = LocalWakeups(lambda: self._worker, parts.coordinator)
+        self._publisher = Publisher(self._bus, self._results, parts.clock, wakeups)
         read = partial(self._reader.read, self._access)
         self._authorization = Authorization(parts.authorizer, read, parts.clock, parts.sanitizer.sanitize_text)
-        verb_parts = (self._access, self._authorization, self._aftermath, self._reader, self._results)
+        published = (self._publisher, self._follow_ups)
+        verb_parts = (self._access, self._authorization, *published, self._reader, self._results)
         self._job_verbs = JobVerbs(*verb_parts, self._slots_taken, parts.inline)
         work = parts.work if self._database.notifies and parts.coordinator is None else None
         self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, self._job_verbs, work)
@@ -148,32 +153,15 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
     def _submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
         handles, work, superseded = yield from self._jobs.submit(calls)
         if superseded:
-            self._aftermath.canceled(superseded, "superseded")
+            self._publisher.publish(superseded)
         inline = self._parts.inline
         if work:
-            self._wake(work)
+            self._publisher.wakeups.new_work(work)
             if inline is not None:
                 yield Request(inline.run, inline.arun)
         elif handles and inline is not None:
             inline.uncommitted = True
         return handles
-
-    def _wake(self, work: Sequence[tuple[str, int]]) -> None:
-        """The worker of this process, and whatever coordinates others in place of the store."""
-        worker, coordinator = self._worker, self._parts.coordinator
-        if worker is not None:
-            worker.wake(work)
-        if coordinator is not None:
-            for queue, level in work:
-                coordinator.notify_new_work(queue, level)
-
-    def _look_again(self) -> None:
-        if self._worker is not None:
-            self._worker.look_again()
-
-    def _stop(self, ids: Sequence[str]) -> None:
-        if self._worker is not None and ids:
-            self._worker.canceled(ids)
 
     # ------------------------------------------------------------------ following
 
@@ -188,7 +176,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
     @property
     def dead_letters(self) -> DeadLetters:
         """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
-        return DeadLetters(self._access, self._aftermath, self._authorization, self.registry.names_of)
+        return DeadLetters(self._access, self._publisher, self._follow_ups, self._authorization, self.registry.names_of)
 
     @property
     def alerts(self) -> Alerts:

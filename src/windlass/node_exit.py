@@ -9,11 +9,10 @@ from functools import partial
 from windlass import loggers
 from windlass.domain.job import Claim
 from windlass.engine.attempt import Attempt
-from windlass.engine.completer import Completer
-from windlass.engine.lingering_bodies import LingeringBodies
 from windlass.errors import StoreUnavailableError
 from windlass.maintenance.heartbeat import Heartbeat
 from windlass.maintenance.permit_keeper import PermitKeeper
+from windlass.node_engine import NodeEngine
 from windlass.parts import Parts
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
@@ -37,22 +36,28 @@ class Departure:
     """The last steps of one node's drain."""
 
     def __init__(
-        self, parts: Parts, heartbeat: Heartbeat, pulse: Database, lingering: LingeringBodies, completer: Completer
+        self, parts: Parts, heartbeat: Heartbeat, pulse: Database, engine: NodeEngine, asked_to_drain: asyncio.Event
     ) -> None:
         self._parts = parts
         self._heartbeat = heartbeat
         self._pulse = pulse
-        self._lingering = lingering
-        self._completer = completer
+        self._slots = engine.slots
+        self._lingering = engine.lingering
+        self._completer = engine.completer
+        self._asked_to_drain = asked_to_drain
         self.loss: StoreUnavailableError | None = None
         """Why the node leaves, if its store was deleted or replaced: it is not asked any more."""
         self._keeper: PermitKeeper | None = None
         self._claims: dict[permits.Body, Claim] = {}
 
     def store_lost(self, reason: str) -> None:
-        """Remember why this node leaves, and log it."""
+        """Have the node leave without waiting for what runs: there is nowhere to write what it ends with."""
+        if self.loss is not None:
+            return
         self.loss = StoreUnavailableError(reason, lasting=True)
         logger.error("node %s leaves, its store is lost: %s", self._heartbeat.node.id, reason)
+        self._slots.force()
+        self._asked_to_drain.set()
 
     async def flushed(self, errors: ServiceErrors) -> bool:
         """Wait until every outcome is written; False if some are not."""
@@ -102,7 +107,7 @@ class Departure:
     def loop_closed(self) -> None:
         """What ran on the node's loop goes on no more, and what was to be heard on it is looked for."""
         for attempt in self._lingering.attempts():
-            if attempt.thread is None or attempt.thread.ended:
+            if attempt.thread_over or not attempt.in_thread:
                 self._ended(attempt)
 
     def _keep(self) -> None:
@@ -117,7 +122,7 @@ class Departure:
         self._keeper = keeper = PermitKeeper(database, node, parts.settings.node, freed, errors, closes=owns)
         parts.keepers[:] = [*(known for known in parts.keepers if known.alive), keeper]
         self._claims = {_body(attempt): attempt.claim for attempt in self._lingering.attempts()}
-        self._lingering.release = self._ended
+        self._lingering.hand_over(self._ended)
         keeper.keep(kept)
         going_on = {_body(attempt) for attempt in self._lingering.attempts()}
         for body in kept:

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windlass.client.results import Results
+from windlass.engine.outcomes import Written
 from windlass.events.bus import EventBus
 from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.feature import Feature
 from windlass.maintenance.permit_keeper import PermitKeeper
-from windlass.runtime.global_names import global_name_of
 from windlass.runtime.processes.pool import ProcessOptions, Surroundings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
@@ -32,6 +33,7 @@ from windlass.stores.notifier import Notifier
 from windlass.stores.open import open_database
 from windlass.stores.sqlite.dialect import SqliteDatabase
 from windlass.submission.codec import JsonSerializer
+from windlass.submission.homes import home_of
 from windlass.submission.instances import Instances
 from windlass.submission.registry import Registry
 from windlass.submission.submit import Inline
@@ -100,6 +102,10 @@ class Parts(NamedTuple):
     """Around every body, the first one outermost."""
     keepers: list[PermitKeeper] = []  # noqa: RUF012 - see `make_parts`
     """What nodes that have left keep for bodies that go on."""
+    features: tuple[Feature, ...] = ()
+    """Further ones, beside those that every application has."""
+    written: Written | None = None
+    """Called after each flush with the attempts whose outcome stands: for tools that count or collect them."""
     stays_open: bool = False
     """True: the store is a test's, and is closed by the test, not by `close` of the application."""
 
@@ -170,4 +176,4 @@ def _surroundings(parts: Parts) -> Surroundings:
     registry, instances = parts.registry, parts.registry.instances
     plain = type(parts.serializer) is JsonSerializer and isinstance(registry.resolver, ImportResolver)
     provides = instances.provides if isinstance(instances, Instances) else True
-    return Surroundings(global_name_of(registry.app), not plain or bool(parts.middleware), provides)
+    return Surroundings(home_of(registry.app), not plain or bool(parts.middleware), provides)

@@ -1,109 +1,129 @@
-"""After a commit: listeners, handles here and elsewhere, the poller of this node, and the other nodes."""
+"""Publishes what a commit has changed: events, outcomes that handles wait for, and wake-ups.
+
+Every commit that ends, revives or moves jobs is published here, whoever made it: the completer, the verbs of an
+application, recovery, the sweeper.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, Protocol
 
-from windlass.engine.announce import events_of, handed_on, heads_of, lanes_of, outcomes_of, reopened
-from windlass.engine.attempt import Attempt
-from windlass.engine.callbacks import new_work
-from windlass.engine.circuits import CircuitRecorder
-from windlass.engine.known_work import KnownWork
-from windlass.parts import Parts
-from windlass.resilience.events import circuit_events
-from windlass.stores.channels import DONE, WORK
-from windlass.stores.notifier import EVERYTHING, Notifier
-from windlass.submission.submit import words_for
+from windlass.domain.circuit import CircuitChange
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.job import Outcome
+from windlass.domain.states import TERMINAL, JobStatus, Move
+from windlass.events.bus import EventBus
+from windlass.events.job_events import JOB_EVENTS, circuit_events, job_events, move_events
+from windlass.events.types import Event, JobPaused, JobResumed, JobRetrying
+from windlass.feature import Feature
+from windlass.spi import Clock
+from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp
+from windlass.stores.plan import Plan
+from windlass.stores.plans import jobs
+from windlass.stores.plans.moves import Steered
 
-DONE_WORD = "done"
+
+class Awaited(Protocol):
+    """The handles of this process that wait for outcomes."""
+
+    @property
+    def awaits(self) -> bool:
+        """Whether any of them waits."""
+        ...
+
+    def tell(self, outcomes: Iterable[Outcome]) -> None:
+        """Hand outcomes to those that wait for them."""
 
 
-class Telling:
-    """What one node tells, once it is so."""
+class WakeupTarget(Protocol):
+    """Whom to wake for what has changed, besides those that the transaction itself notified."""
 
-    def __init__(self, parts: Parts, work: KnownWork, loop: asyncio.AbstractEventLoop) -> None:
-        self._parts = parts
-        self._work = work
-        self._loop = loop
-        self._sending: set[asyncio.Task[None]] = set()
-        self.circuits = CircuitRecorder(parts.settings.circuits.profile.value)
-        self.when_written: Callable[[Sequence[Attempt]], None] = lambda attempts: None
-        """Called after the commit with the attempts whose outcome stands."""
-        self.when_kept: Callable[[Attempt], None] = lambda attempt: None
-        """Called after the commit with an attempt whose body goes on, and keeps what it holds of gates."""
+    def new_work(self, work: Collection[tuple[str, int]]) -> None:
+        """There are new jobs at these levels of queues."""
 
-    async def sent(self, timeout: float) -> None:
-        """Wait for what is on its way."""
-        if self._sending:
-            await asyncio.wait(self._sending, timeout=timeout)
+    def stop(self, ids: Collection[str]) -> None:
+        """These jobs were canceled while they ran."""
 
-    def work_came_back(self) -> None:
-        """Recovered jobs are new work, to this node and, if it has no room or does not serve them, to the others."""
-        self._work.changed()
-        self._wake_others()
+    def changed(self) -> None:
+        """What may be claimed has changed."""
 
-    def told(self, batch: Sequence[Attempt]) -> None:
-        """After a commit: listeners, handles here and elsewhere, and the poller."""
-        parts = self._parts
-        self.when_written(batch)
-        events = events_of(batch, parts.bus)
-        if events:
-            parts.bus.publish(events)
-        if changes := self.circuits.take():
-            self._work.circuits_changed(changes)
-            parts.bus.publish(circuit_events(changes))
-        back = reopened(batch)
-        ended = len(back) < len(batch)
-        if holders := [attempt for attempt in batch if attempt.claim.holds is not None or attempt.lingers]:
-            self._places_moved(holders, told_as_done=ended)
+    def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
+        """Circuits opened, closed or forgot their calls."""
+
+
+class Publisher:
+    """What is done after a commit."""
+
+    def __init__(self, bus: EventBus, awaited: Awaited, clock: Clock, wakeups: WakeupTarget) -> None:
+        self._bus = bus
+        self._awaited = awaited
+        self._clock = clock
+        self.wakeups = wakeups
+
+    @property
+    def listens(self) -> bool:
+        """Whether anything in this process wants to know of single jobs."""
+        return self._awaited.awaits or any(map(self._bus.wanted, JOB_EVENTS))
+
+    def publish(self, ended: Sequence[Ended], effects: Effects = NO_EFFECTS) -> int:
+        """Publish jobs that ended or were revived, and the effects of that; answers how many they are."""
         if ended:
-            if parts.results.awaits:
-                parts.results.tell(outcomes_of(batch))
-            self._send(DONE, parts.done, (DONE_WORD,))
-            if work := new_work(batch):
-                self._work.new_work(work)
-                self._hand_on(work)
-        if back:
-            self._hand_on(handed_on(back))
-            heads = heads_of(back)
-            if heads:
-                self._work.expect(heads)
+            self._publish_jobs(ended, effects)
+        if effects.circuits:
+            self.circuits_changed(effects.circuits)
+        if effects.work:
+            self.wakeups.new_work(sorted(effects.work))
+        return len(ended)
 
-    def _places_moved(self, holders: Sequence[Attempt], *, told_as_done: bool) -> None:
-        for attempt in holders:
-            if attempt.lingers:
-                self.when_kept(attempt)
-        self.places_freed([attempt for attempt in holders if not attempt.lingers], told_as_done=told_as_done)
+    def paused(self, moved: Sequence[Steered]) -> int:
+        """Publish jobs that were paused; those that were PAUSED before are counted, and are nothing new."""
+        new = [job for job in moved if job.left is not JobStatus.PAUSED]
+        if new and self._bus.wanted(JobPaused):
+            self.events(move_events(JobPaused, new, self._clock.now()))
+        return len(moved)
 
-    def places_freed(self, batch: Sequence[Attempt], *, told_as_done: bool = False) -> None:
-        """Whoever waits at these gates may pass, here or on another node.
+    def resumed(self, moved: Sequence[Steered]) -> int:
+        """Publish jobs that were resumed, and may be due."""
+        if moved:
+            self.wakeups.new_work(sorted({(job.queue, job.priority) for job in moved}))
+        if moved and self._bus.wanted(JobResumed):
+            self.events(move_events(JobResumed, moved, self._clock.now()))
+        return len(moved)
 
-        Other nodes that wait at gates also heed that jobs have ended, so that needs no words of its own.
-        """
-        if not batch:
-            return
-        self._work.permits_freed(lanes_of(batch))
-        if self._parts.coordinator is not None:
-            self._hand_on(sorted({(attempt.claim.queue, attempt.claim.priority) for attempt in batch}))
-        elif not told_as_done:
-            self._wake_others()
+    def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
+        """Publish circuits that opened or closed, by calls or by hand."""
+        self.wakeups.circuits_changed(changes)
+        self.events(circuit_events(changes))
 
-    def _wake_others(self) -> None:
-        if self._parts.coordinator is None:
-            self._send(WORK, self._parts.work, (EVERYTHING,))
+    def events(self, events: Sequence[Event]) -> None:
+        """Publish events."""
+        if events:
+            self._bus.publish(events)
 
-    def _hand_on(self, work: Sequence[tuple[str, int]]) -> None:
-        """What this node stored or gave back is new work to the others, as if it had just been enqueued."""
-        if self._parts.coordinator is not None:
-            for queue, level in work:
-                self._parts.coordinator.notify_new_work(queue, level)
-        elif work:
-            self._send(WORK, self._parts.work, words_for(work))
+    def _publish_jobs(self, ended: Sequence[Ended], effects: Effects) -> None:
+        stopped = [job.job_id for job in ended if job.move is Move.CANCEL and job.left is JobStatus.RUNNING]
+        if stopped:
+            self.wakeups.stop(stopped)
+        if any(map(self._bus.wanted, JOB_EVENTS)):
+            now = self._clock.now()
+            self.events([event for job in ended for event in job_events(job, effects, now)])
+        if self._awaited.awaits:
+            self._awaited.tell([job.as_outcome for job in ended if job.status in TERMINAL])
 
-    def _send(self, channel: str, notifier: Notifier, words: Sequence[str]) -> None:
-        payload = notifier.take(words) if self._parts.database.notifies else None
-        if payload is not None:
-            sending = self._loop.create_task(self._parts.database.anotify(channel, payload))
-            self._sending.add(sending)
-            sending.add_done_callback(self._sending.discard)
+
+_REQUEUED: Final = frozenset({Move.REQUEUE})
+
+
+def retry_times(bus: EventBus) -> Feature:
+    """When retries are due, as stored: read in the transaction that writes them, if `JobRetrying` is wanted."""
+
+    def wanted(ended: Ended) -> bool:
+        return ended.outcome == "retried" and bus.wanted(JobRetrying)
+
+    return Feature("retry times", (FollowUp(_REQUEUED, wanted, _read_due_times),))
+
+
+def _read_due_times(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+    return Effects(due=(yield from jobs.due_times(dialect, [job.job_id for job in ended])))

@@ -70,7 +70,7 @@ def test_a_node_that_is_asked_to_drain_leaves(apps: Apps):
         assert other.drain_node(node.id)
         node_object = worker.node
         assert node_object is not None
-        node_object.heartbeat.wake()
+        node_object.membership.heartbeat.wake()
         until(lambda: other.nodes() == [])
     assert other.drain_node(node.id) is False
     assert list(threads_named("windlass-worker")) == [], "leaving the block ends the loop's thread too"

@@ -107,7 +107,7 @@ def test_a_claim_that_brings_a_job_canceled_meanwhile_does_not_begin_it(app: Win
         node = worker.node
         assert node is not None
         node.wakeups.canceled([str(second.id)])  # told before it is claimed
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), node._loop).result(LONG)
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), node.wakeups._loop).result(LONG)
         gate.open()
         assert first.result(timeout=LONG) == "let go"
         until(lambda: second.status() is JobStatus.RUNNING)

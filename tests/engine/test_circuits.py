@@ -19,7 +19,7 @@ from windlass import (
     JobStatus,
     Windlass,
 )
-from windlass.engine import room, slots
+from windlass.engine import slots
 from windlass.worker import Worker
 
 ALLOWED = ["tests.engine.gated_jobs", "tests.engine.jobs"]
@@ -145,7 +145,7 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
     apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch, by_hand: bool
 ):
     """J6.1: due when the circuit may be tried again; the history says `deferred`; it is not lost when it closes."""
-    monkeypatch.setattr(room, "CLAIM_AHEAD", 1e6)
+    monkeypatch.setattr(slots, "CLAIM_AHEAD", 1e6)
     monkeypatch.setattr(slots, "HAND_BACK_AFTER", 600.0)
     app = guarded(apps, open_wait=0.5, minimum_calls=1, trials=1)
     hold = app.job(circuit="gateway", priority=5)(jobs.ahold)
@@ -183,7 +183,7 @@ def _look_now(worker: Worker) -> None:
 def _known_to_be_shut(worker: Worker) -> bool:
     """Whether the worker has heard of it: what it knows may be a second old."""
     assert worker.node is not None
-    return "gateway" in worker.node.work.shut_circuits()
+    return "gateway" in worker.node.engine.work.shut_circuits()
 
 
 def test_errors_are_ignored_and_recorded_by_class(apps: Apps):

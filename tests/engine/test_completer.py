@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.engine.apps import Apps
+from tests.engine.recorder import Recorder
 from windlass import JobStatus
 from windlass.domain.clock import VirtualClock, monotonic
 from windlass.domain.transition import succeeded
@@ -45,7 +46,7 @@ def test_parts_of_a_split_flush_are_all_written_as_unsurely_as_the_whole(bench: 
 
     async def flush() -> None:
         told: list[Attempt] = []
-        completer = Completer(bench.database, told.extend, ErrorHandling())
+        completer = Completer(bench.database, Recorder(told), ErrorHandling())
         for attempt in fine:
             completer.finish(attempt)
         with armed("store.after_commit=raise@1"), pytest.raises(FailpointError):

@@ -43,7 +43,7 @@ def understood(worker: Worker, apps: Apps) -> None:
     """Wait until the node has heard all that was sent, which comes in order, and has looked once more after that."""
     assert apps().job(jobs.add).enqueue(1, 1).result(timeout=LONG) == 2  # it polls never: it has heard of this one
     assert worker.node is not None
-    looked = worker.node.cancellations.signals.ticked
+    looked = worker.node.engine.cancellations.signals.ticked
     looked.arm()
     forge(apps.url, ("windlass_canceled",), [""])
     looked.wait_sync(LONG)

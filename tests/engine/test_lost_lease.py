@@ -47,7 +47,7 @@ def notice(worker: Worker, old_name: str) -> str:
     """The next heartbeat; gives the name that the node goes by from now on."""
     node = worker.node
     assert node is not None
-    node.heartbeat.wake()
+    node.membership.heartbeat.wake()
     until(lambda: node.id != old_name)
     return node.id
 
@@ -110,7 +110,7 @@ def test_a_node_that_was_given_up_claims_nothing_until_it_has_noticed(slow: Wind
         waiting = note.enqueue("after")
         node.poller.signals.ticked.arm()
         for _ in range(3):
-            node.work.changed()
+            node.engine.work.changed()
             node.poller.signals.ticked.wait_sync()
         assert waiting.status() is JobStatus.PENDING
         new_name = notice(worker, old_name)
@@ -127,7 +127,7 @@ def test_a_node_that_was_given_up_takes_up_its_duties_under_its_new_name(slow: W
         node = worker.node
         assert node is not None
         old_name = lose(slow, worker, clock)
-        sweeper = next(duty for duty in node.duties.all if duty.name == "sweeper")
+        sweeper = next(duty for duty in node.membership.duties.all if duty.name == "sweeper")
         sweeper.signals.ticked.arm()
         sweeper.signals.ticked.wait_sync()  # it may have begun before
         before = slow.database.read(leases.last_pass, leases.SWEEPER)

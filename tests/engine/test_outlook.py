@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from windlass.domain.circuit import Circuit
+from windlass.domain.circuit import Circuit, CircuitChange
 from windlass.engine.outlook import (
     BUSY_FRESH,
     CONTENTION_PAUSE,
@@ -20,7 +20,6 @@ from windlass.engine.outlook import (
     Rest,
 )
 from windlass.stores.claim_order import Head
-from windlass.stores.plans.limits import CircuitChange
 from windlass.stores.plans.queues import FIRST_LANE, Heads
 
 FRESH = 1.0

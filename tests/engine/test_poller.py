@@ -28,7 +28,7 @@ async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again
     add = app.job(resource="stripe", queue="mail")(jobs.aadd)
     async with app.worker() as worker:
         assert worker.node is not None
-        poller, work = worker.node.poller, worker.node.work
+        poller, work = worker.node.poller, worker.node.engine.work
         await poller.stop()  # only this test looks from now on
         await app.apause_queue("mail")
         await add.aenqueue(1, 2)

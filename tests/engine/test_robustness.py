@@ -208,8 +208,8 @@ def test_a_target_nobody_can_make_sense_of_does_not_stop_the_claims_of_others(ap
     broken = app.job(misspelt)
     with app.worker() as worker:
         assert worker.node is not None
-        assert not worker.node._targets.knows("boom:boom")
-        assert worker.node._targets.knows(broken.target), (
+        assert not worker.node.engine.targets.knows("boom:boom")
+        assert worker.node.engine.targets.knows(broken.target), (
             "it is here: its jobs are claimed, and fail saying what is wrong"
         )
 

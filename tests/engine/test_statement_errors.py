@@ -1,12 +1,13 @@
 """Statements that the store refuses though it answers: named as such, told by health, and nobody else's trouble."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import psycopg
 import pytest
 
+from tests.engine.recorder import Recorder
 from tests.support.facts import is_sqlite, rows
 from tests.support.waiting import until
 from windlass import JobStatus, NodeSettings, Settings, StoreStatementError, Windlass
@@ -15,7 +16,7 @@ from windlass.domain.transition import succeeded
 from windlass.engine import completer as completers
 from windlass.engine import set_aside
 from windlass.engine.attempt import Attempt
-from windlass.engine.completer import Completer
+from windlass.engine.completer import Completer, Seams
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import FailpointError, armed
 from windlass.runtime.service_errors import ServiceErrors
@@ -105,7 +106,7 @@ def test_an_outcome_whose_statement_is_refused_is_found_and_set_aside(bench: Wor
 
     async def flush() -> None:
         told: list[Attempt] = []
-        completer = Completer(bench.database, told.extend, ErrorHandling())
+        completer = Completer(bench.database, Recorder(told), ErrorHandling())
         for attempt in attempts:
             completer.finish(attempt)
         with trigger(store_url, f"NEW.id = '{bad.claim.job_id}'"):
@@ -133,7 +134,7 @@ def test_statements_are_few_while_every_outcome_is_refused(
     tries: list[int] = []
 
     async def flush() -> None:
-        completer = Completer(bench.database, lambda _: None, ErrorHandling())
+        completer = Completer(bench.database, Recorder([]), ErrorHandling())
         run = completer._database.arun
 
         async def counted(plan, batch, *args, **kwargs):
@@ -162,7 +163,7 @@ def test_an_outcome_set_aside_after_a_commit_without_an_answer_is_looked_up(benc
 
     async def flush() -> None:
         told: list[Attempt] = []
-        completer = Completer(bench.database, told.extend, ErrorHandling())
+        completer = Completer(bench.database, Recorder(told), ErrorHandling())
         completer.finish(attempt)
         with armed("store.after_commit=raise@1"), pytest.raises(FailpointError):
             await completer.tick()
@@ -185,7 +186,7 @@ def test_a_commit_in_doubt_stays_in_doubt_while_others_are_tried_again(bench: Wo
 
     async def flush() -> None:
         told: list[Attempt] = []
-        completer = Completer(bench.database, told.extend, ErrorHandling())
+        completer = Completer(bench.database, Recorder(told), ErrorHandling())
         completer.finish(refused)
         with trigger(store_url, f"NEW.id = '{refused.claim.job_id}'"):
             await completer.tick()
@@ -211,7 +212,7 @@ def test_a_damaged_job_that_cannot_be_paused_for_its_values_is_set_aside(bench: 
 
     async def flush() -> None:
         told: list[Attempt] = []
-        completer = Completer(bench.database, told.extend, ErrorHandling())
+        completer = Completer(bench.database, Recorder(told), ErrorHandling())
         for attempt in (damaged, *fine):
             completer.finish(attempt)
         await completer.tick()
@@ -231,7 +232,7 @@ def test_a_damaged_job_that_cannot_be_paused_either_is_set_aside(bench: Workbenc
 
     async def flush() -> None:
         told: list[Attempt] = []
-        completer = Completer(bench.database, told.extend, ErrorHandling())
+        completer = Completer(bench.database, Recorder(told), ErrorHandling())
         for attempt in (damaged, *fine):
             completer.finish(attempt)
         with renamed(store_url, "windlass_hot", "paused_from"):
@@ -251,7 +252,9 @@ def test_who_waits_for_outcomes_is_told_of_one_that_is_being_tried_again(bench: 
     (attempt,) = ended(bench, 1)
 
     async def flush() -> None:
-        completer = Completer(bench.database, lambda _: None, ErrorHandling())
+        before: list[Callable[[], Awaitable[None]]] = []
+        seams = Seams(before=lambda _: before.pop()() if before else None)
+        completer = Completer(bench.database, Recorder([]), ErrorHandling(), seams=seams)
         completer.finish(attempt)
         waits: list[asyncio.Task[bool]] = []
 
@@ -263,10 +266,9 @@ def test_who_waits_for_outcomes_is_told_of_one_that_is_being_tried_again(bench: 
             await completer.tick()
             await completer.tick()  # nothing more to write
             completer._set_aside.hurry()
-            completer.before = lambda _: begin_to_wait()
+            before.append(begin_to_wait)
             await completer.tick()
         completer._set_aside.hurry()
-        completer.before = lambda _: None
         assert not waits[0].done()
         await completer.tick()
         await completer.tick()

@@ -140,4 +140,4 @@ def test_a_damaged_status_does_not_keep_others_from_expiring(moving: Moving):
     rows(moving.url, f"UPDATE windlass_hot SET status = 'XYZ' WHERE id = '{damaged.id}'")
     moving.clock.advance(1)
     canceled = app.database.run(moves.cancel_expired, 10)
-    assert [job.job_id for job in canceled] == [str(fine.id)]
+    assert [job.job_id for job in canceled.ended] == [str(fine.id)]

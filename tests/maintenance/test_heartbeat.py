@@ -11,11 +11,10 @@ from windlass.runtime.error_handling import ErrorHandling
 from windlass.settings import NodeSettings
 from windlass.stores import migrate
 from windlass.stores.database import Database
+from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.open import open_database
-from windlass.stores.plans.cluster import NodeRow
 
 Ahead = Callable[[float], None]
-ROW = NodeRow("host-1-a", "host", 1, "0", None)
 
 
 @pytest.fixture
@@ -29,7 +28,9 @@ def database(sqlite_url: str) -> Iterator[Database]:
 @pytest.fixture
 def beating(database: Database) -> Heartbeat:
     """A node that has been entered, and has a lease of 15 s."""
-    made = Heartbeat(database, ROW, NodeSettings(), lambda: Load(0, 0.0), lambda: ROW, lambda: None, ErrorHandling())
+    made = Heartbeat(
+        database, NodeIdentity(None), NodeSettings(), lambda: Load(0, 0.0), lambda: None, lambda: None, ErrorHandling()
+    )
     made.register()
     return made
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
@@ -12,12 +13,13 @@ from tests.stores.recording import recorded, statements
 from windlass import Event, JobCompleted, JobDeadLettered, Windlass
 from windlass.domain.circuit import Call
 from windlass.domain.clock import VirtualClock
-from windlass.domain.job import EndedJob
+from windlass.domain.ended import Ended
+from windlass.domain.job import Payload
 from windlass.domain.lanes import Lane
-from windlass.domain.states import JobStatus
+from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, dead_letter, passed_over, released, retry_at, succeeded
-from windlass.failure.callbacks import Callbacks, Due
-from windlass.failure.dead_letters import DeadLetters, Death
+from windlass.failure.dead_letters import DeadLetters
+from windlass.flow.callbacks import Callbacks
 from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.open import open_database
 from windlass.stores.plan import Step
@@ -26,6 +28,7 @@ from windlass.stores.plans.limits import Limit
 from windlass.submission.codec import JsonSerializer
 from windlass.submission.registry import Registry
 from windlass.submission.stored_options import StoredCallback
+from windlass.testing.contract.dead_letters import failed
 from windlass.testing.contract.workbench import FAILURE, NODE, Workbench, new_job
 
 MANY = 1000
@@ -88,14 +91,11 @@ def test_completing_200_jobs_of_every_kind_is_a_handful(bench: Workbench):
 
 def test_200_callbacks_follow_in_a_handful(bench: Workbench):
     """J4.1, J5.5: what follows a flush is one insert, in queues old and new."""
-    parents = bench.put(FLUSH)
     callback = StoredCallback(target="shop:report", args=([None], {}), marks={"0": "outcome"}, queue="new")
-    ended = [
-        EndedJob(parent, "shop:charge", "default", JobStatus.SUCCEEDED, 1, "[[],{}]", None, None, None)
-        for parent in parents
-    ]
-    follow = Callbacks(Registry(), JsonSerializer(), ()).store
-    assert statements(steps_of(bench, follow, [Due(callback, job) for job in ended])) <= A_HANDFUL
+    payload = Payload("[[],{}]", msgspec.json.encode({"on_success": callback}).decode(), None, None, None, None, 0)
+    ended = [Ended(parent, "shop:charge", "default", 2, Move.SUCCEED, payload=payload) for parent in bench.put(FLUSH)]
+    follow = Callbacks(Registry(), JsonSerializer(), ()).follow
+    assert statements(steps_of(bench, follow, ended)) <= A_HANDFUL
     assert len(bench.claim()) == 2 * FLUSH
 
 
@@ -105,12 +105,9 @@ def test_burying_1000_jobs_is_a_handful(bench: Workbench):
     claims = bench.claim(MANY)
     bench.apply(*[dead_letter(claim, bench.times(), FAILURE, "retry_exhausted", holds_key=False) for claim in claims])
     errors = [Failure(f"{name}: no", name) for name in ("KeyError", "OSError", "ValueError")]
-    deaths = [
-        Death(claim.job_id, claim.target, claim.queue, 1, 1, "retry_exhausted", errors[number % 3])
-        for number, claim in enumerate(claims)
-    ]
-    store = DeadLetters("postgres", "here", 1).store
-    assert statements(steps_of(bench, store, deaths)) <= A_HANDFUL // 2
+    ended = [failed(claim, errors[number % 3]) for number, claim in enumerate(claims)]
+    follow = DeadLetters("postgres", "here", 1).follow
+    assert statements(steps_of(bench, follow, ended)) <= A_HANDFUL // 2
     ids = [claim.job_id for claim in claims]
     for plan in (moves.pause, moves.resume, moves.retry):
         assert statements(steps_of(bench, plan, ids)) <= A_HANDFUL

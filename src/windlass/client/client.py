@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from windlass.client.aftermath import Aftermath
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.reader import Reader
+from windlass.publisher import Publisher
 from windlass.settings import Settings
+from windlass.spi import Clock
 from windlass.stores.access import Access
+from windlass.stores.ending import FollowUps
 from windlass.submission.authorization import Authorization
 from windlass.submission.registry import Registry
 
@@ -18,6 +20,8 @@ class Client:
     settings: Settings
     _access: Access
     _authorization: Authorization
-    _aftermath: Aftermath
+    _publisher: Publisher
+    _follow_ups: FollowUps
+    _clock: Clock
     _reader: Reader
     _job_verbs: JobVerbs

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any, Final, Unpack
 from uuid import UUID
 
-from windlass.client.aftermath import Aftermath
 from windlass.client.dead_letter_views import (
     AlertFilterWords,
     DeadLetterFilters,
@@ -26,9 +25,11 @@ from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redr
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
 from windlass.errors import JobNotFoundError, JobStateError
+from windlass.publisher import Publisher
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.access import Access
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps
 from windlass.stores.plan import Plan
 from windlass.stores.plans import alerts, dead_letters, reads, triage
 from windlass.stores.plans.dead_letters import AuditEntry
@@ -47,9 +48,17 @@ class DeadLetters:
     died). A job that is PAUSED is no dead letter meanwhile.
     """
 
-    def __init__(self, access: Access, aftermath: Aftermath, authorization: Authorization, names_of: NamesOf) -> None:
+    def __init__(
+        self,
+        access: Access,
+        publisher: Publisher,
+        follow_ups: FollowUps,
+        authorization: Authorization,
+        names_of: NamesOf,
+    ) -> None:
         self._access = access
-        self._aftermath = aftermath
+        self._publisher = publisher
+        self._follow_ups = follow_ups
         self._authorization = authorization
         self._names_of = names_of
 
@@ -176,7 +185,7 @@ class DeadLetters:
         if checked.target is not None:
             asked["target"] = checked.target
         order = Order(checked, *options, asked, self._who())
-        return (yield from redrive(order, self._access, self._aftermath, told))
+        return (yield from redrive(order, self._access, self._publisher, self._follow_ups, told))
 
     # ------------------------------------------------------------------ forgetting
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from windlass.client.aftermath import Aftermath
 from windlass.client.filters import checked_limit
 from windlass.client.reader import Reader
 from windlass.client.results import Results
@@ -19,11 +18,14 @@ from windlass.domain.explanation import Explanation, explain
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job, Outcome
 from windlass.domain.progress import LogLine, place_of
-from windlass.domain.states import TERMINAL, JobStatus
+from windlass.domain.states import TERMINAL, JobStatus, Move
 from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, ResultDroppedError
+from windlass.publisher import Publisher
+from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Request, Verb
 from windlass.stores.access import Access
 from windlass.stores.database import PlanFunction
+from windlass.stores.ending import FollowUps
 from windlass.stores.plans import explanations, moves, progress_reports, reads
 from windlass.submission.authorization import Authorization
 from windlass.submission.handle import Timeout
@@ -41,7 +43,8 @@ class JobVerbs(NamedTuple):
 
     access: Access
     authorization: Authorization
-    aftermath: Aftermath
+    publisher: Publisher
+    follow_ups: FollowUps
     reader: Reader
     results: Results
     slots_taken: Callable[[], int | None]
@@ -79,30 +82,34 @@ class JobVerbs(NamedTuple):
 
     def cancel(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.cancel`."""
-        return self._move("cancel", job_id, moves.cancel, self.aftermath.canceled)
+        return self._move("cancel", job_id, partial(moves.cancel, follow_ups=self.follow_ups), self._publish)
 
     def pause(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.pause`."""
-        return self._move("pause", job_id, moves.pause, self.aftermath.paused)
+        return self._move("pause", job_id, moves.pause, self.publisher.paused)
 
     def resume(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.resume`."""
-        return self._move("resume", job_id, moves.resume, self.aftermath.resumed)
+        return self._move("resume", job_id, moves.resume, self.publisher.resumed)
 
     def retry(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.retry`."""
-        return self._move("retry", job_id, moves.retry, self.aftermath.retried)
+        return self._move("retry", job_id, partial(moves.retry, follow_ups=self.follow_ups), self._publish)
 
     def _move(
         self,
         action: str,
         job_id: UUID | str,
-        plan: PlanFunction[[Sequence[str]], list[moves.Steered]],
-        publish: Callable[[Sequence[moves.Steered]], int],
+        plan: PlanFunction[[Sequence[str]], T],
+        publish: Callable[[T], int],
     ) -> Verb[bool]:
         key = parse_job_id(job_id)
         yield from self.authorization.check(action, key)
         return publish((yield from self.access.run(plan, [key]))) > 0
+
+    def _publish(self, moved: moves.MovedJobs) -> int:
+        reached("cancel.after_commit", lambda: any(job.move is Move.CANCEL for job in moved.ended))
+        return self.publisher.publish(moved.ended, moved.effects)
 
     # ------------------------------------------------------------------ awaiting
 

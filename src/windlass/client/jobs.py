@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from windlass.client.job_verbs import JobVerbs
+from windlass.domain.ended import Ended
 from windlass.domain.identity import new_job_ids, parse_job_id
 from windlass.domain.job import NewJob, Placed
 from windlass.domain.options import JobOptions
@@ -39,7 +40,7 @@ class Submitted(NamedTuple):
     handles: list[JobHandle[Any]]
     work: list[tuple[str, int]]
     """Queues and levels that have new work from now on: none while the caller's transaction is open."""
-    superseded: Sequence[moves.Steered] = ()
+    superseded: Sequence[Ended] = ()
     """Jobs that were canceled for them; not known while the caller's transaction is open."""
 
 

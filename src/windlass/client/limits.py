@@ -7,7 +7,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from windlass.client.aftermath import Aftermath
 from windlass.client.client import Client
 from windlass.domain.circuit import Circuit, CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.clock import from_micros
@@ -16,6 +15,7 @@ from windlass.domain.keys import check_name, check_queue
 from windlass.domain.lanes import CIRCUIT, RESOURCE, read_lane
 from windlass.domain.limits import CircuitStatus, Per, Resource, check_cap, check_per, check_rate, per_of
 from windlass.errors import InvalidOptionError
+from windlass.publisher import Publisher
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.access import Access
 from windlass.stores.plans import limits
@@ -33,7 +33,7 @@ class CircuitSwitch(NamedTuple):
     service: str
     access: Access
     authorization: Authorization
-    aftermath: Aftermath
+    publisher: Publisher
     declared: Callable[[], frozenset[str]]
     """The circuits that jobs of this application are declared with."""
 
@@ -79,7 +79,7 @@ class CircuitSwitch(NamedTuple):
     def _switch(self, action: str, change: Callable[[Circuit, int], Circuit], *, create: bool = False) -> Verb[None]:
         yield from self.authorization.check(action)
         declared = None if create else self.declared()
-        self.aftermath.circuits_changed(
+        self.publisher.circuits_changed(
             (yield from self.access.run(limits.steer_circuit, self.service, change, declared))
         )
 
@@ -120,7 +120,7 @@ class Limits(Client):
         limit = _limit(concurrency, "concurrency", rate, per)
         declared = None if create else declared_queues(self.registry)
         yield from self._access.run(limits.limit_queue, check_queue(name), limit, declared)
-        self._aftermath.look_again()
+        self._publisher.wakeups.changed()
 
     def configure_resource(
         self,
@@ -151,7 +151,7 @@ class Limits(Client):
     def _configure_resource(self, name: str, *limit: Any) -> Verb[None]:
         yield from self._authorization.check("configure_resource")
         yield from self._access.run(limits.configure_resource, *_resource(name, *limit))
-        self._aftermath.look_again()
+        self._publisher.wakeups.changed()
 
     def configure_circuit(self, name: str, profile: CircuitProfile = CircuitProfile.DEFAULT, **overrides: Any) -> None:
         """Say when the circuit of a service opens and closes: a profile, and what differs from it.
@@ -175,7 +175,7 @@ class Limits(Client):
     def circuit(self, name: str) -> CircuitSwitch:
         """A circuit, to look at and to switch by hand: `app.circuit("payment-gateway").open()`."""
         declared = partial(declared_circuits, self.registry)
-        return CircuitSwitch(check_name(name, "circuit"), self._access, self._authorization, self._aftermath, declared)
+        return CircuitSwitch(check_name(name, "circuit"), self._access, self._authorization, self._publisher, declared)
 
     def resources(self) -> list[Resource]:
         """Every resource, and the keys of it that were used lately, by name."""

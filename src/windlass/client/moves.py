@@ -12,7 +12,7 @@ from windlass.domain.identity import parse_job_id
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.stores.plans import cluster, limits, moves
+from windlass.stores.plans import cluster, limits, moves, replacement
 from windlass.submission.call import Call
 from windlass.submission.declared_names import declared_queues
 from windlass.submission.handle import JobHandle
@@ -79,7 +79,8 @@ class Moves(Client):
         yield from self._authorization.check("retry_many")
         if dry_run:
             return len((yield from self._access.read(moves.failed_ids, *wanted)))
-        return self._aftermath.retried((yield from self._access.run(moves.retry_found, *wanted)))
+        moved = yield from self._access.run(moves.retry_found, *wanted, self._follow_ups)
+        return self._publisher.publish(moved.ended, moved.effects)
 
     def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
         """Cancel every job of a tag that has not ended, in batches; answers how many. A `dry_run` only counts them."""
@@ -97,7 +98,8 @@ class Moves(Client):
             if dry_run:
                 count += len(ids)
             else:
-                count += self._aftermath.canceled((yield from self._access.run(moves.cancel, ids)))
+                moved = yield from self._access.run(moves.cancel, ids, self._follow_ups)
+                count += self._publisher.publish(moved.ended, moved.effects)
             after = ids[-1]
         return count
 
@@ -116,9 +118,9 @@ class Moves(Client):
         row = self._jobs.own_row(call)
         yield from self._authorization.check("replace", job_id)
         yield from self._authorization.check_calls([call])
-        replaced = yield from self._access.run(moves.replace, parse_job_id(job_id), row)
-        self._aftermath.canceled(replaced.old, "superseded")
-        self._aftermath.wake([(row.queue, row.priority)])
+        replaced = yield from self._access.run(replacement.replace, parse_job_id(job_id), row)
+        self._publisher.publish(replaced.old.ended, replaced.old.effects)
+        self._publisher.wakeups.new_work([(row.queue, row.priority)])
         return self._jobs.handles([call], [replaced.new])[0]
 
     def pause_queue(self, name: str, *, create: bool = False) -> bool:
@@ -149,7 +151,7 @@ class Moves(Client):
         queue = check_queue(name)
         yield from self._authorization.check("resume_queue")
         resumed = yield from self._access.run(limits.resume_queue, queue, declared_queues(self.registry))
-        self._aftermath.wake([(queue, level) for level in range(10)])
+        self._publisher.wakeups.new_work([(queue, level) for level in range(10)])
         return resumed
 
     def drain_node(self, node_id: str) -> bool:

@@ -12,15 +12,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import loggers
-from windlass.client.aftermath import Aftermath
 from windlass.domain.clock import monotonic
 from windlass.domain.dead_letter import Redrive
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Outcome
 from windlass.domain.states import JobStatus
 from windlass.errors import InvalidOptionError
+from windlass.publisher import Publisher
 from windlass.runtime.verbs import Verb, sleep
 from windlass.stores.access import Access
+from windlass.stores.ending import FollowUps
 from windlass.stores.plans import reads, redrives, triage
 from windlass.stores.plans.dead_letters import AuditEntry
 from windlass.stores.plans.triage import LetterFilters, Spot
@@ -101,7 +102,7 @@ class Sums:
         """One more batch was committed, or only looked at."""
         self.selected += batch.selected
         self.known.update(batch.selected)
-        moved = [job.job_id for job in batch.moved]
+        moved = [job.job_id for job in batch.moved.ended]
         self.redriven += moved
         self._running.update(dict.fromkeys(moved))
         self.entry = redrives.counted(self.entry, batch)
@@ -140,7 +141,11 @@ class Sums:
 
 
 def redrive(
-    order: Order, access: Access, aftermath: Aftermath, told: Callable[[Redrive], object] | None
+    order: Order,
+    access: Access,
+    publisher: Publisher,
+    follow_ups: FollowUps,
+    told: Callable[[Redrive], object] | None,
 ) -> Verb[Redrive]:
     """Select, start over, publish, wait, look, and so on. Those that die again meanwhile are not selected again."""
     sums = Sums(order)
@@ -152,16 +157,16 @@ def redrive(
         if order.dry_run:
             batch = yield from access.read(redrives.select, filters, spot, size, sums.known)
         else:
-            batch = yield from access.run(redrives.redrive, filters, spot, size, sums.known, sums.entry)
-        aftermath.retried(batch.moved)
+            batch = yield from access.run(redrives.redrive, filters, spot, size, sums.known, sums.entry, follow_ups)
+        revived = publisher.publish(batch.moved.ended, batch.moved.effects)
         sums.add(batch)
         spot = batch.next_spot
         if told is not None and batch.selected:
             told(sums.result())
         if spot is None or not sums.left:
             break
-        if order.rate is not None and batch.moved:
-            yield from sleep(max(0.0, began + len(batch.moved) / order.rate - monotonic()))
+        if order.rate is not None and revived:
+            yield from sleep(max(0.0, began + revived / order.rate - monotonic()))
         if sums.running and order.ratio < 1:
             outcomes = yield from access.read(reads.outcomes, sums.running)
             if sums.look_at(outcomes):

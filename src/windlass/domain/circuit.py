@@ -222,3 +222,22 @@ _CHECKS: Final = {
     "record": _classes,
     "ignore": _classes,
 }
+
+
+class CircuitChange(NamedTuple):
+    """A circuit before and after, as of `now`."""
+
+    service: str
+    before: Circuit
+    after: Circuit
+    now: int
+
+    @property
+    def opened(self) -> bool:
+        """Whether it lets nothing through any more, or again."""
+        return self.after.opens_at is not None and self.after.opens_at != self.before.opens_at
+
+    @property
+    def closed(self) -> bool:
+        """Whether it lets everything through again."""
+        return self.after.opens_at is None and self.before.opens_at is not None

@@ -77,25 +77,6 @@ class Payload(NamedTuple):
     created_at: int
 
 
-class EndedJob(NamedTuple):
-    """A job that has just ended, with what its callbacks are told of it."""
-
-    job_id: str
-    target: str
-    queue: str
-    status: JobStatus
-    attempts: int
-    args: str
-    tags: str | None
-    params: str | None
-    correlation_id: str | None
-    result: str | None = None
-    error: str | None = None
-    error_class: str | None = None
-    reason: str | None = None
-    run_ms: int | None = None
-
-
 class Placed(NamedTuple):
     """What became of one submitted job: `duplicate` is True when an earlier job answers for it."""
 

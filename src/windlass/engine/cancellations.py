@@ -7,7 +7,7 @@ knowing what, or nothing for a while, compares everything it runs with what it h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from windlass import loggers
 from windlass.domain.clock import monotonic
@@ -18,6 +18,7 @@ from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
+from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans import jobs
 
 logger = loggers.logger("windlass.cancel")
@@ -35,25 +36,25 @@ class Cancellations(Service):
         self,
         database: Database,
         slots: Slots,
-        node: Callable[[], str],
+        identity: NodeIdentity,
         every: float,
         errors: ErrorHandling,
     ) -> None:
-        super().__init__("cancellations", errors, slots.canceled.bell)
+        super().__init__("cancellations", errors, slots.refusals.bell)
         self._database = database
         self._slots = slots
-        self._node = node
+        self._identity = identity
         self._every = every
         self._looked = float("-inf")
         self._next_full_look = float("-inf")
-        self._all_in_question = False
+        self._named: set[str] = set()
         self._strays: dict[tuple[str, int], float] = {}
 
     def canceled(self, ids: Collection[str]) -> None:
         """Stop these jobs: this process has canceled them, and the cancel is committed. On the loop only."""
         here = [attempt for attempt in self._slots.attempts() if attempt.claim.job_id in ids]
         self._end(here)
-        self._slots.canceled.add(set(ids) - {attempt.claim.job_id for attempt in here})
+        self._slots.refusals.add(set(ids) - {attempt.claim.job_id for attempt in here})
 
     def hinted(self, ids: Collection[str]) -> None:
         """Ask the store about jobs that are said to be canceled; none named: about all that run here.
@@ -62,28 +63,29 @@ class Cancellations(Service):
         """
         if ids:
             here = {attempt.claim.job_id for attempt in self._slots.attempts()}.intersection(ids)
-            self._slots.canceled.report(ids)
+            self._slots.refusals.doubt(ids)
             if here:
-                self._slots.canceled.question(here)
+                self._ask_soon(here)
         else:
-            self._all_in_question = True
-            self.wake()
+            self._next_full_look = float("-inf")
+            self._ask_soon(())
+
+    def _ask_soon(self, ids: Collection[str]) -> None:
+        self._named.update(ids)
+        self.wake()
 
     async def tick(self) -> float | None:
-        """Ask about the jobs in question; about all after a while, or after a notification that named none."""
-        now = monotonic()
-        next_look = self._looked + AT_MOST_EVERY
-        if now < min(next_look, self._next_full_look):
-            return min(next_look, self._next_full_look) - now
-        self._looked = now
-        named = self._slots.canceled.take_in_question()
-        if named and now < self._next_full_look and not self._all_in_question:
+        """Ask about the jobs that were named; about all after a while, or if something was heard that named none."""
+        pause = self._looked + AT_MOST_EVERY - monotonic()
+        if pause > 0:
+            return pause
+        self._looked = monotonic()
+        named, self._named = self._named | self._slots.refusals.take_doubted(), set()
+        if named and self._looked < self._next_full_look:
             await self._ask_about(named)
-        elif self._all_in_question or now >= self._next_full_look:
-            self._all_in_question = False
-            self._next_full_look = float("-inf")
+        else:
             await self._compare()
-            self._next_full_look = now + self._every
+            self._next_full_look = self._looked + self._every
         return max(self._next_full_look - monotonic(), 0)
 
     async def _ask_about(self, ids: set[str]) -> None:
@@ -96,7 +98,7 @@ class Cancellations(Service):
 
     async def _compare(self) -> None:
         before, known = self._slots.attempts(), self._slots.held()
-        claims = await self._database.aread(jobs.claims_of, self._node())
+        claims = await self._database.aread(jobs.claims_of, self._identity.id)
         held = {(claim.job_id, claim.fence) for claim in claims}
         self._end_gone(before, held)
         known |= self._slots.held()
@@ -121,7 +123,7 @@ class Cancellations(Service):
         gone = [attempt for attempt in before if _key(attempt) not in held and attempt in still]
         for attempt in gone:
             context = attempt.context
-            if context is not None and (context.node != self._node() or attempt.claim.job_id in taken_over):
+            if context is not None and (context.node != self._identity.id or attempt.claim.job_id in taken_over):
                 context.lose_claim()
         self._end(gone)
 

@@ -1,9 +1,8 @@
-"""Writes transitions: what finished together shares a commit, each still guarded by its own fence; then tells who
-waits.
+"""Writes transitions: what finished together shares a commit, each still guarded by its own fence; then publishes.
 
 A flush starts as soon as the one before it has ended, so a lone job is not held up by any timer, and under load
-batches grow by themselves. Consequence plans (what else must happen in the same transaction) are registered by their
-features; the engine knows none.
+batches grow by themselves. Follow-ups (what else belongs to a job's end, in the same transaction) are registered by
+their features; the engine knows none.
 
 What the database refuses is found by splitting a flush until it is alone. If its values are the cause, its job fails;
 if not (rights, schema, a trigger), the outcome is set aside and tried again, and the others are written meanwhile.
@@ -13,15 +12,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from windlass import loggers
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
 from windlass.engine.damage import pause_damaged
+from windlass.engine.outcomes import followed
 from windlass.engine.set_aside import SetAside
 from windlass.errors import StoreStatementError
 from windlass.runtime.error_handling import ErrorHandling, described
@@ -29,6 +30,7 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Service
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps, end
 from windlass.stores.plan import Plan
 from windlass.stores.plans import jobs
 
@@ -44,44 +46,61 @@ MOST_SPLITS = 64
 """Refused statements after which a flush is split no further: enough to find six of a thousand outcomes."""
 
 
-class Consequence(NamedTuple):
-    """What else to write for attempts whose transition was won, in its transaction."""
+class FlushPublisher(Protocol):
+    """What is called after each commit."""
 
-    concerns: Callable[[Attempt], bool]
-    """Asked of every attempt that is to be written, so it must be cheap."""
-    plan: Callable[[Dialect, Sequence[Attempt]], Plan[None]]
-    """Given the attempts that it concerns: each once, also when a commit whose answer was lost is tried again."""
+    def publish(self, batch: Sequence[Attempt], effects: Effects) -> None:
+        """Publish attempts whose outcome stands, in order."""
+
+    def lost_track(self) -> None:
+        """A flush was committed whose effects are not known: its answer was lost."""
 
 
-Told = Callable[[Sequence[Attempt]], None]
-"""Called after the commit with the attempts whose transition was won, in order."""
+class Seams(NamedTuple):
+    """What else is called around a flush."""
+
+    before: Callable[[Sequence[Attempt]], Awaitable[None] | None] = lambda batch: None
+    """With what is about to be written; gives what is to be awaited first."""
+    settled: Callable[[Attempt], None] = lambda attempt: None
+    """After the commit, with an attempt whose body goes on and keeps its permits, or whose outcome came too late."""
+
+
+class Written(NamedTuple):
+    """What became of a flush."""
+
+    won: list[bool]
+    effects: Effects = NO_EFFECTS
+    repeated: bool = False
+    """Whether an earlier try had committed some of it already, whose effects are not known."""
 
 
 class Completer(Service):
     """One flush after the other, on the loop."""
 
-    def __init__(self, database: Database, told: Told, errors: ErrorHandling, *, one_by_one: bool = False) -> None:
+    def __init__(
+        self,
+        database: Database,
+        publisher: FlushPublisher,
+        errors: ErrorHandling,
+        *,
+        follow_ups: FollowUps = (),
+        seams: Seams | None = None,
+        one_by_one: bool = False,
+    ) -> None:
         super().__init__("completer", errors)
         self._database = database
-        self._told = told
+        self._follow_ups = follow_ups
+        self._publisher = publisher
+        self._seams = seams or Seams()
         self._most = 1 if one_by_one else MOST_IN_A_FLUSH
         self._waiting: deque[Attempt] = deque()
-        self._consequences: list[Consequence] = []
-        self.before: Callable[[Sequence[Attempt]], Awaitable[None] | None] = lambda _: None
-        """Called with what is about to be written; gives what is to be awaited first."""
         self._unsure = False
         self._set_aside = SetAside(lambda text: errors.keep("outcomes", text))
         self._splits = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self.when_refused: Callable[[Attempt], None] = lambda attempt: None
-        """Called with an attempt whose outcome came too late."""
         self.stale = 0
         """Writes refused by their fence since the start."""
-
-    def add_consequence(self, consequence: Consequence) -> None:
-        """Register a plan for the transaction of the transitions; batches that it does not concern pay nothing."""
-        self._consequences.append(consequence)
 
     @property
     def full(self) -> bool:
@@ -121,7 +140,7 @@ class Completer(Service):
         if not batch:
             self._idle.set()
             return self._set_aside.due_in()
-        first = self.before(batch)
+        first = self._seams.before(batch)
         if first is not None:
             await first
         aside, self._splits = len(self._set_aside), MOST_SPLITS
@@ -133,9 +152,9 @@ class Completer(Service):
 
     async def _write(self, batch: list[Attempt], *, unsure: bool) -> None:
         """Write a batch; what the database refuses splits it until the bad row is alone."""
-        consequences = [what for what in self._consequences if any(map(what.concerns, batch))]
+        ended = followed(batch, self._follow_ups)
         try:
-            won = await self._database.arun(_apply, batch, consequences, retried=unsure)
+            written = await self._database.arun(_apply, batch, ended, self._follow_ups, retried=unsure)
         except (StoreDataError, StoreStatementError) as error:
             await self._split(batch, error, unsure=unsure)
             return
@@ -146,10 +165,15 @@ class Completer(Service):
         reached("completer.after_commit")
         reached("retry.after_commit", lambda: _retries(batch))
         reached("dead_letter.after_commit", lambda: _dies(batch))
-        self._written(batch)
-        winners = batch if all(won) else self._winners(batch, won)
+        self._forget(batch)
+        winners = batch if all(written.won) else self._winners(batch, written.won)
+        for attempt in winners:
+            if attempt.lingers:
+                self._seams.settled(attempt)
         if winners:
-            self._told(winners)
+            self._publisher.publish(winners, written.effects)
+        if written.repeated:
+            self._publisher.lost_track()
 
     async def _split(self, batch: list[Attempt], error: StoreDataError | StoreStatementError, *, unsure: bool) -> None:
         """Write the halves of a refused batch; one that is alone fails or is set aside."""
@@ -172,10 +196,10 @@ class Completer(Service):
         await self._write(batch[middle:], unsure=unsure)
 
     def _keep(self, batch: list[Attempt], error: StoreDataError | StoreStatementError, *, unsure: bool) -> None:
-        self._written(batch)
+        self._forget(batch)
         self._set_aside.add(batch, described(self._errors, error), unsure=unsure)
 
-    def _written(self, batch: Sequence[Attempt]) -> None:
+    def _forget(self, batch: Sequence[Attempt]) -> None:
         """Part by part: what of a split batch is written must not be tried again when the rest of it fails."""
         for _ in batch:
             self._waiting.popleft()
@@ -184,7 +208,7 @@ class Completer(Service):
         for attempt, fine in zip(batch, won, strict=True):
             if not fine:
                 self.stale += 1
-                self.when_refused(attempt)
+                self._seams.settled(attempt)
                 logger.warning(
                     "job %s: the outcome %r came too late and was refused; "
                     "another claim, a recovery or a cancel was first",
@@ -198,7 +222,7 @@ class Completer(Service):
         claim, refused = attempt.claim, attempt.verdict
         if attempt.payload is None or refused.reason == "poison_payload":
             await pause_damaged(self._database, claim, str(error))
-            self._written([attempt])
+            self._forget([attempt])
             return
         failure = Failure("StoreDataError: the database refused what this job would store", "StoreDataError")
         times = refused.times._replace(wait_us=None)  # what was refused may have been that
@@ -208,23 +232,21 @@ class Completer(Service):
 
 
 def _apply(
-    dialect: Dialect, batch: Sequence[Attempt], consequences: Sequence[Consequence], *, retried: bool
-) -> Plan[list[bool]]:
+    dialect: Dialect, batch: Sequence[Attempt], ended: Mapping[int, Ended], follow_ups: FollowUps, *, retried: bool
+) -> Plan[Written]:
+    """Write a flush: its transitions, and what follows those that have `ended` values, by their index."""
     reached("completer.before_write")
     transitions = [transition for attempt in batch if (transition := attempt.transition) is not None]
-    # What an earlier try has committed has its consequences already: they were in the same transaction.
-    done = (yield from dialect.applied(transitions)) if retried and consequences else [False] * len(batch)
-    won = yield from jobs.apply(dialect, transitions, retried=retried, alone=not consequences)
+    # What an earlier try has committed has its follow-ups already: they were in the same transaction.
+    done = (yield from dialect.applied(transitions)) if retried and ended else [False] * len(batch)
+    won = yield from jobs.apply(dialect, transitions, retried=retried, alone=not ended)
     reached("completer.written")
-    fresh = [attempt for attempt, fine, before in zip(batch, won, done, strict=True) if fine and not before]
-    for consequence in consequences:
-        concerned = [attempt for attempt in fresh if consequence.concerns(attempt)]
-        if concerned:
-            yield from consequence.plan(dialect, concerned)
+    fresh = [job for index, job in ended.items() if won[index] and not done[index]]
+    effects = (yield from end(dialect, fresh, follow_ups)) if fresh else NO_EFFECTS
     reached("completer.before_commit")
     reached("retry.before_commit", lambda: _retries(batch))
     reached("dead_letter.before_commit", lambda: _dies(batch))
-    return won
+    return Written(won, effects, repeated=any(done))
 
 
 def _retries(batch: Sequence[Attempt]) -> bool:

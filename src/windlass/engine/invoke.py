@@ -15,7 +15,6 @@ from windlass.engine.attempt import (
     HANDED,
     RETURNED_NOTHING,
     Attempt,
-    BodyThread,
     Died,
     Ending,
     Raised,
@@ -26,6 +25,7 @@ from windlass.engine.attempt import (
 )
 from windlass.engine.thread_watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, StopJob, WorkerLostError
+from windlass.runtime.executors import LoopExecutor, ThreadExecutor
 from windlass.runtime.middleware import around
 from windlass.runtime.threads import BodyExit, ThreadGoesOn, Turn
 from windlass.spi import (
@@ -52,7 +52,11 @@ class Limits(NamedTuple):
 
 
 class Invoker:
-    """Runs one body and says how it ended; never raises anything but its own cancellation at shutdown."""
+    """Runs one body and says how it ended; never raises anything but its own cancellation at shutdown.
+
+    `thread_ended` is called when a body has ended on its thread, if it was interrupted or holds permits: on the loop
+    or, when that is closed, on the body's thread.
+    """
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Invoker:
         instances: InstanceResolver,
         executors: ExecutorProvider,
         limits: Limits,
+        thread_ended: Callable[[Attempt], None],
         middleware: Sequence[JobMiddleware] = (),
     ) -> None:
         self._serializer = serializer
@@ -69,11 +74,7 @@ class Invoker:
         self._middleware = middleware
         self._elsewhere: JobExecutor | None = None
         self._loop = asyncio.get_running_loop()
-        self.thread_ended: Callable[[Attempt], None] = lambda attempt: None
-        """Called when a body has ended on its thread, if it was interrupted or holds places.
-
-        On the loop or, when that is closed, on the body's thread.
-        """
+        self._thread_ended = thread_ended
 
     async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Enter the body."""
@@ -87,28 +88,28 @@ class Invoker:
         if known.spec.contexts:
             args, kwargs = with_context(known.spec.contexts, attempt.context, args, kwargs)
         kind = _kind(chosen, known)
-        attempt.thread = thread = BodyThread() if kind == "thread" else None
-        watch = self._watch(attempt, thread) if thread is not None and attempt.claim.holds is not None else None
+        attempt.in_thread = kind == "thread"
+        watch = self._watch(attempt) if attempt.in_thread and attempt.claim.holds is not None else None
         try:
             function = self._inside_middleware(attempt, known) if self._middleware else known.ready(self._instances)
             if watch is not None:
                 function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
-            if getattr(executor, "runs_on_loop", False):  # what it does, without the detour: this is the hot path
+            if type(executor) is LoopExecutor:  # what it does, without the detour: this is the hot path
                 value = await function(*args, **kwargs)
             elif attempt.turn is not None:
                 value = await attempt.turn.run(partial(function, *args, **kwargs))
             else:
                 value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
-            if isinstance(error, ThreadGoesOn) and watch is None and thread is not None:
+            if isinstance(error, ThreadGoesOn) and watch is None:
                 # It may hold what its claim does not know of: of a limit that was set while it ran.
-                thread.goes_on = True
-                error.when_ended(partial(self._body_ended, attempt, thread))
+                attempt.body_over = False
+                error.when_ended(partial(self._thread_over, attempt))
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
         finally:
-            if watch is not None and thread is not None and watch.never_begins():
-                thread.goes_on = False
+            if watch is not None and watch.never_begins():
+                attempt.body_over = True
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
@@ -122,21 +123,21 @@ class Invoker:
         """A place in line for a thread, for a body that needs one of ours and holds nothing that others wait for."""
         if attempt.claim.holds is not None or attempt.options.executor == "process" or known.spec.is_coroutine:
             return None
-        make_turn = getattr(self._executors.executor("thread"), "turn_until", None)
-        return None if make_turn is None else make_turn(until)
+        executor = self._executors.executor("thread")
+        return executor.turn(until) if type(executor) is ThreadExecutor else None
 
-    def _watch(self, attempt: Attempt, thread: BodyThread) -> Watch:
+    def _watch(self, attempt: Attempt) -> Watch:
         """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""
-        thread.goes_on = True
-        return Watch(partial(self._body_ended, attempt, thread))
+        attempt.body_over = False
+        return Watch(partial(self._thread_over, attempt))
 
-    def _body_ended(self, attempt: Attempt, thread: BodyThread) -> None:
+    def _thread_over(self, attempt: Attempt) -> None:
         """On the thread of a body that has ended."""
-        thread.ended = True
+        attempt.thread_over = True
         try:
-            self._loop.call_soon_threadsafe(self.thread_ended, attempt)
+            self._loop.call_soon_threadsafe(self._thread_ended, attempt)
         except RuntimeError:  # the loop is closed, and its node has left
-            self.thread_ended(attempt)
+            self._thread_ended(attempt)
 
     async def _invoke_elsewhere(
         self, attempt: Attempt, payload: Payload, known: Known, args: tuple[Any, ...], kwargs: dict[str, Any]

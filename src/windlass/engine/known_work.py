@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from windlass.domain.circuit import CircuitChange
 from windlass.domain.clock import monotonic
 from windlass.engine.outlook import Outlook
 from windlass.runtime.service import Bell
 from windlass.stores.claim_order import Head
-from windlass.stores.plans.limits import CircuitChange
 from windlass.stores.plans.queues import Heads
 
 

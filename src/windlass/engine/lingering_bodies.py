@@ -10,15 +10,21 @@ from windlass.engine.attempt import Attempt, Stop
 class LingeringBodies:
     """Knows which bodies go on, and has their permits released once each of them has ended."""
 
-    def __init__(self) -> None:
-        self.release: Callable[[Attempt], None] = lambda attempt: None
-        """Called when a body has ended, or will not begin, whose outcome nobody writes."""
+    def __init__(self, release: Callable[[Attempt], None]) -> None:
+        self._release = release
         self._attempts: set[Attempt] = set()
+
+    def release(self, attempt: Attempt) -> None:
+        """Release the permits of a body that has ended, or will not begin, and whose outcome is not written."""
+        self._release(attempt)
+
+    def hand_over(self, release: Callable[[Attempt], None]) -> None:
+        """Have permits released by something that outlives the node, from now on, on any thread."""
+        self._release = release
 
     def thread_ended(self, attempt: Attempt) -> None:
         """Its body has ended on its thread, maybe long after its job."""
-        if attempt.thread is not None:
-            attempt.thread.goes_on = False
+        attempt.body_over = True
         self.look_at(attempt)
 
     def written(self, attempt: Attempt) -> None:

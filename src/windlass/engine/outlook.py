@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from windlass.domain.circuit import CircuitChange
 from windlass.domain.poll_interval import WINDOW, PollObservation
 from windlass.domain.priority import MAX_PRIORITY
 from windlass.stores.claim_order import Head
-from windlass.stores.plans.limits import CircuitChange
 from windlass.stores.plans.queues import FIRST_LANE, Heads
 
 LANES_REST = 1.0

@@ -1,12 +1,12 @@
-"""Places at gates that outlive their job's claim: a body that goes on after a cancel keeps its place until it ends."""
+"""Permits that outlive their job's claim: a body that goes on after a cancel keeps its permits until it ends."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from itertools import islice
 
 from windlass.engine.attempt import Attempt
+from windlass.engine.node_wakeups import NodeWakeups
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Service
 from windlass.stores.database import Database
@@ -15,17 +15,16 @@ from windlass.stores.plans import permits
 MOST_AT_ONCE = 200
 
 
-class Leaving(Service):
-    """Gives back what ended bodies had kept; tries again until the store has taken it."""
+class PermitReleaser(Service):
+    """Releases what ended bodies had kept; tries again until the store has taken it."""
 
-    def __init__(self, database: Database, errors: ErrorHandling) -> None:
+    def __init__(self, database: Database, wakeups: NodeWakeups, errors: ErrorHandling) -> None:
         super().__init__("permits", errors)
         self._database = database
+        self._wakeups = wakeups
         self._ended: deque[Attempt] = deque()
-        self.when_freed: Callable[[list[Attempt]], None] = lambda attempts: None
-        """Called after the commit with those that gave places back."""
 
-    def leave(self, attempt: Attempt) -> None:
+    def release(self, attempt: Attempt) -> None:
         """Its body has ended, or never begins, and its outcome does not count. On the loop only.
 
         Whatever its claim says: a limit that was set while it ran counts it in, and only the store knows of that.
@@ -34,7 +33,7 @@ class Leaving(Service):
         self.wake()
 
     async def tick(self) -> float | None:
-        """Give back the next ones."""
+        """Release those of the next bodies."""
         if not self._ended:
             return None
         batch = list(islice(self._ended, MOST_AT_ONCE))
@@ -43,5 +42,5 @@ class Leaving(Service):
         for _ in batch:
             self._ended.popleft()
         if freed:
-            self.when_freed(batch)
+            self._wakeups.permits_freed([attempt.claim for attempt in batch])
         return 0

@@ -17,6 +17,7 @@ from windlass.spi import PollingStrategy
 from windlass.stores.claim_order import ClaimRequest, Trust
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
+from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans import claims, jobs, queues
 
 
@@ -34,7 +35,7 @@ class Poller(Service):
 
     def __init__(
         self,
-        node: str,
+        identity: NodeIdentity,
         database: Database,
         slots: Slots,
         work: KnownWork,
@@ -43,7 +44,7 @@ class Poller(Service):
         errors: ErrorHandling,
     ) -> None:
         super().__init__("poller", errors, work.bell)
-        self.node = node
+        self._identity = identity
         self._database = database
         self._slots = slots
         self._work = work
@@ -97,7 +98,7 @@ class Poller(Service):
     async def _claim(self, claim: ClaimDue) -> int:
         """Claim, and pass on what came; give its number."""
         request = ClaimRequest(
-            node=self.node,
+            node=self._identity.id,
             heads=claim.heads,
             wanted=claim.wanted,
             chunk=claim.chunk,
@@ -132,7 +133,7 @@ class Poller(Service):
         """
         asked_at = monotonic()
         held = self._slots.held()
-        found = await self._database.aread(jobs.claims_of, self.node)
+        found = await self._database.aread(jobs.claims_of, self._identity.id)
         orphans = [claim for claim in found if (claim.job_id, claim.fence) not in held]
         if orphans:
             self._slots.accept(Claimed(orphans, {}), monotonic())

@@ -14,13 +14,24 @@ from uuid import UUID
 
 from windlass import loggers
 from windlass.context import JobContext, Reporter, current_context
+from windlass.domain.circuit import Call, class_names
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.control_characters import one_line, visible
 from windlass.domain.job import Payload
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import Failure, Transition
-from windlass.engine.attempt import HANDED, Attempt, Deferred, Ending, Expired, NotKnownHere, Refused, Stop
-from windlass.engine.circuits import call_of, circuit_name, on_trial
+from windlass.engine.attempt import (
+    HANDED,
+    Attempt,
+    Deferred,
+    Ending,
+    Expired,
+    NotKnownHere,
+    Raised,
+    Refused,
+    Returned,
+    Stop,
+)
 from windlass.engine.completer import Completer
 from windlass.engine.guarded_strategy import Resilience
 from windlass.engine.invoke import Invoker
@@ -28,7 +39,10 @@ from windlass.engine.verdict import Policies, failed_for_good, verdict
 from windlass.errors import SerializationError, TargetNotAllowedError, UnknownResourceError
 from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
+from windlass.resilience.circuits import circuit_of, is_trial
 from windlass.runtime.failpoints import are_armed, reached
+from windlass.runtime.threads import Turn
+from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans.permits import held_places
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
@@ -41,35 +55,36 @@ class Runner:
 
     def __init__(
         self,
-        node: str,
+        identity: NodeIdentity,
         registry: Registry,
         invoker: Invoker,
         completer: Completer,
         policies: Policies,
         bus: EventBus,
+        resilience: Resilience | None = None,
+        reporter: Reporter | None = None,
     ) -> None:
-        self.node = node
+        self._identity = identity
         self._registry = registry
         self._invoker = invoker
         self._completer = completer
         self._policies = policies
         self._bus = bus
-        self.resilience: Resilience | None = None
-        """Guards services; None: nothing does."""
-        self.reporter: Reporter | None = None
-        """Takes what bodies say of themselves."""
+        self._resilience = resilience
+        self._reporter = reporter
         self._unknown_said: set[str] = set()
 
-    async def run(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
-        """The steps, top to bottom. `known` is given for a body that was found when it was made ready for its turn."""
-        attempt.context = context = JobContext(attempt.claim, payload, self.node, self.reporter, attempt.received)
+    async def run(self, attempt: Attempt, payload: Payload) -> None:
+        """The steps, top to bottom."""
+        node, received = self._identity.id, attempt.received
+        attempt.context = context = JobContext(attempt.claim, payload, node, self._reporter, received)
         current_context.set(context)
         try:
-            found = known if known is not None and attempt.stop is None else self._before_the_body(attempt)
+            found = self._before_the_body(attempt)
             if isinstance(found, Known):
                 attempt.started = monotonic()
                 if self._bus.wanted(JobStarted):
-                    self._bus.publish([_started(attempt, attempt.started, self.node)])
+                    self._bus.publish([_started(attempt, attempt.started, node)])
                 reached("run.before_body")
                 if attempt.claim.lane is None:
                     found = await self._invoker.invoke(attempt, payload, found)
@@ -80,10 +95,10 @@ class Runner:
             context.over = True
         self.settle(attempt, found)
 
-    def make_ready(self, attempt: Attempt, payload: Payload, until: float) -> Known | None:
-        """Give a body its turn for a thread before it has a slot; None where that must wait for the slot.
+    def turn_for(self, attempt: Attempt, payload: Payload, until: float) -> Turn | None:
+        """A place in line for a body that may be made ready before it has a slot; None where order or news forbid it.
 
-        Subscribers are told of a start when it happens, and gates are looked at when the slot is there.
+        Whoever listens for starts hears of them when they happen, and gates are looked at when the slot is there.
         """
         claim = attempt.claim
         if claim.lane is not None or claim.expires is not None or self._bus.wanted(JobStarted) or are_armed():
@@ -91,16 +106,13 @@ class Runner:
         attempt.read_payload(payload)
         try:
             found = self._before_the_body(attempt)
-            if not isinstance(found, Known):
-                return None
-            attempt.turn = self._invoker.turn_for(attempt, found, until)
+            return self._invoker.turn_for(attempt, found, until) if isinstance(found, Known) else None
         except Exception:  # noqa: BLE001 - it is met again when the attempt has its slot, and is its failure there
             return None
-        return None if attempt.turn is None else found
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Through the resilience strategy, if that is the user's own and the job has a circuit."""
-        circuit, resilience = circuit_name(attempt), self.resilience
+        circuit, resilience = circuit_of(attempt.claim), self._resilience
         if circuit is None or resilience is None or not resilience.is_users:
             return await self._invoker.invoke(attempt, payload, known)
         return await resilience.call(
@@ -113,13 +125,14 @@ class Runner:
         """Pass the verdict, once, maybe while its task goes on. Of a canceled attempt nobody wants to hear any more."""
         if attempt.transition is not None or attempt.stop is Stop.CANCEL:
             return
+        attempt.lingers = goes_on or not attempt.body_over
         try:
-            if attempt.claim.lane is not None and self.resilience is not None and not self.resilience.is_users:
-                attempt.call = call_of(attempt, ending)
+            if attempt.claim.lane is not None and self._resilience is not None and not self._resilience.is_users:
+                attempt.call = _call_of(attempt, ending)
             transition = verdict(attempt, ending, self._policies)
         except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
             transition = failed_for_good(attempt, error, self._policies)
-        if goes_on or attempt.body_goes_on:
+        if attempt.lingers:
             transition = transition._replace(lingers=True)
         attempt.transition = transition
         self._completer.finish(attempt)
@@ -163,14 +176,28 @@ class Runner:
 
     def _held_at_a_gate(self, attempt: Attempt, lane: str) -> Ending | None:
         wanted = read_lane(lane)
-        if self.resilience is not None and wanted.circuit is not None and not on_trial(attempt, wanted.circuit):
-            delay = self.resilience.delay(wanted.circuit)
+        if self._resilience is not None and wanted.circuit is not None and not is_trial(attempt.claim, wanted.circuit):
+            delay = self._resilience.delay(wanted.circuit)
             if delay is not None:
                 return Deferred(delay)
         permit = wanted.resource_gate
         if permit is not None and permit not in held_places(attempt.claim.holds):
             return Refused(UnknownResourceError(wanted.resource or ""), "non_retryable")
         return None
+
+
+def _call_of(attempt: Attempt, ending: Ending) -> Call | None:
+    """How the call to its service ended; None if there was none, or it says nothing about the service."""
+    circuit = circuit_of(attempt.claim)
+    if circuit is None:
+        return None
+    match ending:
+        case Returned():
+            return Call(trial=is_trial(attempt.claim, circuit))
+        case Raised(error):
+            return Call(class_names(type(error)), is_trial(attempt.claim, circuit))
+        case _:
+            return None
 
 
 def _started(attempt: Attempt, started: float, node: str) -> JobStarted:

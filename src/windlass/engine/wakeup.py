@@ -19,27 +19,29 @@ LEVELS: Final = frozenset("0123456789")
 
 
 class WakeupBridge:
-    """Listens, and reports on the node's loop, on whose thread it is made."""
+    """Listens, and reports on the node's loop, on which it is made.
+
+    `when_lost` is called on the loop, with the reason, when the store is gone for good.
+    """
 
     def __init__(
         self,
         database: Database,
         work: KnownWork,
-        loop: asyncio.AbstractEventLoop,
         coordinator: Coordinator | None,
         own_words: Collection[str],
         cancellations: Cancellations,
+        when_lost: Callable[[str], None],
     ) -> None:
         self._cancellations = cancellations
         self._database = database
         self._work = work
-        self._loop = loop
+        self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._coordinator = coordinator
         self._wakeups: Wakeups | None = None
         self._own_words = own_words  # what they say is known already
-        self.when_lost: Callable[[str], None] = lambda reason: None
-        """Called on the loop, with the reason, when the store is gone for good."""
+        self._when_lost = when_lost
 
     def open(self) -> None:
         """Start to listen: to the coordinator where there is one, else to the store."""
@@ -61,7 +63,7 @@ class WakeupBridge:
 
     def _heard(self, channel: str, payload: str) -> None:
         if channel == LOST:
-            self._on_loop(partial(self.when_lost, payload))
+            self._on_loop(partial(self._when_lost, payload))
             return
         if channel in (CANCELED, ""):
             self._on_loop(partial(self._cancellations.hinted, frozenset(payload.split(",") if payload else ())))

@@ -6,79 +6,73 @@ Either both are committed or neither is: there is no FAILED job without its dead
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from windlass.domain.dead_letter import PLATFORM, about
+from windlass.domain.ended import Effects, Ended
 from windlass.domain.identity import host_of
 from windlass.domain.keys import error_fingerprint
-from windlass.domain.transition import Failure
+from windlass.domain.states import Move
+from windlass.domain.transition import NO_FAILURE
+from windlass.feature import Feature, Purge
+from windlass.settings import DeadLettersSettings
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp
 from windlass.stores.plan import Plan
-from windlass.stores.plans import dead_letters, reads
+from windlass.stores.plans import dead_letters
 from windlass.stores.plans.dead_letters import Envelope, Letter
 
+MICROSECONDS: Final = 1_000_000
 LONGEST_NAME: Final = 500
 """Characters of a target or an error's class that a dead letter is found by: an index takes no more."""
 
 
-class Death(NamedTuple):
-    """A job that fails for good in this transaction."""
+def feature(transport: str, host: str, settings: DeadLettersSettings) -> Feature:
+    """Dead letters, for an application and its nodes; `transport` is the store's dialect, `host` this machine."""
+    window_us = int(settings.alert_window * MICROSECONDS)
+    letters = DeadLetters(transport, host, window_us)
+    follow_up = FollowUp(frozenset({Move.FAIL, Move.GIVE_UP}), _always, letters.follow)
+    purge = Purge("dead letters", dead_letters.purge, settings.retention, settings.purge_cron)
+    return Feature("dead letters", (follow_up,), (purge,))
 
-    job_id: str
-    target: str
-    queue: str
-    number: int
-    """Of its last attempt."""
-    attempts: int
-    """Attempts that counted."""
-    reason: str
-    failure: Failure
-    host: str | None = None
-    """Where it died, if not here."""
+
+def _always(ended: Ended) -> bool:
+    del ended
+    return True
 
 
 class DeadLetters:
-    """Turns deaths into dead letters and alerts."""
+    """Turns jobs that fail for good into dead letters and alerts."""
 
     def __init__(self, transport: str, host: str, alert_window_us: int) -> None:
         self._transport = transport
         self._host = host
         self._window_us = alert_window_us
 
-    def store(self, dialect: Dialect, deaths: Sequence[Death]) -> Plan[frozenset[str]]:
-        """Store the dead letters, in the transaction of the outcomes; answers the jobs that raised an alert."""
-        return (yield from dead_letters.bury(dialect, [self._letter(death) for death in deaths], self._window_us))
+    def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+        """Store the dead letters of jobs that fail, in the transaction in which they do."""
+        letters = [self._letter(job) for job in ended]
+        return Effects(alerts=(yield from dead_letters.bury(dialect, letters, self._window_us)))
 
-    def of_given_up(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-        """Store those of jobs that failed outside of any attempt, in the transaction in which they did."""
-        deaths = [self._death(job) for job in (yield from reads.failed(dialect, ids))]
-        if deaths:
-            yield from self.store(dialect, deaths)
-
-    def _death(self, job: reads.FailedJob) -> Death:
-        host = None if job.node is None else host_of(job.node)
-        failure = Failure(job.error, job.error_class)
-        return Death(job.job_id, job.target, job.queue, job.attempts + 1, job.attempts, job.reason, failure, host)
-
-    def _letter(self, death: Death) -> Letter:
-        failure = death.failure
+    def _letter(self, job: Ended) -> Letter:
+        failure, reason = job.failure or NO_FAILURE, job.reason or ""
         envelope = Envelope(
-            transition_key=f"{death.job_id}:0:{death.number}",
+            transition_key=f"{job.job_id}:0:{job.number}",
             transport=self._transport,
             platform=PLATFORM,
-            host=death.host or self._host,
+            host=self._host if job.node is None else host_of(job.node),
             error_message=failure.error,
-            retryable=about(death.reason).retryable,
-            retries_observed=max(death.attempts - 1, 0),
+            retryable=about(reason).retryable,
+            retries_observed=max(job.attempts - 1, 0),
             traceback=failure.traceback,
         )
         return Letter(
-            death.job_id,
-            error_fingerprint(death.target, failure.error_class, failure.error),
-            death.target[:LONGEST_NAME],
-            death.queue,
+            job.job_id,
+            error_fingerprint(job.target, failure.error_class, failure.error),
+            job.target[:LONGEST_NAME],
+            job.queue,
             failure.error_class[:LONGEST_NAME],
-            death.reason,
+            reason,
             dead_letters.packed(envelope),
             failure.error,
         )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from windlass.domain.cron import Cron
 from windlass.domain.lease_times import lease_for
 from windlass.domain.rhythm import AtTimes, Every, Rhythm
+from windlass.feature import Purge
 from windlass.maintenance.archive_duty import Archiving
 from windlass.maintenance.expiry import Expiry
-from windlass.maintenance.purge_duty import PurgePlan, Purging
+from windlass.maintenance.purge_duty import Purging
 from windlass.maintenance.recovery import Recovery
 from windlass.maintenance.statistics_duty import Statistics
 from windlass.maintenance.sweeper import Sweeper
@@ -20,19 +20,8 @@ from windlass.runtime.error_handling import ErrorHandling
 from windlass.settings import Settings
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans.leases import ARCHIVE, STATISTICS, SWEEPER
-
-
-class Purge(NamedTuple):
-    """Something that is deleted when it is old, at times of day."""
-
-    what: str
-    """Its name in the log, and of its lease: `dead letters`."""
-    plan: PurgePlan
-    age: float
-    """Seconds."""
-    cron: str | None
-    """When, in UTC; None: never."""
 
 
 class Duties:
@@ -42,7 +31,7 @@ class Duties:
         self,
         database: Database,
         settings: Settings,
-        node: Callable[[], str],
+        identity: NodeIdentity,
         recovery: Recovery,
         expiry: Expiry,
         errors: ErrorHandling,
@@ -53,7 +42,7 @@ class Duties:
         lease = lease_for(settings.node.heartbeat_interval, settings.node.missed_heartbeats)
 
         def turns(name: str, rhythm: Rhythm) -> LeaseHolder:
-            return LeaseHolder(database, name, node, lease, rhythm)
+            return LeaseHolder(database, name, lambda: identity.id, lease, rhythm)
 
         archive = turns(ARCHIVE, Every(settings.jobs.archive_interval))
         sweeper = turns(SWEEPER, Every(settings.node.sweep_interval))

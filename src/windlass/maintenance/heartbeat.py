@@ -14,6 +14,7 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.thread_service import ThreadService
 from windlass.settings import NodeSettings
 from windlass.stores.database import Database
+from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans import cluster
 
 logger = loggers.logger("windlass.heartbeat")
@@ -42,16 +43,16 @@ class Heartbeat(ThreadService):
     def __init__(
         self,
         database: Database,
-        node: cluster.NodeRow,
+        identity: NodeIdentity,
         settings: NodeSettings,
         load: Callable[[], Load],
-        when_lost: Callable[[], cluster.NodeRow],
-        when_asked_to_drain: Callable[[], None],
+        when_lost: Callable[[], object],
+        when_asked_to_drain: Callable[[], object],
         errors: ErrorHandling,
     ) -> None:
         super().__init__("heartbeat", replace(errors, max_delay=min(errors.max_delay, LONGEST_RETRY)))
         self._database = database
-        self.node = node
+        self._identity = identity
         self._settings = settings
         self._load = load
         self._when_lost = when_lost
@@ -61,6 +62,11 @@ class Heartbeat(ThreadService):
         self._steady_since = monotonic()
         self._overdue_at = float("inf")
         self._missed = False
+
+    @property
+    def node(self) -> cluster.NodeRow:
+        """The node as it is known to the cluster at present."""
+        return self._identity.row
 
     def register(self) -> None:
         """Enter the node; before anything is claimed in its name."""
@@ -136,7 +142,8 @@ class Heartbeat(ThreadService):
             "it goes on under a new id",
             self.node.id,
         )
-        self.node = self._when_lost()
+        self._identity.renew()
+        self._when_lost()
         self.register()
 
     def _lease_us(self, interval: float) -> int:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from windlass import loggers
+from windlass.feature import PurgePlan
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
-from windlass.stores.dialect import Dialect
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.plan import Plan
 
 logger = loggers.logger("windlass.purge")
 
 MICROSECONDS = 1_000_000
 BATCH = 500
-
-PurgePlan = Callable[[Dialect, int, int], Plan[int]]
-"""Deletes up to so many rows (the second number) older than so many microseconds; answers how many it deleted."""
 
 
 class Purging(Duty):

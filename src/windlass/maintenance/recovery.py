@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
-from uuid import UUID
+from collections.abc import Callable, Collection
 
 from windlass import loggers
-from windlass.domain.clock import from_micros
-from windlass.domain.keys import error_fingerprint
 from windlass.domain.lease_times import lease_for
 from windlass.domain.rhythm import Always
 from windlass.domain.targets import how_to_import
-from windlass.events.bus import EventBus
-from windlass.events.types import AlertRaised, Event, JobDeadLettered, JobFailed, NodeLost
+from windlass.events.types import NodeLost
 from windlass.maintenance.heartbeat import Heartbeat
+from windlass.publisher import Publisher
 from windlass.runtime.duty import LeaseLostError
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
@@ -28,9 +24,9 @@ from windlass.runtime.service import Service
 from windlass.settings import NodeSettings
 from windlass.spi import Clock
 from windlass.stores.database import Database
-from windlass.stores.dialect import GivenUp
+from windlass.stores.ending import FollowUps
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.plans import cluster, leases, queues, reads
+from windlass.stores.plans import cluster, leases, unknown_targets
 
 logger = loggers.logger("windlass.recovery")
 
@@ -51,22 +47,20 @@ class Recovery(Service):
         self,
         database: Database,
         settings: NodeSettings,
-        bus: EventBus,
+        follow_ups: FollowUps,
+        publisher: Publisher,
         clock: Clock,
-        found_work: Callable[[], None],
         heartbeat: Heartbeat,
-        given_up: GivenUp,
         known_targets: Callable[[], Collection[str]],
         errors: ErrorHandling,
     ) -> None:
         super().__init__("recovery", errors)
         self._database = database
         self._settings = settings
-        self._bus = bus
+        self._follow_ups = follow_ups
+        self._publisher = publisher
         self._clock = clock
-        self._found_work = found_work
         self._heartbeat = heartbeat
-        self._given_up = given_up
         self._known_targets = known_targets
         lease = lease_for(settings.heartbeat_interval, settings.missed_heartbeats)
         self._patience = min(lease, PATIENCE)
@@ -78,7 +72,7 @@ class Recovery(Service):
             marked = await self._database.arun(cluster.mark_lost, self._heartbeat.node.id)
             reached("recovery.marked", lambda: marked > 0)
         if known := self._known_targets():
-            await self._database.arun(queues.targets_known, known)
+            await self._database.arun(unknown_targets.targets_known, known)
         if await self._database.aread(cluster.anything_lost) and await self._lease.take() <= 0:
             await self._recover_all()
         spread = random.uniform(0.8, 1.2)  # noqa: S311 - spreads nodes, guards nothing
@@ -92,74 +86,42 @@ class Recovery(Service):
         except LeaseLostError:
             return  # this node stood still, and another one goes on
         finally:
-            self._tell_lost(lost)
+            self._publish_lost(lost)
         await self._lease.give_back(passed=True)
 
     async def _recover(self, lost: Counter[str]) -> cluster.Recovery:
         """One batch, whose lost nodes are added to those that are to be told of when there is no more."""
-        found = await self._lease.run(cluster.recover, self._settings.crash_budget, self._given_up)
+        found = await self._lease.run(cluster.recover, self._settings.crash_budget, self._follow_ups)
         reached("recovery.after_commit", lambda: bool(found.recovered or found.given_up))
         for node, count in found.recovered.items():
             logger.warning("node %s was lost; %d of its jobs are waiting again", node, count)
         for job, node in found.given_up:
             logger.error("job %s failed for good: its worker was lost too often, the last time on node %s", job, node)
-        if found.recovered or found.given_up or found.freed:  # also those that are given up may have callbacks
-            self._found_work()
+        if found.recovered or found.given_up or found.freed:  # those that are given up have released permits
+            self._publisher.wakeups.changed()
         lost.update({**dict.fromkeys(found.forgotten, 0), **found.recovered})
-        await self._tell_failed(job for job, _ in found.given_up)
+        self._publisher.publish(found.ended, found.effects)
         return found
 
-    def _tell_lost(self, lost: Counter[str]) -> None:
+    def _publish_lost(self, lost: Counter[str]) -> None:
         """Once of each node, also of those that ran nothing: somebody may have to look after its machine."""
         for node in (node for node, recovered in lost.items() if not recovered):
             logger.warning("node %s was lost, and left nothing that could be brought back", node)
         now = self._clock.now()
-        self._publish([NodeLost(at=now, node=node, recovered=recovered) for node, recovered in lost.items()])
+        self._publisher.events([NodeLost(at=now, node=node, recovered=recovered) for node, recovered in lost.items()])
 
     async def fail_unknown(self, lease: LeaseHolder) -> int:
         """Fail jobs whose target no node has known for too long; answers how many. For the sweeper, by its lease."""
         waited = self._settings.unknown_target_after
         waited_us = int(waited * MICROSECONDS)
-        failed = await lease.run(queues.fail_unknown, waited_us, _error_for(waited), self._given_up)
-        reached("sweep.after_commit", lambda: bool(failed))
-        if failed:
-            self._found_work()
-        for job in failed:
+        found = await lease.run(unknown_targets.fail_unknown, waited_us, _error_for(waited), self._follow_ups)
+        reached("sweep.after_commit", lambda: bool(found.failed))
+        for job in found.failed:
             logger.error(
                 "job %s failed for good: no node has known its target %s for %g s", job.job_id, job.target, waited
             )
-        await self._tell_failed(job.job_id for job in failed)
-        return len(failed)
-
-    async def _tell_failed(self, ids: Iterable[str]) -> None:
-        """What died without an attempt of its own is told of like any other dead letter."""
-        chosen = list(ids)
-        if chosen and any(map(self._bus.wanted, (JobFailed, JobDeadLettered, AlertRaised))):
-            for job in await self._database.aread(reads.failed, chosen):
-                self._bus.publish(_failure_events(job))
-
-    def _publish(self, events: Sequence[Event]) -> None:
-        if events and self._bus.wanted(type(events[0])):
-            self._bus.publish(events)
-
-
-def _failure_events(job: reads.FailedJob) -> list[Event]:
-    base: dict[str, Any] = {
-        "job_id": UUID(job.job_id),
-        "target": job.target,
-        "queue": job.queue,
-        "correlation_id": job.correlation_id,
-        "at": from_micros(job.finished_at),
-    }
-    told = {**base, "error": job.error, "error_class": job.error_class, "attempt": job.attempts + 1}
-    fingerprint = error_fingerprint(job.target, job.error_class, job.error)
-    events: list[Event] = [
-        JobFailed(**told, will_retry=False),
-        JobDeadLettered(**told, reason=job.reason, fingerprint=fingerprint),
-    ]
-    if job.raised:
-        events.append(AlertRaised(**base, error_hash=fingerprint, error_class=job.error_class, sample=job.error))
-    return events
+        self._publisher.publish(found.failed, found.effects)
+        return len(found.failed)
 
 
 def _error_for(waited: float) -> Callable[[str], str]:

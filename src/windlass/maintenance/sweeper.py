@@ -14,7 +14,7 @@ from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.plans import cluster, leases, permits, queues
+from windlass.stores.plans import cluster, leases, permits, unknown_targets
 
 logger = loggers.logger("windlass.sweeper")
 
@@ -54,6 +54,6 @@ class Sweeper(Duty):
             self._recovery.wake()
         if self._lease.idle_for > self._longest_pause:
             self._lease.idle_for = 0.0
-            await self._lease.run(queues.start_over_unknown)
+            await self._lease.run(unknown_targets.start_over)
         expired = await self._expiry.cancel_expired(self._lease)
         return await self._recovery.fail_unknown(self._lease) + expired > 0

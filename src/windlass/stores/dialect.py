@@ -6,7 +6,7 @@ A dialect overrides what its database can do better (a bulk statement, a locking
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -202,16 +202,6 @@ class Dialect:
         """How far these jobs are; unknown ids are left out."""
         rows = yield Step("outcomes", {"ids": self.ids(ids)}, autocommit=True)
         return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows if status in STATUSES]
-
-
-GivenUp = Callable[[Dialect, Sequence[str]], Plan[None]]
-"""What else to write, in the same transaction, for jobs that failed for good outside of any attempt."""
-
-
-def nothing_else(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-    """A `GivenUp` that writes nothing."""
-    del dialect, ids
-    yield from ()
 
 
 def _row(transition: Transition) -> tuple[Any, ...]:

@@ -139,9 +139,8 @@ class _ByHand:
     """A node that claims a job when it is told to, and has it over and written before the next."""
 
     def __init__(self, parts: Parts, queues: Sequence[str] | None) -> None:
-        self.node = Node(parts, 1, queues)
         self._written: list[Attempt] = []
-        self.node.telling.when_written = self._written.extend
+        self.node = Node(parts._replace(written=self._written.extend), 1, queues)
 
     async def step(self, left: int) -> _Ended | None:
         """Run the job that is next; None when nothing is due."""

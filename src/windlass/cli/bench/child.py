@@ -5,6 +5,7 @@ It writes JSON lines: `prepared`, and once it was let go `ready`, `count` now an
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,6 @@ from typing import Any
 from windlass.cli.bench import jobs
 from windlass.domain.clock import monotonic
 from windlass.engine.attempt import Attempt
-from windlass.node import Node
 
 REPORT_EVERY = 0.05
 
@@ -67,27 +67,16 @@ def work(url: str, concurrency: int) -> int:
     bench = jobs.open_app(url)
     committed = Committed()
 
-    def ready(node: Node) -> None:
-        _count_commits(node, committed)
-        report("ready", **memory())
+    def written(batch: Sequence[Attempt]) -> None:
+        committed.add(sum(attempt.verdict.terminal for attempt in batch))
+        asyncio.get_running_loop().call_later(2 * REPORT_EVERY, committed.report)  # the last batch must be reported too
 
+    bench.app.exchange(bench.app.parts._replace(written=written))
     wait_for_go()
-    code = bench.app.worker(concurrency=concurrency).run(ready)
+    code = bench.app.worker(concurrency=concurrency).run(lambda node: report("ready", **memory()))
     committed.end(jobs.bodies(), jobs.starts, code)
     bench.app.close()
     return code
-
-
-def _count_commits(node: Node, committed: Committed) -> None:
-    """Count what the completer reports after each commit: once per batch, so that it costs nothing."""
-    told = node.completer._told
-
-    def counted(batch: Sequence[Attempt]) -> None:
-        told(batch)
-        committed.add(sum(attempt.verdict.terminal for attempt in batch))
-        node._loop.call_later(2 * REPORT_EVERY, committed.report)  # the last batch must be reported too
-
-    node.completer._told = counted
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.runtime.failpoints import reached
-from windlass.stores.dialect import Dialect, GivenUp, nothing_else
+from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps, end
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import reads
 from windlass.stores.plans.permits import leave_for_the_lost
 
 
@@ -31,6 +34,9 @@ class Recovery(NamedTuple):
     """Places at gates that bodies had kept whose node is gone."""
     forgotten: Sequence[str] = ()
     """Lost nodes of which nothing is left to bring back; each is answered once."""
+    ended: Sequence[Ended] = ()
+    """The jobs given up, as far as they can be read."""
+    effects: Effects = NO_EFFECTS
 
 
 def register(dialect: Dialect, node: NodeRow, lease_us: int) -> Plan[None]:
@@ -114,7 +120,7 @@ def anything_lost(dialect: Dialect) -> Plan[bool]:
     return (yield Step("abandoned_place")) is not None or bool((yield Step("orphaned_nodes")))
 
 
-def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -> Plan[Recovery]:
+def recover(dialect: Dialect, crash_budget: int, follow_ups: FollowUps = ()) -> Plan[Recovery]:
     """Bring back up to a batch of jobs per lost node: PENDING again, or FAILED once their crash budget is spent."""
     recovered: dict[str, int] = {}
     given_up: list[tuple[str, str]] = []
@@ -129,13 +135,20 @@ def recover(dialect: Dialect, crash_budget: int, also: GivenUp = nothing_else) -
         for job, fence, crashes in jobs:
             if job in spent and (yield from _give_up(job, fence, node, crashes)):
                 given_up.append((job, node))
-    if given_up:
-        yield Step("count_ended", {"ids": dialect.ids([job for job, _ in given_up])})
-        yield from also(dialect, [job for job, _ in given_up])
+    ended, effects = yield from _end(dialect, [job for job, _ in given_up], follow_ups)
     freed = yield from leave_for_the_lost(dialect)
     forgotten = sorted(node for (node,) in (yield Step("forget_lost_nodes")))
     reached("recovery.before_commit", lambda: bool(recovered or given_up))
-    return Recovery(recovered, given_up, more, freed, forgotten)
+    return Recovery(recovered, given_up, more, freed, forgotten, ended, effects)
+
+
+def _end(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps) -> Plan[tuple[Sequence[Ended], Effects]]:
+    """Count the jobs given up, and write what follows."""
+    if not ids:
+        return (), NO_EFFECTS
+    yield Step("count_ended", {"ids": dialect.ids(ids)})
+    ended = yield from reads.failed(dialect, ids)
+    return ended, (yield from end(dialect, ended, follow_ups))
 
 
 def _bring_back(dialect: Dialect, ids: Sequence[str], node: str) -> Plan[int]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.circuit import Call, Circuit, CircuitProfile, CircuitSettings, CircuitState
+from windlass.domain.circuit import Call, Circuit, CircuitChange, CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.gates import Gate
 from windlass.domain.lanes import CIRCUIT, QUEUE, resource_gate
 from windlass.domain.suggestions import closest
@@ -99,25 +99,6 @@ def gates(dialect: Dialect, prefix: str, after: str = "") -> Plan[list[GateRow]]
 
 
 # ---------------------------------------------------------------------- circuits
-
-
-class CircuitChange(NamedTuple):
-    """A circuit before and after, as of `now`."""
-
-    service: str
-    before: Circuit
-    after: Circuit
-    now: int
-
-    @property
-    def opened(self) -> bool:
-        """Whether it lets nothing through any more, or again."""
-        return self.after.opens_at is not None and self.after.opens_at != self.before.opens_at
-
-    @property
-    def closed(self) -> bool:
-        """Whether it lets everything through again."""
-        return self.after.opens_at is None and self.before.opens_at is not None
 
 
 def record_calls(

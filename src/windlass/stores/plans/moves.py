@@ -1,4 +1,4 @@
-"""Plans for what people do to jobs: cancel, pause, resume, retry, replace.
+"""Plans for what people do to jobs: cancel, pause, resume, retry.
 
 Each takes many ids at once, locks their rows, decides by the table of moves, and answers the jobs it moved. What it
 does not answer was left as it was.
@@ -11,17 +11,16 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
-from windlass.domain.admission import NOT_STARTED, Admission, admit
-from windlass.domain.job import Conflict, NewJob, Placed
-from windlass.domain.lanes import read_lane, resource_gate
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
-from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
+from windlass.errors import DuplicateBusinessKeyError
 from windlass.runtime.failpoints import reached
 from windlass.stores.channels import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import archive, dead_letters, jobs, permits, reads, search
+from windlass.stores.plans import archive, dead_letters, permits, search
 
 MOST_BYTES = 7_000
 """Of a notification: PostgreSQL takes less than 8,000."""
@@ -42,14 +41,37 @@ class Steered(NamedTuple):
     business_key: str | None = None
     """Of a dead letter: the key it has to take again."""
 
+    def by(self, move: Move, reason: str | None = None) -> Ended:
+        """The job as it ended, or lives again, by this move."""
+        return Ended(
+            job_id=self.job_id,
+            target=self.target,
+            queue=self.queue,
+            priority=self.priority,
+            move=move,
+            left=self.left,
+            correlation_id=self.correlation_id,
+            reason=reason,
+        )
 
-def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Plan[list[Steered]]:
+
+class MovedJobs(NamedTuple):
+    """Jobs that were ended or revived, and what followed."""
+
+    ended: list[Ended]
+    effects: Effects = NO_EFFECTS
+
+
+def cancel(
+    dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = (), reason: str = "canceled"
+) -> Plan[MovedJobs]:
     """End jobs that have not ended. A running one loses its row, so its body's outcome finds nothing to write to."""
-    live = yield from _live(dialect, ids, Move.CANCEL)
+    live = yield from lock_live(dialect, ids, Move.CANCEL)
+    effects = NO_EFFECTS
     if live:
         yield Step("cancel_attempts", _ids(dialect, live))
         yield from permits.keep_all(dialect, [job.job_id for job in live])
-        yield from _end_live(dialect, live, reason)
+        effects = yield from _end_live(dialect, live, reason, follow_ups)
     ended = yield from _ended(dialect, ids, Move.CANCEL)
     if ended:
         yield Step("carry_progress", _ids(dialect, ended))
@@ -61,24 +83,26 @@ def cancel(dialect: Dialect, ids: Sequence[str], reason: str = "canceled") -> Pl
     if live or ended:
         yield from dialect.notify(DONE, "")
     reached("cancel.before_commit")
-    return live + ended
+    return MovedJobs([job.by(Move.CANCEL, reason) for job in live + ended], effects)
 
 
-def cancel_expired(dialect: Dialect, most: int) -> Plan[list[Steered]]:
+def cancel_expired(dialect: Dialect, most: int, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
     """End jobs that have not started by the time they were given, the first to expire first."""
     rows = yield Step("lock_expired", {"most": most})
     expired = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
+    effects = NO_EFFECTS
     if expired:
-        yield from _end_live(dialect, expired, EXPIRED)
+        effects = yield from _end_live(dialect, expired, EXPIRED, follow_ups)
         yield from dialect.notify(DONE, "")
-    return expired
+    return MovedJobs([job.by(Move.CANCEL, EXPIRED) for job in expired], effects)
 
 
-def _end_live(dialect: Dialect, live: Sequence[Steered], reason: str) -> Plan[None]:
+def _end_live(dialect: Dialect, live: Sequence[Steered], reason: str, follow_ups: FollowUps) -> Plan[Effects]:
     chosen = _ids(dialect, live)
     yield Step("cancel_live", {**chosen, "reason": reason})
     yield Step("finish_hot", chosen)
     yield Step("delete_live_keys", chosen)
+    return (yield from end(dialect, [job.by(Move.CANCEL, reason) for job in live], follow_ups))
 
 
 def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
@@ -92,7 +116,7 @@ def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 
 def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
-    live = yield from _live(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
+    live = yield from lock_live(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
     waiting = [job for job in live if job.left is not JobStatus.PAUSED]
     if waiting:
         yield Step("pause_live", _ids(dialect, waiting))
@@ -107,7 +131,7 @@ def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     """Put paused jobs back to the state they were paused from."""
-    live = yield from _live(dialect, ids, Move.RESUME)
+    live = yield from lock_live(dialect, ids, Move.RESUME)
     if live:
         yield Step("resume_live", _ids(dialect, live))
     ended = yield from _ended(dialect, ids, Move.RESUME)
@@ -119,42 +143,39 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     return live + ended
 
 
-def retry(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+def retry(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
     """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
     failed = yield from _dead(dialect, ids)
     keys = _keys(failed)
     if keys:
         yield from _refuse_held(dialect, keys)
-    if failed:
-        yield from _revive(dialect, failed)
-    return failed
+    return (yield from _revive(dialect, failed, follow_ups))
 
 
 class Revived(NamedTuple):
     """Dead letters that were started over, and those that could not be: their key, and the job that holds it."""
 
-    moved: list[Steered]
+    moved: MovedJobs
     kept: dict[str, DuplicateBusinessKeyError]
 
 
-def retry_free(dialect: Dialect, ids: Sequence[str]) -> Plan[Revived]:
+def retry_free(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ()) -> Plan[Revived]:
     """`retry` of those whose business keys are free. Of several that want one key, the first gets it."""
     failed = {job.job_id: job for job in (yield from _dead(dialect, ids))}
     wanted = {job.business_key for job in failed.values() if job.business_key is not None}
     held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
     holders = {key: holder.id for key, holder in held.items()}
-    revived = Revived([], {})
+    free: list[Steered] = []
+    kept: dict[str, DuplicateBusinessKeyError] = {}
     for job in (failed[job_id] for job_id in ids if job_id in failed):
         key = job.business_key
         if key is not None and key in holders:
-            revived.kept[job.job_id] = DuplicateBusinessKeyError(key, UUID(holders[key]))
+            kept[job.job_id] = DuplicateBusinessKeyError(key, UUID(holders[key]))
             continue
         if key is not None:
             holders[key] = job.job_id
-        revived.moved.append(job)
-    if revived.moved:
-        yield from _revive(dialect, revived.moved)
-    return revived
+        free.append(job)
+    return Revived((yield from _revive(dialect, free, follow_ups)), kept)
 
 
 def _dead(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
@@ -166,7 +187,9 @@ def _dead(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     return failed
 
 
-def _revive(dialect: Dialect, failed: Sequence[Steered]) -> Plan[None]:
+def _revive(dialect: Dialect, failed: Sequence[Steered], follow_ups: FollowUps) -> Plan[MovedJobs]:
+    if not failed:
+        return MovedJobs([])
     keys = _keys(failed)
     if keys and (yield from dialect.insert_keys("insert_live_keys", keys)) != len(keys):
         raise RestartPlanError  # somebody has just taken one
@@ -174,12 +197,15 @@ def _revive(dialect: Dialect, failed: Sequence[Steered]) -> Plan[None]:
     yield Step("forget_ended", _ids(dialect, failed))
     yield from dead_letters.remove(dialect, [job.job_id for job in failed])
     yield from _tell_of_work(dialect, failed)
+    revived = [job.by(Move.RETRY) for job in failed]
+    work = Effects(work=frozenset((job.queue, job.priority) for job in failed))
+    return MovedJobs(revived, work | (yield from end(dialect, revived, follow_ups)))
 
 
-def retry_found(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[Steered]]:
+def retry_found(dialect: Dialect, filters: search.Filters, limit: int, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
     """`retry` of those that are found, newest first."""
     ids = yield from failed_ids(dialect, filters, limit)
-    return (yield from retry(dialect, ids)) if ids else []
+    return (yield from retry(dialect, ids, follow_ups)) if ids else MovedJobs([])
 
 
 def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[str]]:
@@ -216,56 +242,11 @@ def _refuse_held(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None
             raise DuplicateBusinessKeyError(key, UUID(first))
 
 
-class Replaced(NamedTuple):
-    """What became of a replacement: the old job, unless an earlier job answers for the new one, and the new one."""
-
-    old: list[Steered]
-    new: Placed
-
-
-def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
-    """Store a job in place of one that has not started, in one transaction."""
-    row = next(iter((yield from _live(dialect, [old], Move.CANCEL))), None)
-    if row is None:
-        if (yield from reads.get(dialect, old)) is None:
-            raise JobNotFoundError(UUID(old))
-        raise JobStateError(UUID(old), "it has ended, so there is nothing to replace; enqueue the new call")
-    if row.left.value not in NOT_STARTED:
-        raise JobStateError(UUID(old), "it is running; cancel it, or let it end, and enqueue the new call")
-    yield from _check_resource(dialect, new)
-    admission = yield from _admitted(dialect, old, new)
-    (answer,) = admission.answers
-    if isinstance(answer, Conflict):
-        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
-    if not admission.rows:
-        return Replaced([], answer[0])
-    yield Step("insert_queue", rows=[{"name": new.queue}])
-    yield from jobs.store(
-        dialect, admission._replace(replaced={**admission.replaced, old: new.id}), f" {new.queue}:{new.priority}"
-    )
-    return Replaced([row], answer[0])
-
-
-def superseded(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
+def superseded(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Ended]]:
     """Jobs that were canceled for others, as far as is said of them; in the order of these ids."""
     rows = yield Step("superseded_jobs", {"ids": dialect.ids(ids)}, alone=True)
-    found = {row[0]: Steered(row[0], JobStatus.PENDING, *row[1:]) for row in rows}
+    found = {row[0]: Steered(row[0], JobStatus.PENDING, *row[1:]).by(Move.CANCEL, "superseded") for row in rows}
     return [found[job] for job in ids if job in found]
-
-
-def _check_resource(dialect: Dialect, new: NewJob) -> Plan[None]:
-    resource = read_lane(new.lane).resource
-    if resource is None:
-        return
-    if not (yield Step("known_gates", {"names": dialect.names([resource_gate(resource)])})):
-        raise UnknownResourceError(resource)
-
-
-def _admitted(dialect: Dialect, old: str, new: NewJob) -> Plan[Admission]:
-    """Keys as ever, except that the old job's own business key is about to be free."""
-    known = (yield from dialect.find_keys([new.idempotency_key])) if new.idempotency_key else {}
-    holders = (yield from dialect.find_holders([new.business_key])) if new.business_key else {}
-    return admit([[new]], known, {key: holder for key, holder in holders.items() if holder.id != old})
 
 
 def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
@@ -275,7 +256,8 @@ def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
     return [job for (job,) in rows]
 
 
-def _live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+def lock_live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+    """Lock the rows of jobs that have not ended; give those that `move` may leave, or that are `also` in a state."""
     rows = yield Step("lock_live", {"ids": dialect.ids(ids)})
     found = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
     return [job for job in found if job.left in leaves(move) or job.left is also]

@@ -1,4 +1,4 @@
-"""Plans for queues: the heads a claim looks at, and the lanes of targets that some nodes do not know."""
+"""Plans for queues: the heads a claim looks at, and what is in them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from windlass.domain.gates import Gate, worth_a_look
 from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, general_gate, read_lane
 from windlass.domain.suggestions import closest
 from windlass.errors import UnknownQueueError
-from windlass.runtime.failpoints import reached
 from windlass.stores.claim_order import Head, is_time
-from windlass.stores.dialect import Dialect, GivenUp, nothing_else
-from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
 from windlass.stores.plans.statistics import NOTHING, Sums, last_hour
 
 FIRST_LANE = ("", "")
@@ -36,14 +35,6 @@ class Heads(NamedTuple):
     """All circuits that let nothing through, and until when."""
     after: tuple[str, str] = FIRST_LANE
     """Where to go on if not all lanes were looked at; the first one if all were."""
-
-
-class Forsaken(NamedTuple):
-    """A job failed because no node knew its target for too long."""
-
-    job_id: str
-    queue: str
-    target: str
 
 
 def heads(
@@ -144,50 +135,3 @@ def check_known(dialect: Dialect, name: str, declared: Collection[str] | None) -
     stored = [queue for queue, _ in (yield Step("list_queues"))]
     if name not in stored:
         raise UnknownQueueError(name, closest(name, {*declared, *stored}))
-
-
-def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
-    """Say that a node knows these targets: how long they have been unknown is counted from now on."""
-    del dialect
-    for queue, lane, _ in (yield Step("target_lanes", {"waited_us": 0})):
-        if read_lane(lane).target in targets:
-            yield Step("lane_is_known", {"queue": queue, "lane": lane})
-
-
-def start_over_unknown(dialect: Dialect) -> Plan[None]:
-    """Count from now on how long targets have been unknown: no node was there that could have known them."""
-    del dialect
-    yield Step("start_over_unknown")
-
-
-def fail_unknown(
-    dialect: Dialect, waited_us: int, error_for: Callable[[str], str], also: GivenUp = nothing_else
-) -> Plan[list[Forsaken]]:
-    """Fail what is due for too long in a lane whose target no node has known for too long, in bounded batches.
-
-    Lanes that ran empty are forgotten.
-    """
-    failed: list[Forsaken] = []
-    for queue, lane, is_overdue in (yield Step("target_lanes", {"waited_us": waited_us})):
-        jobs: list[tuple[str, int, str]] = []
-        for level in range(10) if is_overdue else ():
-            params = {"queue": queue, "lane": lane, "level": level, "waited_us": waited_us}
-            jobs += yield Step("unknown_targets", params)
-        for job, fence, target in jobs:
-            params = {"id": job, "fence": fence, "error": error_for(target), "error_class": "TargetNotFoundError"}
-            params |= {"reason": "target_not_found", "crashes": 0, "holder_id": job}
-            if (yield Step("give_up_done", params)) == 1:
-                reached("sweep.given_up")
-                if (yield Step("give_up_hot", params)) != 1:
-                    raise RestartPlanError  # claimed at this moment, by a node that knows the target
-                yield Step("delete_live_key", params)
-                failed.append(Forsaken(job, queue, target))
-        if not jobs:
-            # Locked first, so that the check is a statement of its own: it then sees whoever moved in meanwhile.
-            yield Step("lock_lane", {"queue": queue, "lane": lane})
-            yield Step("delete_empty_lane", {"queue": queue, "lane": lane})
-    if failed:
-        ids = [job.job_id for job in failed]
-        yield Step("count_ended", {"ids": dialect.ids(ids)})
-        yield from also(dialect, ids)
-    return failed

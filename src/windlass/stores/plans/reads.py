@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from windlass.domain.job import EndedJob, Outcome
-from windlass.domain.states import JobStatus
+from windlass.domain.ended import Ended
+from windlass.domain.job import Outcome
+from windlass.domain.states import JobStatus, Move
+from windlass.domain.transition import Failure, Times
 from windlass.stores.columns import ARCHIVE, ATTEMPT, LAST_ATTEMPT, STORED_JOB
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
@@ -26,23 +28,6 @@ class StoredJob(NamedTuple):
 
     job: Record
     last_attempt: Record | None
-
-
-class FailedJob(NamedTuple):
-    """A dead letter, as far as events tell of it."""
-
-    job_id: str
-    target: str
-    queue: str
-    correlation_id: str | None
-    attempts: int
-    error: str
-    error_class: str
-    reason: str
-    finished_at: int
-    node: str | None
-    raised: int | None
-    """1 if it raised an alert."""
 
 
 def get(dialect: Dialect, job_id: str) -> Plan[StoredJob | None]:
@@ -146,14 +131,29 @@ def _outcome_of(job: Record) -> Outcome:
     )
 
 
-def given_up(dialect: Dialect, ids: Sequence[str]) -> Plan[list[tuple[str, EndedJob]]]:
-    """Jobs that have just failed outside of any attempt, with the text of their options; those without any left out."""
-    rows = yield Step("given_up_jobs", {"ids": dialect.ids(ids)})
-    return [(options, EndedJob(*columns)._replace(status=JobStatus.FAILED)) for options, *columns in rows]
-
-
-def failed(dialect: Dialect, ids: Sequence[str]) -> Plan[list[FailedJob]]:
-    """Jobs that have failed for good, in the order of these ids; others are left out."""
+def failed(
+    dialect: Dialect, ids: Sequence[str], move: Move = Move.FAIL, left: JobStatus = JobStatus.RUNNING
+) -> Plan[list[Ended]]:
+    """Jobs that have failed for good outside of any attempt, in the order of these ids; others are left out."""
     rows = yield Step("failed_jobs", {"ids": dialect.ids(ids)})
-    found = {row[0]: FailedJob._make(row) for row in rows}
+    found = {row[0]: _failed(row, move, left) for row in rows}
     return [found[job] for job in ids if job in found]
+
+
+def _failed(row: Sequence[Any], move: Move, left: JobStatus) -> Ended:
+    job, target, queue, priority, correlation_id, attempts, error, error_class, reason, finished_at, node = row
+    return Ended(
+        job_id=job,
+        target=target,
+        queue=queue,
+        priority=priority,
+        move=move,
+        left=left,
+        correlation_id=correlation_id,
+        number=attempts + 1,
+        attempts=attempts,
+        reason=reason,
+        failure=Failure(error, error_class),
+        times=Times(None, finished_at, None),
+        node=node,
+    )

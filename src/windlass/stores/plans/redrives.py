@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from windlass.errors import DuplicateBusinessKeyError
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps
 from windlass.stores.plan import Plan
 from windlass.stores.plans import dead_letters, moves, triage
 from windlass.stores.plans.dead_letters import AuditEntry
@@ -16,7 +17,7 @@ class Batch(NamedTuple):
     """What one batch did, and where the next one begins; None when there is nothing more."""
 
     selected: list[str]
-    moved: list[moves.Steered]
+    moved: moves.MovedJobs
     kept: dict[str, DuplicateBusinessKeyError]
     next_spot: triage.Spot | None
 
@@ -31,7 +32,7 @@ def select(
     """The next ones that could be re-driven; nothing is touched. Those `known` have had their turn."""
     found = yield from triage.oldest(dialect, filters, spot, limit)
     ids = [facts.job_id for facts in found.letters if facts.job_id not in known]
-    return Batch(ids, [], {}, found.next_spot)
+    return Batch(ids, moves.MovedJobs([]), {}, found.next_spot)
 
 
 def redrive(
@@ -41,11 +42,12 @@ def redrive(
     limit: int,
     known: Collection[str],
     entry: AuditEntry,
+    follow_ups: FollowUps = (),
 ) -> Plan[Batch]:
     """Start the next ones over. Who has no right to its business key stays behind, and is named."""
     batch = yield from select(dialect, filters, spot, limit, known)
     if batch.selected:
-        moved, kept = yield from moves.retry_free(dialect, batch.selected)
+        moved, kept = yield from moves.retry_free(dialect, batch.selected, follow_ups)
         batch = batch._replace(moved=moved, kept=kept)
         yield from dead_letters.audit(dialect, counted(entry, batch))
     return batch
@@ -53,6 +55,6 @@ def redrive(
 
 def counted(entry: AuditEntry, batch: Batch) -> AuditEntry:
     """The entry of a re-drive with one more batch."""
-    sums = {"selected": len(batch.selected), "redriven": len(batch.moved), "skipped": len(batch.kept)}
+    sums = {"selected": len(batch.selected), "redriven": len(batch.moved.ended), "skipped": len(batch.kept)}
     detail = {**entry.detail, **{name: entry.detail.get(name, 0) + more for name, more in sums.items()}}
     return entry._replace(affected=detail["redriven"], detail=detail)

@@ -12,7 +12,7 @@ from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError, JobStateError
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import SCRIPT, Plan, Step
-from windlass.stores.plans import archive, moves, reads, search
+from windlass.stores.plans import archive, moves, reads, replacement, search
 from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench, at_once, new_job
 
 S = JobStatus
@@ -146,7 +146,7 @@ class ArchiveContract(StoreContract):
         jobs = ended_jobs(bench, business_key="k", tags=("t",), idempotency_key=None)
         history = bench.history(jobs["failed"])
         move(bench, list(jobs.values()))
-        assert [job.job_id for job in bench.database.run(moves.retry, list(jobs.values()))] == [jobs["failed"]]
+        assert [job.job_id for job in bench.database.run(moves.retry, list(jobs.values())).ended] == [jobs["failed"]]
         job = bench.job(jobs["failed"])
         assert (job.status, job.attempts, job.error) == (S.PENDING, 0, None)
         assert bench.history(jobs["failed"]) == history
@@ -154,7 +154,7 @@ class ArchiveContract(StoreContract):
         assert holder is not None
         assert holder.id == jobs["failed"]
         assert len(pages(bench, search.Filters(tag="t"))) == len(jobs)
-        assert bench.database.run(moves.retry, list(jobs.values())) == []
+        assert bench.database.run(moves.retry, list(jobs.values())).ended == []
         (claim,) = bench.claim()
         assert bench.succeed(claim, holds_key=True)
         assert bench.outcomes(jobs["failed"])[-1] == (1, "succeeded")
@@ -173,19 +173,19 @@ class ArchiveContract(StoreContract):
         """J2.3, J7.7: held, it is a job among others again, and stays until it is resumed."""
         jobs = ended_jobs(bench)
         move(bench, list(jobs.values()))
-        for verb in (moves.cancel, moves.resume):
-            assert bench.database.run(verb, list(jobs.values())) == []
+        assert bench.database.run(moves.cancel, list(jobs.values())).ended == []
+        assert bench.database.run(moves.resume, list(jobs.values())) == []
         assert [job.job_id for job in bench.database.run(moves.pause, list(jobs.values()))] == [jobs["failed"]]
         assert move(bench, list(jobs.values())) == 0
         with pytest.raises(JobStateError, match="has ended"):
-            bench.database.run(moves.replace, jobs["succeeded"], new_job())
+            bench.database.run(replacement.replace, jobs["succeeded"], new_job())
 
     def test_a_retry_and_the_archive_at_once_have_one_winner_at_a_time(self, bench: Workbench) -> None:
         """J2.1, J7.7: the job waits again, and is nowhere else, whoever came first."""
         for _ in range(6):
             (job,) = ended_jobs(bench, only=("failed",)).values()
             retried, _ = at_once(partial(bench.database.run, moves.retry, [job]), partial(move, bench, [job]))
-            assert len(retried) == 1
+            assert len(retried.ended) == 1
             assert bench.job(job).status is S.PENDING
             assert bench.database.read(_archived_ids) == []
             bench.database.run(moves.cancel, [job])

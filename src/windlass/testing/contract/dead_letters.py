@@ -10,12 +10,13 @@ import pytest
 
 from windlass.client.dead_letter_views import alert_of, letter_of
 from windlass.domain.dead_letter import Alert, DeadLetter
+from windlass.domain.ended import Ended
 from windlass.domain.job import Claim
-from windlass.domain.states import JobStatus
+from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, dead_letter
 from windlass.failure.dead_letters import DeadLetters as Writer
-from windlass.failure.dead_letters import Death
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp
 from windlass.stores.plan import SCRIPT, Plan, Step
 from windlass.stores.plans import alerts, archive, cluster, dead_letters, jobs, moves, triage
 from windlass.testing.contract.workbench import FAILURE, NODE, SECOND, StoreContract, Workbench, at_once
@@ -62,7 +63,7 @@ class DeadLettersContract(StoreContract):
         (job,) = bench.put()
         assert len(bench.claim(node="web-2-77-abcd")) == 1
         bench.lose("web-2-77-abcd", alive=[NODE])
-        bench.database.run(cluster.recover, 0, WRITER.of_given_up)
+        bench.database.run(cluster.recover, 0, [FollowUp(frozenset({Move.FAIL}), lambda _: True, WRITER.follow)])
         (letter,) = letters(bench)
         assert (str(letter.job_id), letter.terminal_reason, letter.host) == (job, "worker_lost", "web-2")
         assert (letter.retryable, letter.retries_observed) == (True, 0)
@@ -162,13 +163,18 @@ def bury(
     def plan(dialect: Dialect) -> Plan[frozenset[str]]:
         ends = [dead_letter(claim, bench.times(), failure, reason, holds_key=True) for claim, failure in pairs]
         assert all((yield from jobs.apply(dialect, ends, alone=False)))
-        deaths = [Death(c.job_id, c.target, c.queue, c.attempts + 1, 1, reason, failure) for c, failure in pairs]
-        answer = yield from WRITER.store(dialect, deaths)
+        effects = yield from WRITER.follow(dialect, [failed(claim, failure, reason) for claim, failure in pairs])
         if stops:
             raise StopError
-        return answer
+        return effects.alerts
 
     return bench.database.run(plan)
+
+
+def failed(claim: Claim, failure: Failure, reason: str = "retry_exhausted") -> Ended:
+    """A claimed job that fails for good."""
+    facts = (claim.job_id, claim.target, claim.queue, claim.priority)
+    return Ended(*facts, Move.FAIL, number=claim.attempts + 1, attempts=1, reason=reason, failure=failure)
 
 
 def letters(bench: Workbench, *ids: str) -> list[DeadLetter]:

@@ -33,12 +33,12 @@ class ExpiryContract(StoreContract):
         )
         (later,), (never,) = bench.put(expires_us=60 * SECOND), bench.put()
         bench.database.run(moves.pause, [paused])
-        assert bench.database.run(moves.cancel_expired, 10) == []
+        assert bench.database.run(moves.cancel_expired, 10).ended == []
         bench.clock.advance(5)
-        first = bench.database.run(moves.cancel_expired, 2)
+        first = bench.database.run(moves.cancel_expired, 2).ended
         assert {job.job_id: job.left for job in first} == {soon: S.PENDING, paused: S.PAUSED}
-        assert [job.job_id for job in bench.database.run(moves.cancel_expired, 2)] == [late]
-        assert bench.database.run(moves.cancel_expired, 2) == []
+        assert [job.job_id for job in bench.database.run(moves.cancel_expired, 2).ended] == [late]
+        assert bench.database.run(moves.cancel_expired, 2).ended == []
         ended = [bench.job(job) for job in (late, soon, paused)]
         assert {(job.status, job.reason, job.attempts) for job in ended} == {(S.CANCELED, "expired", 0)}
         assert [bench.holder(key) for key in "abc"] == [None] * 3
@@ -48,9 +48,9 @@ class ExpiryContract(StoreContract):
         """J1.9: neither while it runs nor once it has been started and waits again."""
         claim = bench.claimed_job(expires_us=SECOND)
         bench.clock.advance(5)
-        assert bench.database.run(moves.cancel_expired, 10) == []
+        assert bench.database.run(moves.cancel_expired, 10).ended == []
         assert bench.retry(claim)
-        assert bench.database.run(moves.cancel_expired, 10) == []
+        assert bench.database.run(moves.cancel_expired, 10).ended == []
         (again,) = bench.claim()
         assert again.expires is None
         assert bench.apply(snoozed(again, bench.times(), 0))[0]
@@ -61,14 +61,14 @@ class ExpiryContract(StoreContract):
         claim = bench.claimed_job(expires_us=SECOND)
         assert bench.apply(released(claim, Times(None, bench.clock.micros(), None)))[0]
         bench.clock.advance(5)
-        assert [job.job_id for job in bench.database.run(moves.cancel_expired, 10)] == [claim.job_id]
+        assert [job.job_id for job in bench.database.run(moves.cancel_expired, 10).ended] == [claim.job_id]
 
     def test_what_a_lost_node_was_running_does_not_expire(self, bench: Workbench) -> None:
         """J1.9: nobody knows whether it had started, and half done work is not given up."""
         bench.claimed_job(expires_us=SECOND)
         bench.lose(NODE)
         bench.recover()
-        assert bench.database.run(moves.cancel_expired, 10) == []
+        assert bench.database.run(moves.cancel_expired, 10).ended == []
         bench.register("other")
         assert [claim.expires for claim in bench.claim(node="other")] == [None]
 

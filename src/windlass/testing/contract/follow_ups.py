@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from uuid import UUID
 
 import pytest
 
-from windlass.domain.job import EndedJob
-from windlass.domain.states import JobStatus
+from windlass.domain.ended import Effects, Ended
+from windlass.domain.states import JobStatus, Move
 from windlass.domain.tags import tags_of
 from windlass.domain.transition import passed_over, succeeded
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp, with_payloads
 from windlass.stores.plan import Plan
-from windlass.stores.plans import cluster, jobs, queues, reads
+from windlass.stores.plans import cluster, jobs, unknown_targets
 from windlass.testing.contract.workbench import (
     NODE,
     SECOND,
@@ -75,24 +76,18 @@ class FollowUpsContract(StoreContract):
         assert len(bench.claim(node="doomed")) == 1
         bench.lose("doomed", alive=[NODE])
         with pytest.raises(StopError):
-            bench.database.run(cluster.recover, 0, _stop)
+            bench.database.run(cluster.recover, 0, [_followed_by(_stop)])
         assert bench.job(job_id).status is JobStatus.RUNNING
         follower = _Follower()
-        at_once(*[partial(bench.database.run, cluster.recover, 0, follower) for _ in range(RACERS)])
-        ((options, ended),) = follower.committed(bench, parent=job_id)
-        assert (options, ended.job_id, ended.status) == ('{"max_retries":2}', job_id, JobStatus.FAILED)
-        assert (ended.args, tags_of(ended.tags), ended.reason) == (text_of_size(2000), ("t",), "worker_lost")
-        assert (ended.attempts, ended.error_class, ended.result) == (0, "WorkerLostError", None)
-
-    def test_a_job_given_up_without_options_has_nothing_to_follow(self, bench: Workbench) -> None:
-        """J5.5: nothing is read of jobs that stored none."""
-        bench.register("doomed")
-        bench.put(3)
-        assert len(bench.claim(node="doomed")) == 3
-        bench.lose("doomed", alive=[NODE])
-        follower = _Follower()
-        assert len(bench.database.run(cluster.recover, 0, follower).given_up) == 3
-        assert follower.told == {}
+        at_once(*[partial(bench.database.run, cluster.recover, 0, [_followed_by(follower)]) for _ in range(RACERS)])
+        (ended,) = follower.committed(bench, parent=job_id)
+        assert ended.payload is not None
+        assert (ended.payload.options, ended.job_id) == ('{"max_retries":2}', job_id)
+        assert (ended.status, ended.left) == (JobStatus.FAILED, JobStatus.RUNNING)
+        assert (ended.payload.args, tags_of(ended.payload.tags)) == (text_of_size(2000), ("t",))
+        assert ended.failure is not None
+        assert (ended.attempts, ended.failure.error_class, ended.result) == (0, "WorkerLostError", None)
+        assert (ended.reason, ended.node) == ("worker_lost", "doomed")
 
     def test_an_unknown_target_given_up_is_followed_in_its_transaction(self, bench: Workbench) -> None:
         """J5.5, J6.3: the other way to fail without an attempt."""
@@ -102,12 +97,15 @@ class FollowUpsContract(StoreContract):
         bench.clock.advance(2 * DAY)
         waited = (DAY * SECOND, lambda target: f"no {target}")
         with pytest.raises(StopError):
-            bench.database.run(queues.fail_unknown, *waited, _stop)
+            bench.database.run(unknown_targets.fail_unknown, *waited, [_followed_by(_stop)])
         assert bench.job(job_id).status is JobStatus.PENDING
         follower = _Follower()
-        assert [job.job_id for job in bench.database.run(queues.fail_unknown, *waited, follower)] == [job_id]
-        ((_, ended),) = follower.committed(bench, parent=job_id)
-        assert (ended.job_id, ended.reason, ended.error) == (job_id, "target_not_found", "no shop:charge")
+        found = bench.database.run(unknown_targets.fail_unknown, *waited, [_followed_by(follower)])
+        assert [job.job_id for job in found.failed] == [job_id]
+        assert found.effects.work == {("default", 2)}
+        (ended,) = follower.committed(bench, parent=job_id)
+        assert ended.failure is not None
+        assert (ended.job_id, ended.reason, ended.failure.error) == (job_id, "target_not_found", "no shop:charge")
 
     def test_large_options_do_not_come_with_the_claim(self, bench: Workbench) -> None:
         """J3.3: a waiting claim is light, whatever its callbacks carry."""
@@ -116,26 +114,31 @@ class FollowUpsContract(StoreContract):
         assert bench.claim_all().payloads.keys() == {small}
 
 
+def _followed_by(plan: Callable[[Dialect, Sequence[Ended]], Plan[Effects]]) -> FollowUp:
+    return FollowUp(frozenset(Move), lambda _: True, plan)
+
+
 class _Follower:
-    """Stores one job for each that was given up, and remembers what it was told of it."""
+    """Stores one job for each that ended, and remembers what it was given of it."""
 
     def __init__(self) -> None:
-        self.told: dict[str, tuple[str, EndedJob]] = {}
+        self.given: dict[str, Ended] = {}
 
-    def __call__(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-        for options, ended in (yield from reads.given_up(dialect, ids)):
-            row = new_job(parent_id=ended.job_id)
-            self.told[row.id] = (options, ended)
+    def __call__(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+        for job in (yield from with_payloads(dialect, ended)):
+            row = new_job(parent_id=job.job_id)
+            self.given[row.id] = job
             yield from jobs.follow(dialect, [row], [])
+        return Effects(work=frozenset((job.queue, job.priority) for job in ended))
 
-    def committed(self, bench: Workbench, parent: str) -> list[tuple[str, EndedJob]]:
-        """What was told of jobs whose follower is stored: a plan may be run more than once."""
-        stored = [job_id for job_id in self.told if bench.exists(job_id)]
+    def committed(self, bench: Workbench, parent: str) -> list[Ended]:
+        """What was given of jobs whose follower is stored: a plan may be run more than once."""
+        stored = [job_id for job_id in self.given if bench.exists(job_id)]
         assert {bench.job(job_id).parent_id for job_id in stored} == {UUID(parent)}
-        return [self.told[job_id] for job_id in stored]
+        return [self.given[job_id] for job_id in stored]
 
 
-def _stop(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
+def _stop(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     """Writes something, and fails."""
-    yield from jobs.follow(dialect, [new_job(parent_id=job_id) for job_id in ids], [])
+    yield from jobs.follow(dialect, [new_job(parent_id=job.job_id) for job in ended], [])
     raise StopError

@@ -8,8 +8,7 @@ from windlass.domain.clock import from_micros
 from windlass.domain.lanes import left_to_others
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import passed_over
-from windlass.stores.plans import queues
-from windlass.stores.plans.queues import Forsaken
+from windlass.stores.plans import unknown_targets
 from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Workbench, at_once
 
 DAY = 86_400
@@ -77,7 +76,7 @@ class LanesContract(StoreContract):
         bench.clock.advance(DAY - 0.000_001)
         assert self._fail_unknown(bench) == []
         bench.clock.advance(0.000_001)
-        assert self._fail_unknown(bench) == [Forsaken(job_id, "default", STRANGE)]
+        assert self._fail_unknown(bench) == [(job_id, STRANGE)]
         job = bench.job(job_id)
         assert (job.status, job.reason) == (JobStatus.FAILED, "target_not_found")
         assert (job.error, job.error_class) == (f"nobody knows {STRANGE}", "TargetNotFoundError")
@@ -94,7 +93,7 @@ class LanesContract(StoreContract):
         assert bench.apply(passed_over(claim, bench.times(), LANE)) == [True]
         assert self._fail_unknown(bench) == []
         bench.clock.advance(DAY)
-        assert self._fail_unknown(bench) == [Forsaken(job_id, "default", STRANGE)]
+        assert self._fail_unknown(bench) == [(job_id, STRANGE)]
 
     def test_a_job_that_comes_due_later_has_its_own_time(self, bench: Workbench) -> None:
         """J6.3: the lane is old, the job is not."""
@@ -107,7 +106,7 @@ class LanesContract(StoreContract):
         bench.clock.advance(1)
         assert len(self._fail_unknown(bench)) == 1
         bench.clock.advance(DAY - 1)
-        assert self._fail_unknown(bench) == [Forsaken(later, "default", STRANGE)]
+        assert self._fail_unknown(bench) == [(later, STRANGE)]
 
     def test_a_node_that_knows_a_target_starts_its_limit_over(self, bench: Workbench) -> None:
         """J6.3: somebody knew it a moment ago; other targets are as unknown as before."""
@@ -116,19 +115,19 @@ class LanesContract(StoreContract):
         (claim,) = bench.claim_all(knows=_knows_old).claims
         assert bench.apply(passed_over(claim, bench.times(), left_to_others(None, "shop:other"))) == [True]
         bench.clock.advance(DAY)
-        bench.database.run(queues.targets_known, {STRANGE})
-        assert self._fail_unknown(bench) == [Forsaken(other, "default", "shop:other")]
+        bench.database.run(unknown_targets.targets_known, {STRANGE})
+        assert self._fail_unknown(bench) == [(other, "shop:other")]
         bench.clock.advance(DAY)
-        assert self._fail_unknown(bench) == [Forsaken(known, "default", STRANGE)]
+        assert self._fail_unknown(bench) == [(known, STRANGE)]
 
     def test_time_without_any_node_does_not_count(self, bench: Workbench) -> None:
         """J6.3: when nodes come back after an outage, those that know the target get their time."""
         (job_id,) = self._passed_over(bench)
         bench.clock.advance(3 * DAY)
-        bench.database.run(queues.start_over_unknown)
+        bench.database.run(unknown_targets.start_over)
         assert self._fail_unknown(bench) == []
         bench.clock.advance(DAY)
-        assert self._fail_unknown(bench) == [Forsaken(job_id, "default", STRANGE)]
+        assert self._fail_unknown(bench) == [(job_id, STRANGE)]
 
     def test_what_runs_is_not_failed_as_unknown(self, bench: Workbench) -> None:
         """J6.3: a node that knows the target was found in time."""
@@ -168,7 +167,7 @@ class LanesContract(StoreContract):
         bench.beat(NODE)
         looking = partial(self._fail_unknown, bench)
         claims, *found = at_once(partial(bench.claim, 10), looking, looking)
-        failed = [job.job_id for batch in [*found, self._fail_unknown(bench)] for job in batch]
+        failed = [job for batch in [*found, self._fail_unknown(bench)] for job, _ in batch]
         assert sorted([claim.job_id for claim in claims] + failed) == sorted(ids)
         for claim in claims:
             assert bench.succeed(claim)
@@ -187,5 +186,11 @@ class LanesContract(StoreContract):
         assert all(bench.apply(*[passed_over(claim, bench.times(), LANE) for claim in claims]))
         return ids
 
-    def _fail_unknown(self, bench: Workbench) -> list[Forsaken]:
-        return bench.database.run(queues.fail_unknown, DAY * SECOND, lambda target: f"nobody knows {target}")
+    def _fail_unknown(self, bench: Workbench) -> list[tuple[str, str]]:
+        """Ids and targets of the jobs that failed."""
+
+        def error_for(target: str) -> str:
+            return f"nobody knows {target}"
+
+        found = bench.database.run(unknown_targets.fail_unknown, DAY * SECOND, error_for)
+        return [(job.job_id, job.target) for job in found.failed]

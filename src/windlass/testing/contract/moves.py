@@ -7,7 +7,7 @@ import pytest
 from windlass.domain.job import Placed
 from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
-from windlass.stores.plans import moves, search
+from windlass.stores.plans import moves, replacement, search
 from windlass.testing.contract.workbench import StoreContract, Workbench, at_once, new_job
 
 S = JobStatus
@@ -27,12 +27,16 @@ class MovesContract(StoreContract):
         assert bench.retry(back)
         ids = [waiting, paused, running, ended, new_job().id]
         moved = bench.database.run(moves.cancel, ids)
-        assert {job.job_id: job.left for job in moved} == {waiting: S.PENDING, paused: S.PAUSED, running: S.RUNNING}
+        assert {job.job_id: job.left for job in moved.ended} == {
+            waiting: S.PENDING,
+            paused: S.PAUSED,
+            running: S.RUNNING,
+        }
         assert [bench.job(job).status for job in ids[:4]] == [S.CANCELED, S.CANCELED, S.CANCELED, S.SUCCEEDED]
         assert bench.outcomes(running) == [(1, "canceled")]
         assert not bench.succeed(claims[running])
         assert [bench.holder(f"k{n}") for n in range(4)] == [None] * 4
-        assert bench.database.run(moves.cancel, ids) == []
+        assert bench.database.run(moves.cancel, ids).ended == []
 
     def test_a_paused_job_is_not_claimed_and_comes_back_as_it_was(self, bench: Workbench) -> None:
         """J2.3: also a dead letter."""
@@ -44,7 +48,7 @@ class MovesContract(StoreContract):
             assert len(bench.database.run(moves.pause, both)) == 2
         assert bench.claim() == []
         assert [bench.job(job).paused_from for job in both] == [S.FAILED, S.PENDING]
-        assert bench.database.run(moves.retry, both) == []
+        assert bench.database.run(moves.retry, both).ended == []
         assert len(bench.database.run(moves.resume, both)) == 2
         assert bench.database.run(moves.resume, both) == []
         assert [bench.job(job).status for job in both] == [S.FAILED, S.PENDING]
@@ -54,8 +58,9 @@ class MovesContract(StoreContract):
         claim = bench.claimed_job(business_key="order:7")
         assert bench.fail(claim, holds_key=True)
         bench.clock.advance(60)
-        (job,) = bench.database.run(moves.retry, [claim.job_id])
-        assert (job.left, job.business_key) == (S.FAILED, "order:7")
+        (job,) = bench.database.run(moves.retry, [claim.job_id]).ended
+        assert (job.left, job.status) == (S.FAILED, S.PENDING)
+        assert bench.holder("order:7") == (claim.job_id, "PENDING")
         seen = bench.job(claim.job_id)
         assert (seen.status, seen.attempts, seen.crash_count, seen.error) == (S.PENDING, 0, 0, None)
         assert seen.due_at == bench.clock.now()
@@ -83,17 +88,17 @@ class MovesContract(StoreContract):
         for _ in range(RACERS):
             (job,) = bench.put()
             answers = at_once(*[lambda job=job: bench.database.run(moves.cancel, [job])] * RACERS)
-            assert sorted(len(answer) for answer in answers) == [0] * (RACERS - 1) + [1]
+            assert sorted(len(answer.ended) for answer in answers) == [0] * (RACERS - 1) + [1]
 
     def test_a_job_is_replaced_in_one_step(self, bench: Workbench) -> None:
         """J2.4: the successor may take the key of the one it replaces; what has ended or never was is an error."""
         (old,) = bench.put(business_key="order:7")
         new = new_job(business_key="order:7", queue="fresh")
-        replaced = bench.database.run(moves.replace, old, new)
-        assert ([job.job_id for job in replaced.old], replaced.new) == ([old], Placed(new.id))
+        replaced = bench.database.run(replacement.replace, old, new)
+        assert ([job.job_id for job in replaced.old.ended], replaced.new) == ([old], Placed(new.id))
         assert bench.holder("order:7") == (new.id, "PENDING")
         assert (bench.job(old).status, str(bench.job(old).superseded_by)) == (S.CANCELED, new.id)
         assert [claim.job_id for claim in bench.claim()] == [new.id]
         for wrong, error in ((old, JobStateError), (new.id, JobStateError), (new_job().id, JobNotFoundError)):
             with pytest.raises(error):
-                bench.database.run(moves.replace, wrong, new_job())
+                bench.database.run(replacement.replace, wrong, new_job())

@@ -11,7 +11,7 @@ from windlass.domain.transition import Times, dead_letter, lost, passed_over, re
 from windlass.runtime.duty import LeaseLostError
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
-from windlass.stores.plans import leases, queues, statistics
+from windlass.stores.plans import leases, statistics, unknown_targets
 from windlass.stores.plans.leases import STATISTICS, Lease
 from windlass.stores.plans.statistics import Sums
 from windlass.testing.contract.workbench import FAILURE, LEASE, NODE, SECOND, StoreContract, Workbench, at_once
@@ -79,7 +79,10 @@ class StatisticsContract(StoreContract):
         (claim,) = bench.claim(node=OTHER)
         bench.apply(passed_over(claim, bench.times(), "target:shop:charge"))
         bench.clock.advance(1)
-        assert len(bench.database.run(queues.fail_unknown, SECOND, lambda _: "TargetNotFoundError: no")) == 1
+        assert (
+            len(bench.database.run(unknown_targets.fail_unknown, SECOND, lambda _: "TargetNotFoundError: no").failed)
+            == 1
+        )
         assert hour(bench) == {"doomed": Sums(failed=2), "strange": Sums(failed=1)}
 
     def test_adding_up_keeps_the_sums_in_bounded_batches(self, bench: Workbench) -> None:

@@ -83,7 +83,7 @@ class TriageContract(StoreContract):
         plain, held, first, second = dead
         bench.put(business_key="order:1")
         batch = bench.database.run(redrives.redrive, ANY, None, 10, (), ENTRY)
-        assert [job.job_id for job in batch.moved] == [plain.job_id, first.job_id]
+        assert [job.job_id for job in batch.moved.ended] == [plain.job_id, first.job_id]
         assert {job: error.key for job, error in batch.kept.items()} == {
             held.job_id: "order:1",
             second.job_id: "order:2",

@@ -33,13 +33,7 @@ LEFT JOIN windlass_hot h ON h.id = j.id
 LEFT JOIN windlass_done d ON d.id = j.id
 WHERE j.id {in_ids}
 
--- name: given_up_jobs :rows
-SELECT j.options, d.id, d.target, d.queue, d.status, d.attempts, j.args, j.tags, j.params, j.correlation_id, NULL, d.error,
-    d.error_class, d.reason
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id
-WHERE d.id {in_ids} AND d.status = 'FAILED' AND j.options IS NOT NULL
-
 -- name: failed_jobs :rows
-SELECT d.id, d.target, d.queue, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at, d.node, l.raised
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id LEFT JOIN windlass_dead_letter l ON l.job_id = d.id
+SELECT d.id, d.target, d.queue, j.priority, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at, d.node
+FROM windlass_done d JOIN windlass_job j ON j.id = d.id
 WHERE d.id {in_ids} AND d.status = 'FAILED'

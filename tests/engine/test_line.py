@@ -9,12 +9,11 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, until
 from windlass import JobStarted, JobStatus, Windlass
-from windlass.domain.job import Payload
 from windlass.engine import slots
 from windlass.engine.attempt import Attempt
-from windlass.engine.runner import Runner
+from windlass.engine.line import Line
+from windlass.runtime.threads import Turn
 from windlass.submission.call import Call
-from windlass.submission.target import Known
 
 SLOTS = 4
 QUICK = 400
@@ -48,15 +47,13 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Attempt]]:
     global most_inside  # noqa: PLW0603 - as above
     most_inside = 0
     found: list[Attempt] = []
-    make_ready = Runner.make_ready
+    join = Line.join
 
-    def seen(runner: Runner, attempt: Attempt, payload: Payload, until: float) -> Known | None:
-        known = make_ready(runner, attempt, payload, until)
-        if known is not None:
-            found.append(attempt)
-        return known
+    def seen(line: Line, attempt: Attempt, turn: Turn) -> None:
+        found.append(attempt)
+        join(line, attempt, turn)
 
-    monkeypatch.setattr(Runner, "make_ready", seen)
+    monkeypatch.setattr(Line, "join", seen)
     yield found
     armed.clear()
 

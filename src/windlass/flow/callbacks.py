@@ -14,16 +14,20 @@ from uuid import UUID
 import msgspec
 
 from windlass import loggers
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.identity import new_job_ids
-from windlass.domain.job import EndedJob, NewJob
+from windlass.domain.job import NewJob, Payload
 from windlass.domain.job_result import JobResult
-from windlass.domain.states import JobStatus
+from windlass.domain.states import JobStatus, Move
 from windlass.domain.tags import tags_of, tags_text
+from windlass.domain.transition import NO_FAILURE
 from windlass.errors import JobFailedError, SerializationError
+from windlass.feature import Feature
 from windlass.spi import Serializer
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp, with_payloads
 from windlass.stores.plan import Plan
-from windlass.stores.plans import jobs, reads
+from windlass.stores.plans import jobs
 from windlass.submission.by_name import ANY_CALL
 from windlass.submission.callbacks import Mark, filled
 from windlass.submission.codec import NO_LIMIT, plain_arguments
@@ -35,11 +39,41 @@ from windlass.submission.tagged import plain
 logger = loggers.logger("windlass.callbacks")
 
 
+def feature(registry: Registry, serializer: Serializer, known_queues: Collection[str]) -> Feature:
+    """Callbacks, for an application and its nodes."""
+    callbacks = Callbacks(registry, serializer, known_queues)
+    return Feature("callbacks", (FollowUp(frozenset(_NAMES), has_callback, callbacks.follow),))
+
+
+_NAMES: Final = {Move.SUCCEED: '"on_success"', Move.FAIL: '"on_failure"', Move.GIVE_UP: '"on_failure"'}
+"""How stored options name what follows a move."""
+
+
+def has_callback(ended: Ended) -> bool:
+    """Whether a callback may follow: as far as can be told without reading the options, or with none of them here."""
+    if ended.payload is None:
+        return True
+    options = ended.payload.options
+    return isinstance(options, str) and _NAMES[ended.move] in options
+
+
+def callback_of(ended: Ended) -> StoredCallback | None:
+    """What follows; None for nearly all."""
+    if ended.payload is None or ended.payload.options is None:
+        return None
+    try:
+        options = from_text(ended.payload.options)
+    except SerializationError:  # damaged: nobody can tell what was to follow
+        return None
+    return options.on_success if ended.move is Move.SUCCEED else options.on_failure
+
+
 class Due(NamedTuple):
-    """A callback and the outcome it follows."""
+    """A callback and the job it follows."""
 
     callback: StoredCallback
-    job: EndedJob
+    job: Ended
+    payload: Payload
 
 
 class Callbacks:
@@ -50,33 +84,35 @@ class Callbacks:
         self._registry = registry
         self._serializer = serializer
 
-    def store(self, dialect: Dialect, due: Sequence[Due]) -> Plan[None]:
-        """Store what is due, in the transaction of the outcomes."""
-        rows = [self._row(job_id, *item) for job_id, item in zip(new_job_ids(len(due)), due, strict=True)]
-        own = {callback.queue for callback, _ in due if callback.queue is not None}
-        own_queues = sorted(own.difference(self._known_queues))
-        yield from jobs.follow(dialect, rows, own_queues)
+    def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+        """Store the callbacks of jobs that ended, in the transaction in which they did."""
+        loaded = yield from with_payloads(dialect, ended)
+        due = [
+            Due(callback, job, job.payload)
+            for job in loaded
+            if (callback := callback_of(job)) is not None and job.payload is not None
+        ]
+        if not due:
+            return NO_EFFECTS
+        rows = [self._row(job_id, one) for job_id, one in zip(new_job_ids(len(due)), due, strict=True)]
+        own_queues = {one.callback.queue for one in due if one.callback.queue is not None}
+        yield from jobs.follow(dialect, rows, sorted(own_queues.difference(self._known_queues)))
+        return Effects(work=frozenset((row.queue, row.priority) for row in rows))
 
-    def of_given_up(self, dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-        """Store the callbacks of jobs that failed outside of any attempt, in the transaction in which they did."""
-        found = yield from reads.given_up(dialect, ids)
-        due = [Due(callback, job) for options, job in found if (callback := _on_failure(options)) is not None]
-        if due:
-            yield from self.store(dialect, due)
-
-    def _row(self, job_id: str, callback: StoredCallback, job: EndedJob) -> NewJob:
+    def _row(self, job_id: str, due: Due) -> NewJob:
+        callback, job, payload = due
         return NewJob(
             id=job_id,
             queue=callback.queue or job.queue,
             target=callback.target,
             priority=callback.priority,
-            args=self._arguments(callback, job),
+            args=self._arguments(due),
             due_at=callback.due_at,
             delay_us=callback.delay_us,
             options=callback.options,
             tags=tags_text(callback.tags),
             params=callback.params,
-            correlation_id=callback.correlation_id or job.correlation_id or job.job_id,
+            correlation_id=callback.correlation_id or payload.correlation_id or job.job_id,
             parent_id=job.job_id,
             lane=callback.lane,
             expires_at=callback.expires_at,
@@ -85,42 +121,43 @@ class Callbacks:
 
     # ------------------------------------------------------------------ arguments
 
-    def _arguments(self, callback: StoredCallback, job: EndedJob) -> str:
+    def _arguments(self, due: Due) -> str:
         """The serializer's text for the callback's arguments.
 
         The callback's function need not be known here: its arguments are written without its signature, and read by it.
         """
-        result = self._result(job)
-        error = JobFailedError(result.job_id, job.reason or "", job.error or "", job.error_class or "")
-        values = {Mark.VALUE: result.value, Mark.OUTCOME: result, Mark.ERROR: error, Mark.ERROR_TEXT: job.error}
+        callback, job, payload = due
+        result = self._result(job, payload)
+        error = JobFailedError(result.job_id, job.reason or "", result.error or "", result.error_class or "")
+        values = {Mark.VALUE: result.value, Mark.OUTCOME: result, Mark.ERROR: error, Mark.ERROR_TEXT: result.error}
         try:
             args, kwargs = filled(callback, values)
             return self._serializer.encode_arguments(ANY_CALL, args, kwargs, NO_LIMIT)
         except Exception as refused:  # noqa: BLE001 - a serializer of the user's
             logger.error(
-                "the callback %s of job %s: its arguments could not be written (%s); it will fail for want of them",
+                "the callback %s of job %s: its arguments could not be written (%s); it runs without them and fails",
                 callback.target,
                 job.job_id,
                 type(refused).__name__,
             )
             return _NOTHING
 
-    def _result(self, job: EndedJob) -> JobResult:
-        spec = self._spec(job.target)
-        args, kwargs = self._given(job, spec)
+    def _result(self, job: Ended, payload: Payload) -> JobResult:
+        spec, failure = self._spec(job.target), job.failure or NO_FAILURE
+        args, kwargs = self._given(payload, spec)
         return JobResult(
             job_id=UUID(job.job_id),
             target=job.target,
             args=args,
             kwargs=kwargs,
-            tags=tags_of(job.tags),
-            params=_params(job.params),
+            tags=tags_of(payload.tags),
+            params=_params(payload.params),
             reason=job.reason,
             succeeded=job.status is JobStatus.SUCCEEDED,
             failed=job.status is JobStatus.FAILED,
             value=self._value(job, spec),
-            error=job.error,
-            error_class=job.error_class,
+            error=failure.error or None,
+            error_class=failure.error_class or None,
             run_ms=job.run_ms,
             attempts=job.attempts,
         )
@@ -131,20 +168,20 @@ class Callbacks:
         except Exception:  # noqa: BLE001 - a policy of the user's
             return None
 
-    def _given(self, job: EndedJob, spec: CallSpec | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _given(self, payload: Payload, spec: CallSpec | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """By the signature; as they are stored if they no longer fit it; none if nobody can read them."""
         try:
             if spec is not None:
-                args, kwargs = self._serializer.decode_arguments(spec, job.args)
+                args, kwargs = self._serializer.decode_arguments(spec, payload.args)
                 return tuple(map(plain, args)), {name: plain(value) for name, value in kwargs.items()}
         except Exception:  # noqa: BLE001, S110 - also users' code: serializers, validators
             pass
         try:
-            return plain_arguments(job.args)
+            return plain_arguments(payload.args)
         except (SerializationError, ValueError, TypeError, RecursionError):
             return (), {}
 
-    def _value(self, job: EndedJob, spec: CallSpec | None) -> Any:
+    def _value(self, job: Ended, spec: CallSpec | None) -> Any:
         for annotation in (Any,) if spec is None else (spec.returns, Any):
             try:
                 return plain(self._serializer.decode_result(job.result, annotation))
@@ -154,13 +191,6 @@ class Callbacks:
 
 
 _NOTHING: Final = "[[],{}]"
-
-
-def _on_failure(options: str) -> StoredCallback | None:
-    try:
-        return from_text(options).on_failure
-    except SerializationError:  # damaged: nobody can tell what was to follow
-        return None
 
 
 def _params(text: str | None) -> dict[str, Any]:

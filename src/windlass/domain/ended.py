@@ -1,0 +1,99 @@
+"""A job that has ended, or lives again, and what else changed with it.
+
+Every plan that ends or revives jobs gives their `Ended` values to `stores.ending.end`, in its own transaction. What the
+follow-ups of features wrote there comes back as `Effects`, which are published after the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from windlass.domain.circuit import Call, CircuitChange
+from windlass.domain.job import Outcome, Payload
+from windlass.domain.states import ENTERED, JobStatus, Move
+from windlass.domain.transition import NO_FAILURE, Failure, Times
+
+
+class Ended(NamedTuple):
+    """A job whose state has just changed by `move`. What is not known of it has its default."""
+
+    job_id: str
+    target: str
+    queue: str
+    priority: int
+    move: Move
+    left: JobStatus = JobStatus.RUNNING
+    """The state it was in."""
+    correlation_id: str | None = None
+    outcome: str = ""
+    """Of its last attempt, if that ended with it."""
+    number: int = 0
+    """Of its last attempt."""
+    attempts: int = 0
+    """Attempts that counted."""
+    reason: str | None = None
+    failure: Failure | None = None
+    result: str | None = None
+    times: Times | None = None
+    """Of its last attempt; None: it ended without one, and its time is that of its commit."""
+    delay_us: int = 0
+    timeout: float | None = None
+    node: str | None = None
+    """Where its attempt was lost; None: it ended here, or without an attempt."""
+    lane: str | None = None
+    call: Call | None = None
+    """How its call to the service of its circuit ended; None for nearly all."""
+    payload: Payload | None = None
+    """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""
+
+    @property
+    def status(self) -> JobStatus:
+        """The state it is in now."""
+        return ENTERED[self.move]
+
+    @property
+    def run_ms(self) -> int | None:
+        """Milliseconds that its body took; None if it was not entered."""
+        times = self.times
+        if times is None or times.started_at is None:
+            return None
+        return (times.ended_at - times.started_at) // 1000
+
+    @property
+    def as_outcome(self) -> Outcome:
+        """What a handle is told of it."""
+        failure = self.failure or NO_FAILURE
+        error, error_class = failure.error or None, failure.error_class or None
+        return Outcome(self.job_id, self.status, self.target, self.result, error, error_class, self.reason)
+
+
+_NO_TIMES: Mapping[str, int] = MappingProxyType({})
+
+
+class Effects(NamedTuple):
+    """What follow-ups changed besides the jobs themselves."""
+
+    work: frozenset[tuple[str, int]] = frozenset()
+    """Queues and priority levels that have new work."""
+    alerts: frozenset[str] = frozenset()
+    """Jobs whose dead letters raised an alert."""
+    circuits: tuple[CircuitChange, ...] = ()
+    """Circuits that opened or closed."""
+    due: Mapping[str, int] = _NO_TIMES
+    """When jobs that wait for their next attempt are due, by the store's clock."""
+
+    def __or__(self, other: Effects) -> Effects:
+        """Those of both."""
+        if other is NO_EFFECTS:
+            return self
+        return Effects(
+            self.work | other.work,
+            self.alerts | other.alerts,
+            self.circuits + other.circuits,
+            {**self.due, **other.due},
+        )
+
+
+NO_EFFECTS = Effects()

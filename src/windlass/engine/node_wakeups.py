@@ -1,0 +1,108 @@
+"""Whom a node wakes after its commits: its own poller, and the other nodes and handles of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from windlass.domain.circuit import CircuitChange
+from windlass.domain.job import Claim
+from windlass.domain.transition import Transition
+from windlass.engine.known_work import KnownWork
+from windlass.spi import Coordinator
+from windlass.stores.channels import DONE, WORK
+from windlass.stores.claim_order import Head
+from windlass.stores.database import Database
+from windlass.stores.notifier import EVERYTHING, Notifier
+from windlass.submission.submit import words_for
+
+DONE_WORD = "done"
+
+
+class NodeWakeups:
+    """Tells the node's poller at once, and other processes by the coordinator or by notifications, not too often."""
+
+    def __init__(
+        self,
+        known: KnownWork,
+        database: Database,
+        notifiers: tuple[Notifier, Notifier],
+        coordinator: Coordinator | None,
+    ) -> None:
+        self._known = known
+        self._database = database
+        self._work, self._done = notifiers
+        self._coordinator = coordinator
+        self._loop = asyncio.get_running_loop()
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def sent(self, timeout: float) -> None:
+        """Wait for notifications that are on their way."""
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=timeout)
+
+    def new_work(self, work: Collection[tuple[str, int]]) -> None:
+        """There are new jobs at these levels of queues."""
+        self._known.new_work(work)
+        self._wake_for(work)
+
+    def stop(self, ids: Collection[str]) -> None:
+        """Leave it to the node's cancellations, which look by themselves: a node cancels only what does not run."""
+
+    def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
+        """These circuits opened or closed; the transaction has notified other nodes."""
+        self._known.circuits_changed(changes)
+
+    def changed(self) -> None:
+        """There may be new work anywhere: jobs were recovered, or the answer to a commit was lost.
+
+        Other nodes are woken, too: this one may have no room, or not serve those queues.
+        """
+        self._known.changed()
+        self._wake_all()
+
+    def jobs_ended(self) -> None:
+        """Jobs have ended: handles of other processes may wait for them."""
+        self._send(DONE, self._done, (DONE_WORD,))
+
+    def permits_freed(self, claims: Collection[Claim], *, announced: bool = False) -> None:
+        """Jobs that wait for the permits of these may have them, here or on another node.
+
+        Other nodes that wait for permits also heed that jobs have ended: `announced` says that they were told so.
+        """
+        self._known.permits_freed({(claim.queue, claim.lane) for claim in claims if claim.lane is not None})
+        if self._coordinator is not None:
+            self._wake_for(sorted({(claim.queue, claim.priority) for claim in claims}))
+        elif not announced:
+            self._wake_all()
+
+    def requeued(self, back: Sequence[tuple[Claim, Transition]]) -> None:
+        """These go back to their queues: some for other nodes to run now, some for any node to run later."""
+        released = {(claim.queue, claim.priority) for claim, move in back if move.outcome in ("released", "lost")}
+        self._wake_for(sorted(released))
+        heads = [
+            Head(claim.queue, claim.priority, move.times.ended_at + move.delay_us, claim.lane)
+            for claim, move in back
+            if move.lane is None
+        ]
+        if heads:
+            self._known.expect(heads)
+
+    def _wake_for(self, work: Collection[tuple[str, int]]) -> None:
+        """What this node stored or released is new work to the others, as if it had just been enqueued."""
+        if self._coordinator is not None:
+            for queue, level in work:
+                self._coordinator.notify_new_work(queue, level)
+        elif work:
+            self._send(WORK, self._work, words_for(list(work)))
+
+    def _wake_all(self) -> None:
+        if self._coordinator is None:
+            self._send(WORK, self._work, (EVERYTHING,))
+
+    def _send(self, channel: str, notifier: Notifier, words: Sequence[str]) -> None:
+        payload = notifier.take(words) if self._database.notifies else None
+        if payload is not None:
+            sending = self._loop.create_task(self._database.anotify(channel, payload))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)

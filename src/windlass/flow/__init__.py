@@ -1,0 +1,1 @@
+"""What follows jobs that have ended: callbacks."""

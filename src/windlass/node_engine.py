@@ -1,0 +1,127 @@
+"""The engine of a node, put together: from what is known of claimable work to the commit of outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+from windlass.domain.transition import Failure
+from windlass.engine.cancellations import Cancellations
+from windlass.engine.completer import Completer, Seams
+from windlass.engine.guarded_strategy import Resilience
+from windlass.engine.invoke import Invoker, Limits
+from windlass.engine.known_targets import KnownTargets
+from windlass.engine.known_work import KnownWork
+from windlass.engine.lingering_bodies import LingeringBodies
+from windlass.engine.node_wakeups import NodeWakeups
+from windlass.engine.outcomes import OutcomePublisher
+from windlass.engine.permit_releaser import PermitReleaser
+from windlass.engine.poller import Poller, PollerOptions
+from windlass.engine.progress_writer import Reports
+from windlass.engine.runner import Runner
+from windlass.engine.slots import Slots
+from windlass.engine.verdict import Policies
+from windlass.failure.guarded_sanitizer import GuardedSanitizer
+from windlass.failure.sanitizer import class_name
+from windlass.parts import Parts, processes_of
+from windlass.publisher import Publisher
+from windlass.resilience.breaker import StoreBreakers
+from windlass.runtime.error_handling import ErrorHandling
+from windlass.runtime.executors import LocalExecutors
+from windlass.stores.ending import FollowUps
+from windlass.stores.node_identity import NodeIdentity
+
+MICROSECONDS = 1_000_000
+
+
+class NodeEngine:
+    """The parts of one engine on the current loop. Each knows those that were made before it, and none after it."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        identity: NodeIdentity,
+        follow_ups: FollowUps,
+        concurrency: int,
+        queues: Collection[str] | None,
+        errors: ErrorHandling,
+    ) -> None:
+        database, settings = parts.database, parts.settings
+        self.work = KnownWork(settings.circuits.refresh)
+        self.wakeups = NodeWakeups(self.work, database, (parts.work, parts.done), parts.coordinator)
+        self.publisher = Publisher(parts.bus, parts.results, parts.clock, self.wakeups)
+        self.permit_releaser = PermitReleaser(database, self.wakeups, errors)
+        self.lingering = LingeringBodies(self.permit_releaser.release)
+        self.reports = Reports(database, settings.jobs, parts.sanitizer, errors)
+        self.completer = Completer(
+            database,
+            OutcomePublisher(self.publisher, self.wakeups, parts.written),
+            errors,
+            follow_ups=follow_ups,
+            seams=Seams(self.reports.before, self.lingering.written),
+            one_by_one=settings.jobs.commit == "each",
+        )
+        self.invoker = _invoker(parts, self.lingering)
+        judges = (_policies(parts), parts.bus, _resilience(parts, self.work))
+        self.runner = Runner(identity, parts.registry, self.invoker, self.completer, *judges, self.reports)
+        self.slots = Slots(
+            database, self.runner, self.invoker, self.completer, self.lingering, self.work, errors, concurrency
+        )
+        self.targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
+        self.poller = Poller(
+            identity, database, self.slots, self.work, parts.polling, _options(parts, queues, self.targets), errors
+        )
+        self.cancellations = Cancellations(database, self.slots, identity, settings.node.heartbeat_interval, errors)
+
+    def open(self) -> None:
+        """Start everything but claiming."""
+        for service in (self.completer, self.reports, self.slots, self.permit_releaser, self.cancellations):
+            service.start()
+
+    async def stop(self, timeout: float) -> None:
+        """Stop everything, once the poller has stopped and the slots are drained."""
+        await self.cancellations.stop()
+        await self.slots.stop()
+        await self.permit_releaser.stop()
+        await self.completer.stop()
+        await self.reports.close(timeout)
+        await self.invoker.close()
+        await self.wakeups.sent(timeout)
+
+
+def _invoker(parts: Parts, lingering: LingeringBodies) -> Invoker:
+    executors = parts.executors or LocalExecutors(asyncio.get_running_loop(), processes_of(parts))
+    limits = Limits(parts.settings.jobs.max_result_bytes, parts.settings.jobs.timeout)
+    bodies = (parts.serializer, parts.registry.instances, executors, limits)
+    return Invoker(*bodies, lingering.thread_ended, parts.middleware)
+
+
+def _policies(parts: Parts) -> Policies:
+    describe = _Description(parts.sanitizer).of
+    return Policies(parts.retry_policy, describe, parts.sanitizer.sanitize_text, parts.settings.node.crash_budget)
+
+
+class _Description:
+    """Errors as they may be stored."""
+
+    def __init__(self, sanitizer: GuardedSanitizer) -> None:
+        self._sanitizer = sanitizer
+
+    def of(self, error: BaseException) -> Failure:
+        """Sanitise one."""
+        sanitizer = self._sanitizer
+        return Failure(sanitizer.sanitize(error), class_name(error), sanitizer.traceback_tail(error))
+
+
+def _resilience(parts: Parts, work: KnownWork) -> Resilience:
+    given = parts.resilience
+    return Resilience(given or StoreBreakers(work.shut_circuits, work.store_now), is_users=given is not None)
+
+
+def _options(parts: Parts, queues: Collection[str] | None, targets: KnownTargets) -> PollerOptions:
+    boost_us = int(parts.settings.jobs.boost_interval * MICROSECONDS)
+
+    def serves(queue: str) -> bool:
+        return queues is None or queue in queues
+
+    return PollerOptions(parts.settings.poller.batch_size, boost_us, serves, targets.knows)

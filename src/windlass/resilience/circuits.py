@@ -1,0 +1,57 @@
+"""What circuits learn from calls: a follow-up, in the transaction of the outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from windlass.domain.circuit import Call, CircuitSettings
+from windlass.domain.ended import Effects, Ended
+from windlass.domain.job import Claim
+from windlass.domain.lanes import CIRCUIT, read_lane
+from windlass.domain.states import Move
+from windlass.feature import Feature
+from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp
+from windlass.stores.plan import Plan
+from windlass.stores.plans import limits
+from windlass.stores.plans.permits import held_places
+
+CALLED: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.REQUEUE})
+"""Moves of attempts that may have called a service."""
+
+
+def feature(default: CircuitSettings) -> Feature:
+    """Circuits, for an application and its nodes; those that were not configured go by `default`."""
+    return Feature("circuits", (FollowUp(CALLED, _called, CircuitRecorder(default).follow),))
+
+
+def circuit_of(claim: Claim) -> str | None:
+    """The circuit that a job's claim has passed; None for nearly all."""
+    return None if claim.lane is None else read_lane(claim.lane).circuit
+
+
+def is_trial(claim: Claim, circuit: str) -> bool:
+    """Whether its circuit let a job through to see how the service fares."""
+    return CIRCUIT + circuit in held_places(claim.holds)
+
+
+def _called(ended: Ended) -> bool:
+    return ended.call is not None
+
+
+class CircuitRecorder:
+    """Has circuits learn from the attempts that called their services."""
+
+    def __init__(self, default: CircuitSettings) -> None:
+        self._default = default
+
+    def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+        """Record calls in the transaction of their outcomes."""
+        calls: dict[str, list[Call]] = {}
+        for job in ended:
+            circuit = read_lane(job.lane).circuit
+            if circuit is not None and job.call is not None:
+                calls.setdefault(circuit, []).append(job.call)
+        changes = yield from limits.record_calls(dialect, calls, self._default)
+        return Effects(circuits=tuple(changes))

@@ -1,0 +1,57 @@
+"""The one seam for what belongs to a job's end: follow-ups, written by the transaction in which the job ends.
+
+Every plan that ends or revives jobs calls `end` once it has moved them. A feature registers its follow-ups by the moves
+they belong to; whatever they write is committed with the move, or not at all. A plan may be restarted, so a follow-up
+notes nothing on the side: it answers its effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.states import Move
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
+
+
+class FollowUp(NamedTuple):
+    """A write that belongs to the end, or the revival, of some jobs."""
+
+    moves: frozenset[Move]
+    """Those that it follows."""
+    concerns: Callable[[Ended], bool]
+    """Whether it has something to write for a job; asked before the transaction, so it reads nothing.
+
+    The completer does not ask about jobs that succeed, stored no options and called no service.
+    """
+    plan: Callable[[Dialect, Sequence[Ended]], Plan[Effects]]
+    """Given the jobs that it concerns: each once, also when a commit whose answer was lost is tried again."""
+
+
+FollowUps = Sequence[FollowUp]
+
+
+def is_followed(ended: Ended, follow_ups: FollowUps) -> bool:
+    """Whether any follow-up concerns a job."""
+    return any(ended.move in one.moves and one.concerns(ended) for one in follow_ups)
+
+
+def end(dialect: Dialect, ended: Sequence[Ended], follow_ups: FollowUps) -> Plan[Effects]:
+    """Write what belongs to the end of these jobs, which the caller has moved in this transaction."""
+    effects = NO_EFFECTS
+    for one in follow_ups:
+        concerned = [job for job in ended if job.move in one.moves and one.concerns(job)]
+        if concerned:
+            effects |= yield from one.plan(dialect, concerned)
+    return effects
+
+
+def with_payloads(dialect: Dialect, ended: Sequence[Ended]) -> Plan[list[Ended]]:
+    """The same jobs with their payloads, of which those that are missing are read at once."""
+    missing = [job.job_id for job in ended if job.payload is None]
+    if not missing:
+        return list(ended)
+    payloads = yield from dialect.load(missing)
+    return [job if job.payload is not None else job._replace(payload=payloads.get(job.job_id)) for job in ended]

@@ -1,0 +1,75 @@
+"""Plans for targets that some nodes do not know: their jobs wait in lanes of their own, and fail after a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.lanes import read_lane
+from windlass.domain.states import JobStatus, Move
+from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps, end
+from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.plans import reads
+
+
+class UnknownTargets(NamedTuple):
+    """Jobs that failed because no node knew their target for too long, and what followed."""
+
+    failed: list[Ended]
+    effects: Effects
+
+
+def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
+    """Say that a node knows these targets: how long they have been unknown is counted from now on."""
+    del dialect
+    for queue, lane, _ in (yield Step("target_lanes", {"waited_us": 0})):
+        if read_lane(lane).target in targets:
+            yield Step("lane_is_known", {"queue": queue, "lane": lane})
+
+
+def start_over(dialect: Dialect) -> Plan[None]:
+    """Count from now on how long targets have been unknown: no node was there that could have known them."""
+    del dialect
+    yield Step("start_over_unknown")
+
+
+def fail_unknown(
+    dialect: Dialect, waited_us: int, error_for: Callable[[str], str], follow_ups: FollowUps = ()
+) -> Plan[UnknownTargets]:
+    """Fail what is due for too long in a lane whose target no node has known for too long, in bounded batches.
+
+    Lanes that ran empty are forgotten.
+    """
+    ids: list[str] = []
+    for queue, lane, is_overdue in (yield Step("target_lanes", {"waited_us": waited_us})):
+        jobs: list[tuple[str, int, str]] = []
+        for level in range(10) if is_overdue else ():
+            params = {"queue": queue, "lane": lane, "level": level, "waited_us": waited_us}
+            jobs += yield Step("unknown_targets", params)
+        for job, fence, target in jobs:
+            if (yield from _fail(job, fence, error_for(target))):
+                ids.append(job)
+        if not jobs:
+            # Locked first, so that the check is a statement of its own: it then sees whoever moved in meanwhile.
+            yield Step("lock_lane", {"queue": queue, "lane": lane})
+            yield Step("delete_empty_lane", {"queue": queue, "lane": lane})
+    if not ids:
+        return UnknownTargets([], NO_EFFECTS)
+    yield Step("count_ended", {"ids": dialect.ids(ids)})
+    failed = yield from reads.failed(dialect, ids, Move.GIVE_UP, JobStatus.PENDING)
+    return UnknownTargets(failed, (yield from end(dialect, failed, follow_ups)))
+
+
+def _fail(job: str, fence: int, error: str) -> Plan[bool]:
+    params = {"id": job, "fence": fence, "error": error, "error_class": "TargetNotFoundError"}
+    params |= {"reason": "target_not_found", "crashes": 0, "holder_id": job}
+    if (yield Step("give_up_done", params)) != 1:
+        return False
+    reached("sweep.given_up")
+    if (yield Step("give_up_hot", params)) != 1:
+        raise RestartPlanError  # claimed at this moment, by a node that knows the target
+    yield Step("delete_live_key", params)
+    return True
