@@ -66,10 +66,8 @@ TESTED_BY = {
     "engine/attempt.py": "engine/test_history.py",
     "engine/invoke.py": "engine/test_runner.py",
     "engine/known_targets.py": "engine/test_target_policy.py",
-    "engine/pace.py": "engine/test_claims.py",
-    "engine/payloads.py": "engine/test_damage.py",
     "engine/permit_releaser.py": "engine/test_permits.py",
-    "engine/refusals.py": "engine/test_cancellations.py",
+    "engine/canceled_jobs.py": "engine/test_cancellations.py",
     "engine/set_aside.py": "engine/test_damage.py",
     "engine/slots.py": "engine/test_claims.py",
     # ------------------------------------------------------------------ events, failure, maintenance, resilience

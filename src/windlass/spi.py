@@ -126,7 +126,7 @@ class EncodedResult(NamedTuple):
 
 
 class JobExecutor(Protocol):
-    """Runs the bodies of jobs, one call each."""
+    """Runs the bodies of jobs, one call each; of one whose `runs_on_loop` is True, the worker awaits them itself."""
 
     async def run(self, invocation: Invocation, /) -> object:
         """Run the body and give what it returns; cancelling this coroutine stops the body as far as possible.

@@ -9,7 +9,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, Apps
 from tests.support import process_bodies as bodies
 from windlass import CircuitsSettings, JobsSettings, JobStatus, NodeSettings, Priority, Settings
-from windlass.engine import outlook, slots
+from windlass.engine import outlook, room
 from windlass.testing import drain
 
 SLOW = 120.0
@@ -26,7 +26,7 @@ def test_the_boost_interval_of_an_application_decides_when_an_old_job_comes_firs
     apps: Apps, monkeypatch: pytest.MonkeyPatch, interval: int, waited: timedelta, first: str
 ):
     """J3.1: the setting jobs.boost_interval: one level per interval, 0 for none."""
-    monkeypatch.setattr(slots, "CLAIM_AHEAD", 0)
+    monkeypatch.setattr(room, "CLAIM_AHEAD", 0)
     app = apps(settings=Settings(jobs=JobsSettings(boost_interval=interval)))
     note = app.job(jobs.anote)
     aged = note.using(priority=Priority.LOWEST, run_at=app.parts.clock.now() - waited)

@@ -9,7 +9,7 @@ from tests.engine import gated_jobs, jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps
 from tests.stores.recording import recorded
 from windlass import CircuitProfile, CircuitsSettings, CircuitState, JobStatus, Settings, Windlass
-from windlass.engine import outlook, slots
+from windlass.engine import outlook, room
 from windlass.stores.plan import Step
 from windlass.stores.plans import queues
 
@@ -55,7 +55,7 @@ def test_a_busy_node_asks_again_how_circuits_are_when_refresh_is_over(
     apps: Apps, monkeypatch: pytest.MonkeyPatch, refresh: float, least: int, most: int
 ):
     """api.md circuits.refresh, J6.2: what is known is believed for so long; each of 20 claims comes back full."""
-    monkeypatch.setattr(slots, "CLAIM_AHEAD", 0)
+    monkeypatch.setattr(room, "CLAIM_AHEAD", 0)
     monkeypatch.setattr(outlook, "BUSY_FRESH", 600)
     looks: list[Step] = []
     monkeypatch.setattr(queues, "heads", recorded(looks, queues.heads))

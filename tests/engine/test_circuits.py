@@ -19,7 +19,7 @@ from windlass import (
     JobStatus,
     Windlass,
 )
-from windlass.engine import slots
+from windlass.engine import room, slots
 from windlass.worker import Worker
 
 ALLOWED = ["tests.engine.gated_jobs", "tests.engine.jobs"]
@@ -145,7 +145,7 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
     apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch, by_hand: bool
 ):
     """J6.1: due when the circuit may be tried again; the history says `deferred`; it is not lost when it closes."""
-    monkeypatch.setattr(slots, "CLAIM_AHEAD", 1e6)
+    monkeypatch.setattr(room, "CLAIM_AHEAD", 1e6)
     monkeypatch.setattr(slots, "HAND_BACK_AFTER", 600.0)
     app = guarded(apps, open_wait=0.5, minimum_calls=1, trials=1)
     hold = app.job(circuit="gateway", priority=5)(jobs.ahold)

@@ -8,7 +8,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
 from windlass import CircuitsSettings, JobStatus, Priority, Windlass
-from windlass.engine import outlook, slots
+from windlass.engine import outlook, room
 from windlass.stores.plans import queues
 
 BEHIND: dict[str, dict[str, Any]] = {
@@ -26,7 +26,7 @@ UNHURRIED = replace(ONLY_WAKEUPS, circuits=CircuitsSettings(refresh=600))
 @pytest.fixture
 def app(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> Windlass:
     """An application whose worker claims one job at a time, as with bodies that take long."""
-    monkeypatch.setattr(slots, "CLAIM_AHEAD", 0)
+    monkeypatch.setattr(room, "CLAIM_AHEAD", 0)
     app = apps(settings=UNHURRIED, allow=["tests.engine.jobs"])
     app.configure_resource("stripe", 100)
     return app

@@ -40,21 +40,21 @@ class Cancellations(Service):
         every: float,
         errors: ErrorHandling,
     ) -> None:
-        super().__init__("cancellations", errors, slots.refusals.bell)
+        super().__init__("cancellations", errors, slots.canceled.bell)
         self._database = database
         self._slots = slots
         self._identity = identity
         self._every = every
         self._looked = float("-inf")
         self._next_full_look = float("-inf")
-        self._named: set[str] = set()
+        self._all_in_question = False
         self._strays: dict[tuple[str, int], float] = {}
 
     def canceled(self, ids: Collection[str]) -> None:
         """Stop these jobs: this process has canceled them, and the cancel is committed. On the loop only."""
         here = [attempt for attempt in self._slots.attempts() if attempt.claim.job_id in ids]
         self._end(here)
-        self._slots.refusals.add(set(ids) - {attempt.claim.job_id for attempt in here})
+        self._slots.canceled.add(set(ids) - {attempt.claim.job_id for attempt in here})
 
     def hinted(self, ids: Collection[str]) -> None:
         """Ask the store about jobs that are said to be canceled; none named: about all that run here.
@@ -63,29 +63,28 @@ class Cancellations(Service):
         """
         if ids:
             here = {attempt.claim.job_id for attempt in self._slots.attempts()}.intersection(ids)
-            self._slots.refusals.doubt(ids)
+            self._slots.canceled.report(ids)
             if here:
-                self._ask_soon(here)
+                self._slots.canceled.question(here)
         else:
-            self._next_full_look = float("-inf")
-            self._ask_soon(())
-
-    def _ask_soon(self, ids: Collection[str]) -> None:
-        self._named.update(ids)
-        self.wake()
+            self._all_in_question = True
+            self.wake()
 
     async def tick(self) -> float | None:
-        """Ask about the jobs that were named; about all after a while, or if something was heard that named none."""
-        pause = self._looked + AT_MOST_EVERY - monotonic()
-        if pause > 0:
-            return pause
-        self._looked = monotonic()
-        named, self._named = self._named | self._slots.refusals.take_doubted(), set()
-        if named and self._looked < self._next_full_look:
+        """Ask about the jobs in question; about all after a while, or after a notification that named none."""
+        now = monotonic()
+        next_look = self._looked + AT_MOST_EVERY
+        if now < min(next_look, self._next_full_look):
+            return min(next_look, self._next_full_look) - now
+        self._looked = now
+        named = self._slots.canceled.take_in_question()
+        if named and now < self._next_full_look and not self._all_in_question:
             await self._ask_about(named)
-        else:
+        elif self._all_in_question or now >= self._next_full_look:
+            self._all_in_question = False
+            self._next_full_look = float("-inf")
             await self._compare()
-            self._next_full_look = self._looked + self._every
+            self._next_full_look = now + self._every
         return max(self._next_full_look - monotonic(), 0)
 
     async def _ask_about(self, ids: set[str]) -> None:

@@ -25,7 +25,6 @@ from windlass.engine.attempt import (
 )
 from windlass.engine.thread_watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, StopJob, WorkerLostError
-from windlass.runtime.executors import LoopExecutor, ThreadExecutor
 from windlass.runtime.middleware import around
 from windlass.runtime.threads import BodyExit, ThreadGoesOn, Turn
 from windlass.spi import (
@@ -95,7 +94,7 @@ class Invoker:
             if watch is not None:
                 function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
-            if type(executor) is LoopExecutor:  # what it does, without the detour: this is the hot path
+            if getattr(executor, "runs_on_loop", False):  # what it does, without the detour: this is the hot path
                 value = await function(*args, **kwargs)
             elif attempt.turn is not None:
                 value = await attempt.turn.run(partial(function, *args, **kwargs))
@@ -123,8 +122,8 @@ class Invoker:
         """A place in line for a thread, for a body that needs one of ours and holds nothing that others wait for."""
         if attempt.claim.holds is not None or attempt.options.executor == "process" or known.spec.is_coroutine:
             return None
-        executor = self._executors.executor("thread")
-        return executor.turn(until) if type(executor) is ThreadExecutor else None
+        make_turn = getattr(self._executors.executor("thread"), "turn_until", None)
+        return None if make_turn is None else make_turn(until)
 
     def _watch(self, attempt: Attempt) -> Watch:
         """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""

@@ -41,7 +41,6 @@ from windlass.events.bus import EventBus
 from windlass.events.types import JobStarted
 from windlass.resilience.circuits import circuit_of, is_trial
 from windlass.runtime.failpoints import are_armed, reached
-from windlass.runtime.threads import Turn
 from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans.permits import held_places
 from windlass.submission.registry import Registry
@@ -74,13 +73,13 @@ class Runner:
         self._reporter = reporter
         self._unknown_said: set[str] = set()
 
-    async def run(self, attempt: Attempt, payload: Payload) -> None:
-        """The steps, top to bottom."""
+    async def run(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
+        """The steps, top to bottom. `known` is given for a body that was found when it was made ready for its turn."""
         node, received = self._identity.id, attempt.received
         attempt.context = context = JobContext(attempt.claim, payload, node, self._reporter, received)
         current_context.set(context)
         try:
-            found = self._before_the_body(attempt)
+            found = known if known is not None and attempt.stop is None else self._before_the_body(attempt)
             if isinstance(found, Known):
                 attempt.started = monotonic()
                 if self._bus.wanted(JobStarted):
@@ -95,10 +94,10 @@ class Runner:
             context.over = True
         self.settle(attempt, found)
 
-    def turn_for(self, attempt: Attempt, payload: Payload, until: float) -> Turn | None:
-        """A place in line for a body that may be made ready before it has a slot; None where order or news forbid it.
+    def make_ready(self, attempt: Attempt, payload: Payload, until: float) -> Known | None:
+        """Give a body its turn for a thread before it has a slot; None where that must wait for the slot.
 
-        Whoever listens for starts hears of them when they happen, and gates are looked at when the slot is there.
+        Subscribers are told of a start when it happens, and gates are looked at when the slot is there.
         """
         claim = attempt.claim
         if claim.lane is not None or claim.expires is not None or self._bus.wanted(JobStarted) or are_armed():
@@ -106,9 +105,12 @@ class Runner:
         attempt.read_payload(payload)
         try:
             found = self._before_the_body(attempt)
-            return self._invoker.turn_for(attempt, found, until) if isinstance(found, Known) else None
+            if not isinstance(found, Known):
+                return None
+            attempt.turn = self._invoker.turn_for(attempt, found, until)
         except Exception:  # noqa: BLE001 - it is met again when the attempt has its slot, and is its failure there
             return None
+        return None if attempt.turn is None else found
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Through the resilience strategy, if that is the user's own and the job has a circuit."""

@@ -1,47 +1,35 @@
-"""Slots: which claims run now, which wait, and how many more the node may take.
-
-A node never hoards: it claims for its free slots, and ahead only what it will start within a few hundredths of a
-second at its present pace. Claims that wait longer than that after all are handed back.
-"""
+"""Slots: which claims run now and which wait. Those that wait too long after all go back to their queue."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections import deque
-from itertools import islice
 
 from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Payload
 from windlass.domain.transition import released
-from windlass.engine import payloads
 from windlass.engine.attempt import HANDED, Attempt, Raised, Stop
+from windlass.engine.canceled_jobs import CanceledJobs
 from windlass.engine.completer import Completer
 from windlass.engine.drain import Drain
 from windlass.engine.invoke import Invoker
 from windlass.engine.known_work import KnownWork
-from windlass.engine.line import Line
 from windlass.engine.lingering_bodies import LingeringBodies
-from windlass.engine.pace import Pace
-from windlass.engine.refusals import Refusals
+from windlass.engine.room import Room
 from windlass.engine.runner import Runner
 from windlass.engine.timeouts import Timeouts, stop
+from windlass.engine.waiting_claims import WaitingClaims
 from windlass.errors import JobTimeoutError
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Service
 from windlass.stores.database import Database
 from windlass.stores.dialect import Claimed
+from windlass.submission.target import Known
 
 logger = loggers.logger("windlass.slots")
 
-CLAIM_AHEAD = 0.05
-"""Seconds of work a node may hold claimed beyond its slots, as light claims."""
-LINED_UP = 0.08
-"""Share of that whose bodies stand ready for the threads that run others: 4 milliseconds of work."""
-LOAD_AHEAD = 0.01
-"""Seconds of work whose large payloads it may hold besides those that run."""
 HAND_BACK_AFTER = 1.0
 """A claim that has waited this long for a slot goes back to its queue."""
 
@@ -61,7 +49,6 @@ class Slots(Service):
         concurrency: int,
     ) -> None:
         super().__init__("slots", errors)
-        self._database = database
         self._runner = runner
         self._invoker = invoker
         self._completer = completer
@@ -71,13 +58,10 @@ class Slots(Service):
         self._context = contextvars.copy_context()
         self._running: set[Attempt] = set()
         self._timeouts = Timeouts(self._loop, self._running, self._abandon)
-        self._waiting: deque[Attempt] = deque()
-        self._line = Line()
-        self._longest_line = 0
-        self._enough = 0
-        self.refusals = Refusals()
+        self._waiting = WaitingClaims(database)
+        self._room = Room(concurrency)
+        self.canceled = CanceledJobs()
         """Jobs that were canceled before their claims came in."""
-        self._pace = Pace(monotonic())
         self._draining = False
         self._drain = Drain(self._running, self._give_up)
         self.lingering = lingering
@@ -109,12 +93,7 @@ class Slots(Service):
         """How many more jobs the node may claim."""
         if self._draining or self._completer.full:
             return 0
-        ahead = self._ahead(CLAIM_AHEAD)
-        waiting = len(self._waiting) + len(self._line)
-        # While enough waits, claims are saved up: many small ones cost more than they bring forward.
-        self._enough = ahead // 2
-        self._longest_line = min(self._concurrency, int(ahead * LINED_UP))
-        return 0 if waiting > self._enough else self._concurrency + ahead - len(self._running) - waiting
+        return self._room.to_claim(len(self._running), len(self._waiting))
 
     def held(self) -> set[tuple[str, int]]:
         """Ids and fences of every claim this node knows of, from its arrival until its outcome is written."""
@@ -123,21 +102,15 @@ class Slots(Service):
 
     def attempts(self) -> set[Attempt]:
         """Everything claimed here whose outcome is not known yet."""
-        return {*self._running, *self._line, *self._waiting}
+        return {*self._running, *self._waiting}
 
     def cancel(self, attempt: Attempt) -> None:
-        """Stop an attempt whose claim is gone: what waits is forgotten, what runs is told."""
-        if attempt in self._line and self._line.withdraw(attempt):
+        """Stop an attempt whose claim is gone: it is forgotten if it waits, and asked to end if its body has begun."""
+        if self._waiting.withdraw(attempt):
             attempt.stop = Stop.CANCEL
             self.lingering.release(attempt)
-        elif attempt in self._running or attempt in self._line:
+        elif attempt in self._running or attempt in self._waiting.ready:
             stop(attempt, Stop.CANCEL)
-        elif attempt in self._waiting:
-            self._waiting.remove(attempt)
-            self.lingering.release(attempt)
-
-    def _ahead(self, seconds: float) -> int:
-        return int(self._pace.per_second(monotonic()) * seconds)
 
     # ------------------------------------------------------------------ claims come in
 
@@ -145,19 +118,19 @@ class Slots(Service):
         """Take claims over, in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
         attempts = [Attempt.of(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
-        self._waiting.extend(self.refusals.wanted(attempts, self.lingering.release))
+        self._waiting.others.extend(self.canceled.without(attempts, self.lingering.release))
         if self._draining:
             self._hand_back_unstarted()
             return
         self._fill_slots()
-        if self._waiting or self._line:
+        if self._waiting:
             self.wake()  # a tick looks after what waits too long, whether it has its payload or not
 
     def _fill_slots(self) -> None:
         """Start what may start; the service loads the payload of whatever is next and has none."""
-        running, waiting, line = self._running, self._waiting, self._line
-        while line and len(running) < self._concurrency:
-            self._runs(line.begin())
+        running, ready, waiting = self._running, self._waiting.ready, self._waiting.others
+        while ready and len(running) < self._concurrency:
+            self._runs(self._waiting.begin())
         while waiting and len(running) < self._concurrency and not self._draining:
             payload = waiting[0].payload
             if payload is None:
@@ -166,24 +139,24 @@ class Slots(Service):
             attempt = waiting.popleft()
             self._begin(attempt, payload)
             self._runs(attempt)
-        if waiting and len(line) < self._longest_line and not self._draining:
-            self._line_up()
+        if waiting and len(ready) < self._room.most_ready and not self._draining:
+            self._make_ready()
 
-    def _line_up(self) -> None:
+    def _make_ready(self) -> None:
         """Have bodies ready for threads that are done with others."""
-        waiting, line = self._waiting, self._line
-        while waiting and len(line) < self._longest_line and (payload := waiting[0].payload) is not None:
-            turn = self._runner.turn_for(waiting[0], payload, waiting[0].received + HAND_BACK_AFTER)
-            if turn is None:
-                self._longest_line = 0  # not asked again before the next claim: most others will be like it
+        ready, waiting = self._waiting.ready, self._waiting.others
+        while waiting and len(ready) < self._room.most_ready and (payload := waiting[0].payload) is not None:
+            known = self._runner.make_ready(waiting[0], payload, waiting[0].received + HAND_BACK_AFTER)
+            if known is None:
+                self._room.most_ready = 0  # not asked again before the next claim: most others will be like it
                 return
-            line.join(waiting[0], turn)
-            self._begin(waiting.popleft(), payload)
+            ready.append(waiting[0])
+            self._begin(waiting.popleft(), payload, known)
 
-    def _begin(self, attempt: Attempt, payload: Payload) -> None:
+    def _begin(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
         attempt.read_payload(payload)
         # In a context of its own: a slot is mostly filled by the task of the job before, whose variables are not ours.
-        attempt.task = self._loop.create_task(self._attend(attempt, payload), context=self._context.copy())
+        attempt.task = self._loop.create_task(self._attend(attempt, payload, known), context=self._context.copy())
 
     def _runs(self, attempt: Attempt) -> None:
         """It has a slot."""
@@ -193,9 +166,9 @@ class Slots(Service):
             began = None if attempt.turn is None else attempt.turn.began
             self._timeouts.arm(attempt, timeout, 0.0 if began is None else monotonic() - began)
 
-    async def _attend(self, attempt: Attempt, payload: Payload) -> None:
+    async def _attend(self, attempt: Attempt, payload: Payload, known: Known | None) -> None:
         try:
-            await self._runner.run(attempt, payload)
+            await self._runner.run(attempt, payload, known)
         except BaseException as error:  # noqa: BLE001 - whatever this is, the job must not stay RUNNING
             self._runner.settle(attempt, Raised(error))
             logger.error("job %s: the engine failed to run it (%s)", attempt.claim.job_id, type(error).__name__)
@@ -205,19 +178,18 @@ class Slots(Service):
             self.lingering.look_at(attempt)
 
     def _free(self, attempt: Attempt) -> None:
-        if attempt.turn is not None and attempt in self._line:  # ended before the one whose slot it took was heard of
-            self._line.remove(attempt)
+        if attempt.turn is not None and attempt in self._waiting.ready:  # ended before the one whose slot it took
+            self._waiting.ready.remove(attempt)
             self._running.add(attempt)
         if attempt not in self._running:
             return
         self._running.discard(attempt)
         self._timeouts.disarm(attempt)
-        self._pace.add()
-        if self._waiting or self._line:
+        self._room.pace.add()
+        if self._waiting:
             self._fill_slots()
         self.freed.set()
-        few_wait = len(self._waiting) + len(self._line) <= self._enough
-        if few_wait and self._work.outlook.wants_room and self.room() > 0:
+        if len(self._waiting) <= self._room.enough and self._work.outlook.wants_room and self.room() > 0:
             self._work.slot_freed()
 
     def _abandon(self, attempt: Attempt) -> None:
@@ -237,22 +209,18 @@ class Slots(Service):
     async def tick(self) -> float | None:
         """Load large payloads for the slots that are free or soon will be."""
         self._hand_back_late()
-        room = self._concurrency - len(self._running) + self._ahead(LOAD_AHEAD)
-        batch = [attempt for attempt in islice(self._waiting, max(room, 0)) if attempt.payload is None]
-        if batch:
-            for gone in await payloads.load(self._database, batch):
-                if gone in self._waiting:
-                    self._waiting.remove(gone)
+        if await self._waiting.load(self._room.to_load(len(self._running))):
             self._fill_slots()
-        return HAND_BACK_AFTER / 2 if self._waiting or self._line else None
+        return HAND_BACK_AFTER / 2 if self._waiting else None
 
     def _hand_back_late(self) -> None:
         """From the front: those have waited longest."""
         limit = monotonic() - HAND_BACK_AFTER
-        for attempt in self._line.withdrawn(before=limit):
+        for attempt in self._waiting.withdraw_ready(before=limit):
             self._hand_back(attempt)
-        while self._waiting and self._waiting[0].received < limit and len(self._running) >= self._concurrency:
-            self._hand_back(self._waiting.popleft())
+        waiting = self._waiting.others
+        while waiting and waiting[0].received < limit and len(self._running) >= self._concurrency:
+            self._hand_back(waiting.popleft())
 
     def _hand_back(self, attempt: Attempt) -> None:
         attempt.transition = released(attempt.claim, attempt.times())
@@ -278,12 +246,12 @@ class Slots(Service):
         self._free(attempt)
 
     def _hand_back_unstarted(self) -> None:
-        for attempt in self._line.withdrawn():
+        for attempt in self._waiting.withdraw_ready():
             self._hand_back(attempt)
-        while self._line:  # those have begun, and are heard of soon
-            self._runs(self._line.begin())
-        while self._waiting:
-            self._hand_back(self._waiting.popleft())
+        while self._waiting.ready:  # those have begun, and will end in slots
+            self._runs(self._waiting.begin())
+        while self._waiting.others:
+            self._hand_back(self._waiting.others.popleft())
 
     def force(self) -> None:
         """Have a drain, under way or to come, wait no longer."""

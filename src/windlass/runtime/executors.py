@@ -14,6 +14,11 @@ from windlass.spi import Invocation, JobExecutor
 class LoopExecutor:
     """Awaits coroutine functions on the running loop."""
 
+    runs_on_loop = True
+
+    def __init_subclass__(cls) -> None:
+        cls.runs_on_loop = False  # its `run` may do more
+
     async def run(self, invocation: Invocation, /) -> object:
         """Run the body here."""
         return await invocation.function(*invocation.args, **invocation.kwargs)
@@ -35,7 +40,7 @@ class ThreadExecutor:
             return await self._threads.run(lambda: asyncio.run(body()))
         return await self._threads.run(body)
 
-    def turn(self, until: float) -> Turn:
+    def turn_until(self, until: float) -> Turn:
         """A place in line, until then by the monotonic clock, for a body of a plain function."""
         return Turn(self._threads, until)
 

@@ -9,11 +9,12 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, until
 from windlass import JobStarted, JobStatus, Windlass
+from windlass.domain.job import Payload
 from windlass.engine import slots
 from windlass.engine.attempt import Attempt
-from windlass.engine.line import Line
-from windlass.runtime.threads import Turn
+from windlass.engine.runner import Runner
 from windlass.submission.call import Call
+from windlass.submission.target import Known
 
 SLOTS = 4
 QUICK = 400
@@ -47,13 +48,15 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Attempt]]:
     global most_inside  # noqa: PLW0603 - as above
     most_inside = 0
     found: list[Attempt] = []
-    join = Line.join
+    make_ready = Runner.make_ready
 
-    def seen(line: Line, attempt: Attempt, turn: Turn) -> None:
-        found.append(attempt)
-        join(line, attempt, turn)
+    def seen(runner: Runner, attempt: Attempt, payload: Payload, until: float) -> Known | None:
+        known = make_ready(runner, attempt, payload, until)
+        if known is not None:
+            found.append(attempt)
+        return known
 
-    monkeypatch.setattr(Line, "join", seen)
+    monkeypatch.setattr(Runner, "make_ready", seen)
     yield found
     armed.clear()
 
