@@ -107,7 +107,7 @@ class Departure:
     def loop_closed(self) -> None:
         """What ran on the node's loop goes on no more, and what was to be heard on it is looked for."""
         for attempt in self._lingering.attempts():
-            if attempt.thread_over or not attempt.in_thread:
+            if attempt.thread is None or attempt.thread.ended:
                 self._ended(attempt)
 
     def _keep(self) -> None:

@@ -87,6 +87,25 @@ HANDED = Handed()
 Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Expired | Handed | Died
 
 
+@dataclass(slots=True)
+class Deadline:
+    """The timeout of a running attempt, and when something is to be done about it, on the loop's clock."""
+
+    timeout: float
+    ends_at: float
+    next_check: float
+
+
+@dataclass(slots=True)
+class BodyThread:
+    """The thread that a body runs on."""
+
+    goes_on: bool = False
+    """The body may go on when its task has ended, because it was interrupted."""
+    ended: bool = False
+    """The body has ended; the loop may not know it yet."""
+
+
 @dataclass(slots=True, eq=False)
 class Attempt:
     """A claimed job, from its arrival here to the commit of what became of it.
@@ -101,30 +120,22 @@ class Attempt:
     received: float
     """When the claim arrived, on this process's monotonic clock."""
     options: StoredOptions = DEFAULTS
-    timeout: float | None = None
-    ends_at: float = 0.0
-    """When its timeout is over, on the loop's clock."""
-    next_look: float = float("inf")
-    """When something is to be done about its timeout."""
+    deadline: Deadline | None = None
+    """None without a timeout, and before it has a slot."""
     started: float | None = None
     """When its body was entered, or made ready for its turn, on this process's monotonic clock."""
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None
     """None before it starts, and once it has ended."""
     stop: Stop | None = None
-    in_thread: bool = False
+    thread: BodyThread | None = None
+    """None for a body on the loop or in a process."""
     turn: Turn | None = None
     """Its place in line for a thread, if it was made ready before there was a slot."""
     damage: SerializationError | None = None
     """What is wrong with the stored row, so that its body must not be entered."""
     call: Call | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
-    body_over: bool = True
-    """False while its body is on a thread, which goes on for a while after it was interrupted."""
-    thread_over: bool = False
-    """Its thread has said that the body has ended; the loop may not have heard of it yet."""
-    lingers: bool = False
-    """Its verdict was passed while its body goes on."""
     settled: bool = False
     """What it holds of gates is its body's own now: the store has heard of its outcome, and has kept these places."""
     transition: Transition | None = None
@@ -137,9 +148,24 @@ class Attempt:
         return self.transition
 
     @property
+    def timeout(self) -> float | None:
+        """Seconds that its body may take; None for no limit."""
+        return None if self.deadline is None else self.deadline.timeout
+
+    @property
+    def body_goes_on(self) -> bool:
+        """Whether its body may go on when its task has ended."""
+        return self.thread is not None and self.thread.goes_on
+
+    @property
+    def lingers(self) -> bool:
+        """Whether its verdict was passed while its body went on."""
+        return self.transition is not None and self.transition.lingers
+
+    @property
     def over(self) -> bool:
-        """Whether nothing of it goes on, neither its task nor its thread."""
-        return self.body_over and self.task is None
+        """Whether nothing of it goes on, neither its task nor its body."""
+        return self.task is None and not self.body_goes_on
 
     @property
     def number(self) -> int:

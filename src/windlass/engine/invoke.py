@@ -15,6 +15,7 @@ from windlass.engine.attempt import (
     HANDED,
     RETURNED_NOTHING,
     Attempt,
+    BodyThread,
     Died,
     Ending,
     Raised,
@@ -87,8 +88,8 @@ class Invoker:
         if known.spec.contexts:
             args, kwargs = with_context(known.spec.contexts, attempt.context, args, kwargs)
         kind = _kind(chosen, known)
-        attempt.in_thread = kind == "thread"
-        watch = self._watch(attempt) if attempt.in_thread and attempt.claim.holds is not None else None
+        attempt.thread = thread = BodyThread() if kind == "thread" else None
+        watch = self._watch(attempt, thread) if thread is not None and attempt.claim.holds is not None else None
         try:
             function = self._inside_middleware(attempt, known) if self._middleware else known.ready(self._instances)
             if watch is not None:
@@ -101,14 +102,14 @@ class Invoker:
             else:
                 value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
-            if isinstance(error, ThreadGoesOn) and watch is None:
+            if isinstance(error, ThreadGoesOn) and watch is None and thread is not None:
                 # It may hold what its claim does not know of: of a limit that was set while it ran.
-                attempt.body_over = False
-                error.when_ended(partial(self._thread_over, attempt))
+                thread.goes_on = True
+                error.when_ended(partial(self._body_ended, attempt, thread))
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
         finally:
-            if watch is not None and watch.never_begins():
-                attempt.body_over = True
+            if watch is not None and thread is not None and watch.never_begins():
+                thread.goes_on = False
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
@@ -125,14 +126,14 @@ class Invoker:
         make_turn = getattr(self._executors.executor("thread"), "turn_until", None)
         return None if make_turn is None else make_turn(until)
 
-    def _watch(self, attempt: Attempt) -> Watch:
+    def _watch(self, attempt: Attempt, thread: BodyThread) -> Watch:
         """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""
-        attempt.body_over = False
-        return Watch(partial(self._thread_over, attempt))
+        thread.goes_on = True
+        return Watch(partial(self._body_ended, attempt, thread))
 
-    def _thread_over(self, attempt: Attempt) -> None:
+    def _body_ended(self, attempt: Attempt, thread: BodyThread) -> None:
         """On the thread of a body that has ended."""
-        attempt.thread_over = True
+        thread.ended = True
         try:
             self._loop.call_soon_threadsafe(self._thread_ended, attempt)
         except RuntimeError:  # the loop is closed, and its node has left

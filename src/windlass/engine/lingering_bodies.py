@@ -24,7 +24,8 @@ class LingeringBodies:
 
     def thread_ended(self, attempt: Attempt) -> None:
         """Its body has ended on its thread, maybe long after its job."""
-        attempt.body_over = True
+        if attempt.thread is not None:
+            attempt.thread.goes_on = False
         self.look_at(attempt)
 
     def written(self, attempt: Attempt) -> None:

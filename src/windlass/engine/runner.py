@@ -127,14 +127,13 @@ class Runner:
         """Pass the verdict, once, maybe while its task goes on. Of a canceled attempt nobody wants to hear any more."""
         if attempt.transition is not None or attempt.stop is Stop.CANCEL:
             return
-        attempt.lingers = goes_on or not attempt.body_over
         try:
             if attempt.claim.lane is not None and self._resilience is not None and not self._resilience.is_users:
                 attempt.call = _call_of(attempt, ending)
             transition = verdict(attempt, ending, self._policies)
         except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
             transition = failed_for_good(attempt, error, self._policies)
-        if attempt.lingers:
+        if goes_on or attempt.body_goes_on:
             transition = transition._replace(lingers=True)
         attempt.transition = transition
         self._completer.finish(attempt)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 
 from windlass import loggers
 from windlass.domain.timer import Deadlines
-from windlass.engine.attempt import Attempt, Stop
+from windlass.engine.attempt import Attempt, Deadline, Stop
 
 logger = loggers.logger("windlass.timeout")
 
@@ -32,26 +32,21 @@ class Timeouts:
         self._context = contextvars.copy_context()  # timers are armed from within jobs, and tell of others
         self._deadlines: Deadlines[Attempt] = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
-        self._round = loop.call_later(ROUND, self._look_through)
+        self._round = loop.call_later(ROUND, self._check_long)
 
     def arm(self, attempt: Attempt, timeout: float, since: float = 0.0) -> None:
         """Start the clock of an attempt whose body was entered so many seconds ago."""
-        now = self._loop.time() - since
-        attempt.timeout = timeout
-        attempt.ends_at = now + timeout
-        attempt.next_look = now + timeout * WARN_AT
+        began = self._loop.time() - since
+        attempt.deadline = deadline = Deadline(timeout, began + timeout, began + timeout * WARN_AT)
         if timeout < LONG:
-            self._arm(attempt)
+            self._deadlines.arm(attempt, deadline.next_check)
+            if self._timer is None or deadline.next_check < self._timer.when():
+                self._schedule()
 
     def disarm(self, attempt: Attempt) -> None:
         """Stop it."""
-        if attempt.timeout is not None and attempt.timeout < LONG:
+        if attempt.deadline is not None and attempt.deadline.timeout < LONG:
             self._deadlines.disarm(attempt)
-
-    def _arm(self, attempt: Attempt) -> None:
-        self._deadlines.arm(attempt, attempt.next_look)
-        if self._timer is None or attempt.next_look < self._timer.when():
-            self._schedule()
 
     def _schedule(self) -> None:
         if self._timer is not None:
@@ -63,42 +58,37 @@ class Timeouts:
         self._timer = None
         try:
             for attempt in self._deadlines.expired(self._loop.time()):
-                if self._look_at(attempt):
-                    self._deadlines.arm(attempt, attempt.next_look)
+                if attempt.deadline is not None and self._check(attempt, attempt.deadline):
+                    self._deadlines.arm(attempt, attempt.deadline.next_check)
         finally:
             self._schedule()
 
-    def _look_through(self) -> None:
-        self._round = self._loop.call_later(ROUND, self._look_through)
+    def _check_long(self) -> None:
+        """The short ones have their own timer."""
+        self._round = self._loop.call_later(ROUND, self._check_long)
         now = self._loop.time()
-        late = [attempt for attempt in self._running if attempt.next_look <= now]
-        for attempt in late:
-            if attempt.timeout is not None and attempt.timeout >= LONG:  # the short ones have their own timer
-                self._look_at(attempt)
+        armed = [(attempt, attempt.deadline) for attempt in self._running if attempt.deadline is not None]
+        for attempt, deadline in armed:
+            if deadline.timeout >= LONG and deadline.next_check <= now:
+                self._check(attempt, deadline)
 
-    def _look_at(self, attempt: Attempt) -> bool:
-        """Warn, end, or give up on an attempt whose time has come; True if it must be looked at again."""
+    def _check(self, attempt: Attempt, deadline: Deadline) -> bool:
+        """Warn, end, or give up on an attempt whose time has come; True if it must be checked again."""
         now = self._loop.time()
         if attempt.stop is Stop.CANCEL:
             return False  # it was told, and nobody waits for it
         if attempt.stop is Stop.TIMEOUT:
             self._abandon(attempt)
             return False
-        if now < attempt.ends_at:
-            claim, timeout = attempt.claim, attempt.timeout
-            logger.warning("job %s (%s) has used 80 %% of its timeout of %g s", claim.job_id, claim.target, timeout)
-            attempt.next_look = attempt.ends_at
+        facts = (attempt.claim.job_id, attempt.claim.target, deadline.timeout)
+        if now < deadline.ends_at:
+            logger.warning("job %s (%s) has used 80 %% of its timeout of %g s", *facts)
+            deadline.next_check = deadline.ends_at
             return True
-        self._expire(attempt)
-        attempt.next_look = now + GRACE
-        return True
-
-    def _expire(self, attempt: Attempt) -> None:
-        claim, timeout = attempt.claim, attempt.timeout
         stop(attempt, Stop.TIMEOUT)
-        logger.warning(
-            "job %s (%s) exceeded its timeout of %g s and is being stopped", claim.job_id, claim.target, timeout
-        )
+        logger.warning("job %s (%s) exceeded its timeout of %g s and is being stopped", *facts)
+        deadline.next_check = now + GRACE
+        return True
 
     def close(self) -> None:
         """Look no more."""
@@ -129,5 +119,5 @@ def stop(attempt: Attempt, why: Stop) -> None:
         attempt.context.cancel()
     # A task that is cancelled before its first step never takes one: it looks at `stop` when it begins.
     begun = attempt.context is not None
-    if attempt.task is not None and begun and not (why is Stop.CANCEL and attempt.in_thread):
+    if attempt.task is not None and begun and not (why is Stop.CANCEL and attempt.thread is not None):
         attempt.task.cancel()
