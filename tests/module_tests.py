@@ -91,7 +91,6 @@ TESTED_BY = {
     "runtime/interrupts.py": "engine/test_timeouts.py",
     "runtime/loop_watch.py": "engine/test_loop_owner.py",
     "runtime/loops.py": "engine/test_embedded_drain.py",
-    "runtime/main_module.py": "submission/test_homes.py",
     "runtime/middleware.py": "engine/test_middleware.py",
     "runtime/processes/": "runtime/processes/test_process.py",
     "runtime/processes/log_records.py": "engine/test_process_jobs.py",

@@ -13,6 +13,7 @@ from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.feature import Feature
 from windlass.maintenance.permit_keeper import PermitKeeper
+from windlass.runtime.global_names import global_name_of
 from windlass.runtime.processes.pool import ProcessOptions, Surroundings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
@@ -33,7 +34,6 @@ from windlass.stores.notifier import Notifier
 from windlass.stores.open import open_database
 from windlass.stores.sqlite.dialect import SqliteDatabase
 from windlass.submission.codec import JsonSerializer
-from windlass.submission.homes import home_of
 from windlass.submission.instances import Instances
 from windlass.submission.registry import Registry
 from windlass.submission.submit import Inline
@@ -176,4 +176,4 @@ def _surroundings(parts: Parts) -> Surroundings:
     registry, instances = parts.registry, parts.registry.instances
     plain = type(parts.serializer) is JsonSerializer and isinstance(registry.resolver, ImportResolver)
     provides = instances.provides if isinstance(instances, Instances) else True
-    return Surroundings(home_of(registry.app), not plain or bool(parts.middleware), provides)
+    return Surroundings(global_name_of(registry.app), not plain or bool(parts.middleware), provides)

@@ -9,7 +9,7 @@ from windlass.domain.backoff import Backoff
 from windlass.domain.options import JobOptions
 from windlass.errors import SerializationError
 from windlass.runtime.error_classes import class_name
-from windlass.runtime.main_module import main_module_name
+from windlass.runtime.global_names import main_module_name
 from windlass.submission.stored_options import (
     DEFAULTS,
     MOST_CACHED_TEXT,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
-from windlass.runtime.main_module import main_module_name
+from windlass.runtime.global_names import main_module_name
 from windlass.submission.modules import PrefixPolicy
 from windlass.submission.target import ImportResolver, describe, find_loaded
 

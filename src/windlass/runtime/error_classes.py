@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from windlass.runtime.main_module import MAIN_NAMES, main_module_name
+from windlass.runtime.global_names import MAIN_NAMES, main_module_name
 
 CLASSES: Final = "__windlass_classes__"
 """Attribute of an exception that was rebuilt from another process: the `ErrorClasses` it had there."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from windlass.errors import ConfigurationError
+from windlass.runtime.global_names import global_name_of
 from windlass.submission.error_text import short
-from windlass.submission.homes import home_of
 
 _MODULE: Final = re.compile(r"[^\s:.*/]+(\.[^\s:.*/]+)*")
 _MEANING: Final = {
@@ -85,7 +85,7 @@ def _where(error: BaseException) -> str:
 
 def nothing_to_run(app: object) -> str:
     """What to do about a worker whose application knows no job; names the modules that would help, where it can."""
-    found = undeclared_modules(home_of(app))
+    found = undeclared_modules(global_name_of(app))
     if found:
         which = "is one" if len(found) == 1 else "are some"
         return (

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from windlass.errors import ConfigurationError, InvalidOptionError
-from windlass.runtime.main_module import MAIN_NAMES, main_module_name
+from windlass.runtime.global_names import MAIN_NAMES, main_module_name
 from windlass.submission.error_text import short
 from windlass.submission.target import TargetFunction
 

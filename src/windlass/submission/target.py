@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn, cast
 
 from windlass.domain.targets import not_imported
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
-from windlass.runtime.main_module import MAIN_NAMES, main_module_name
+from windlass.runtime.global_names import MAIN_NAMES, main_module_name
 from windlass.spi import InstanceResolver
 from windlass.submission.error_text import short
 from windlass.submission.signature import CallSpec

@@ -16,7 +16,7 @@ from typing import Any
 from windlass.domain.exception_chain import forbidding, links
 from windlass.retry_signals import RetryAfter, do_not_retry, mark_of
 from windlass.runtime.error_classes import CLASSES, ErrorClasses, class_name, classes_of
-from windlass.runtime.main_module import main_module_name
+from windlass.runtime.global_names import main_module_name
 from windlass.runtime.printed_traceback import print_traceback
 from windlass.runtime.processes.messages import ErrorNote, Raised, fit, plain
 

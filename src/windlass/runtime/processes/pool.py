@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windlass.context import JOB_LOGGER, Snooze, current_context
 from windlass.errors import ConfigurationError
 from windlass.runtime.forks import after_fork
-from windlass.runtime.main_module import MAIN_NAMES, main_module_name
+from windlass.runtime.global_names import MAIN_NAMES, main_module_name
 from windlass.runtime.processes import log_records
 from windlass.runtime.processes.errors import rebuilt
 from windlass.runtime.processes.messages import Answer, Returned, Run, Snoozed, Start

@@ -1,11 +1,11 @@
-"""Where an object is a global: by that name another process finds its own one."""
+"""Names of global objects and of the main module, by which another process finds its own."""
 
 import sys
 from types import ModuleType
 
 import pytest
 
-from windlass.submission.homes import home_of
+from windlass.runtime.global_names import global_name_of
 
 
 @pytest.fixture
@@ -15,13 +15,13 @@ def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return made
 
 
-def test_a_global_has_a_home_and_nothing_else_has(module: ModuleType):
+def test_a_global_has_a_name_and_nothing_else_has(module: ModuleType):
     """J1.1: found by identity; equal is not enough."""
     value: list[int] = []
     vars(module)["other"] = []
-    assert home_of(value) is None
+    assert global_name_of(value) is None
     vars(module)["app"] = value
-    assert home_of(value) == "shop_of_this_test:app"
+    assert global_name_of(value) == "shop_of_this_test:app"
 
 
 def test_a_global_of_the_main_file_is_named_by_the_file(module: ModuleType, monkeypatch: pytest.MonkeyPatch):
@@ -30,8 +30,8 @@ def test_a_global_of_the_main_file_is_named_by_the_file(module: ModuleType, monk
     main = ModuleType("__main__")
     vars(main)["app"] = value
     monkeypatch.setitem(sys.modules, "__main__", main)
-    assert home_of(value) is None, "an interactive session is in no file"
+    assert global_name_of(value) is None, "an interactive session is in no file"
     vars(main)["__file__"] = "/somewhere/shop.py"
-    assert home_of(value) == "shop:app"
+    assert global_name_of(value) == "shop:app"
     vars(module)["application"] = value
-    assert home_of(value) == "shop_of_this_test:application"
+    assert global_name_of(value) == "shop_of_this_test:application"

@@ -1,0 +1,35 @@
+"""Names by which other processes find what is global in this one: its main module, and objects of any module."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+MAIN_NAMES: Final = ("__main__", "__mp_main__")
+"""Names of the main module that mean something else in every process."""
+
+
+def main_module_name() -> str:
+    """Give the name by which other processes import the program's main file; `__main__` in an interactive session."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    file = getattr(main, "__file__", None)
+    return Path(file).stem if file and not file.startswith("<") else "__main__"  # "<stdin>" is no file
+
+
+def global_name_of(value: object) -> str | None:
+    """Give `module:name` of a global that is this very object; None if there is none. Runs no code of any module.
+
+    The program's main file is named last: what it takes from another module is found there.
+    """
+    modules: list[tuple[str, Any]] = list(sys.modules.items())  # anybody may put anything there
+    for name, module in sorted(modules, key=lambda item: item[0] in MAIN_NAMES):
+        for attribute, found in list(vars(module).items()) if isinstance(module, ModuleType) else ():
+            if found is value:
+                home = main_module_name() if name in MAIN_NAMES else name
+                return None if home in MAIN_NAMES else f"{home}:{attribute}"
+    return None
