@@ -78,7 +78,6 @@ TESTED_BY = {
     "failure/known_tokens.py": "failure/test_redaction.py",
     "failure/named_values.py": "failure/test_redaction.py",
     "failure/url_credentials.py": "failure/test_redaction.py",
-    "maintenance/duties.py": "cluster/test_duties.py",
     "maintenance/permit_keeper.py": "cluster/test_permits.py",
     "resilience/breaker.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ runtime

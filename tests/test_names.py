@@ -28,8 +28,6 @@ TO_RENAME = {
     "client.dead_letter_views.AlertFilterWords": "AlertFilter",
     "cli.demo.crash.Packing": "PackingRoom",
     "domain.job.Placed": "SubmittedJob",
-    "maintenance.archive_duty.Archiving": "ArchiveDuty",
-    "maintenance.purge_duty.Purging": "PurgeDuty",
     "runtime.processes.errors._Told": "_ReportedError",
     "runtime.started_threads._Submitting": "_SubmitPatch",
     "submission.authorization._Acting": "_PrincipalScope",

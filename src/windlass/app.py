@@ -20,7 +20,7 @@ from windlass.client.reads import Reads
 from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
-from windlass.features import follow_ups_of
+from windlass.features import features_of, follow_ups_of
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.publisher import Publisher
 from windlass.runtime import exits
@@ -121,7 +121,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
         self._reader = Reader(self.registry, parts.serializer)
-        self._clock, self._follow_ups = parts.clock, follow_ups_of(parts)
+        self._clock, self._follow_ups = parts.clock, follow_ups_of(features_of(parts))
         wakeups = LocalWakeups(lambda: self._worker, parts.coordinator)
         self._publisher = Publisher(self._bus, self._results, parts.clock, wakeups)
         read = partial(self._reader.read, self._access)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windlass.stores.dialect import Dialect
+from windlass.domain.ended import Effects, Ended
+from windlass.domain.rhythm import Rhythm
+from windlass.runtime.duty import Duty
+from windlass.runtime.error_handling import ErrorHandling
+from windlass.runtime.service import Service
+from windlass.stores.database import Database
 from windlass.stores.ending import FollowUp
-from windlass.stores.plan import Plan
-
-PurgePlan = Callable[[Dialect, int, int], Plan[int]]
-"""Deletes up to so many rows (the second number) older than so many microseconds; answers how many it deleted."""
+from windlass.stores.lease_holder import LeaseHolder
 
 
-class Purge(NamedTuple):
-    """Something that is deleted when it is old, at times of day."""
+class NodeTools(NamedTuple):
+    """What a node lends to the duties and services of features."""
 
-    what: str
-    """Its name in the log, and of its lease: `dead letters`."""
-    plan: PurgePlan
-    age: float
-    """Seconds."""
-    cron: str | None
-    """When, in UTC; None: never."""
+    database: Database
+    lease: Callable[[str, Rhythm], LeaseHolder]
+    """The node's side of a lease, by its name and the rhythm of its duty."""
+    publish: Callable[[Sequence[Ended], Effects], int]
+    """Publishes jobs that a duty or service has ended or revived, once they are committed."""
+    errors: ErrorHandling
+
+
+def _none(tools: NodeTools) -> tuple[()]:
+    del tools
+    return ()
 
 
 class Feature(NamedTuple):
@@ -31,5 +37,7 @@ class Feature(NamedTuple):
     name: str
     follow_ups: tuple[FollowUp, ...] = ()
     """What it writes where jobs end or are revived, by whomever."""
-    purges: tuple[Purge, ...] = ()
-    """What of it is deleted when it is old."""
+    duties: Callable[[NodeTools], Sequence[Duty]] = _none
+    """What one node at a time does for it, under a lease."""
+    services: Callable[[NodeTools], Sequence[Service]] = _none
+    """What every node does for it."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 
+from windlass.domain.clock import SystemClock
 from windlass.failure import dead_letters
 from windlass.feature import Feature
 from windlass.flow import callbacks
+from windlass.maintenance import archive_duty, statistics_duty
 from windlass.parts import Parts
 from windlass.publisher import retry_times
 from windlass.resilience import circuits
@@ -15,15 +18,18 @@ from windlass.stores.ending import FollowUps
 
 def features_of(parts: Parts) -> tuple[Feature, ...]:
     """All features of an application. Their follow-ups are written in this order."""
+    settings = parts.settings
     return (
         callbacks.feature(parts.registry, parts.serializer, parts.database.known_queues),
-        dead_letters.feature(parts.database.dialect.name, socket.gethostname(), parts.settings.dead_letters),
+        dead_letters.feature(parts.database.dialect.name, socket.gethostname(), settings.dead_letters),
         retry_times(parts.bus),
-        circuits.feature(parts.settings.circuits.profile.value),
+        circuits.feature(settings.circuits.profile.value),
+        archive_duty.feature(settings.jobs, ids_tell_time=isinstance(parts.clock, SystemClock)),
+        statistics_duty.feature(settings.node.statistics_interval),
         *parts.features,
     )
 
 
-def follow_ups_of(parts: Parts) -> FollowUps:
-    """What belongs to the end of its jobs."""
-    return tuple(one for feature in features_of(parts) for one in feature.follow_ups)
+def follow_ups_of(features: Sequence[Feature]) -> FollowUps:
+    """What belongs to the end of jobs."""
+    return tuple(one for feature in features for one in feature.follow_ups)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from windlass.engine.loop_owner import watch_loop
 from windlass.engine.wakeup import WakeupBridge
-from windlass.features import features_of
+from windlass.features import features_of, follow_ups_of
 from windlass.node_engine import NodeEngine
 from windlass.node_exit import TIMEOUT, Departure
 from windlass.node_membership import NodeMembership
@@ -34,7 +34,7 @@ class Node:
         self._service_errors = ServiceErrors()
         errors = ErrorHandling(describe=parts.sanitizer.sanitize, service_errors=self._service_errors)
         features = features_of(parts)
-        follow_ups = tuple(one for feature in features for one in feature.follow_ups)
+        follow_ups = follow_ups_of(features)
         self.identity = NodeIdentity(queues)
         served = None if queues is None else frozenset(queues)
         self.engine = NodeEngine(parts, self.identity, follow_ups, concurrency, served, errors)
@@ -61,7 +61,7 @@ class Node:
     async def start(self) -> None:
         """Do everything that a node does."""
         await self.open()
-        self.membership.duties.start()
+        self.membership.start()
         self.poller.start()
         if threshold := self._parts.settings.node.loop_block_warning:
             self.loop_watch = watch_loop(threshold, self.slots)

@@ -1,4 +1,4 @@
-"""A node's part in the cluster, put together: its heartbeat, the recovery of others, the duties that it may do."""
+"""A node's part in the cluster, put together: its heartbeat, the recovery of others, what it does for features."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from windlass.domain.clock import SystemClock
-from windlass.feature import Feature
-from windlass.maintenance.duties import Duties
+from windlass.domain.lease_times import lease_for
+from windlass.domain.rhythm import Every, Rhythm
+from windlass.feature import Feature, NodeTools
+from windlass.features import follow_ups_of
 from windlass.maintenance.expiry import Expiry
 from windlass.maintenance.heartbeat import Heartbeat, Load
 from windlass.maintenance.recovery import Recovery
+from windlass.maintenance.sweeper import Sweeper
 from windlass.node_engine import NodeEngine
 from windlass.parts import Parts
+from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
+from windlass.runtime.service import Service
 from windlass.runtime.service_errors import ServiceErrors
+from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.node_identity import NodeIdentity
+from windlass.stores.plans.leases import SWEEPER
 
 
 class NodeMembership:
-    """The services that deal with other nodes."""
+    """The services that deal with other nodes, and those of features."""
 
     def __init__(
         self,
@@ -31,39 +37,50 @@ class NodeMembership:
         asked_to_drain: asyncio.Event,
         errors: ErrorHandling,
     ) -> None:
-        database, settings = parts.database, parts.settings
-        follow_ups = tuple(one for feature in features for one in feature.follow_ups)
-        self.pulse = database.apart()
+        settings, ends = parts.settings.node, (follow_ups_of(features), engine.publisher)
+        self.pulse = parts.database.apart()
         """The store on connections of its own: a beat must not wait for what bodies on threads ask the store."""
         on_loop = asyncio.get_running_loop().call_soon_threadsafe
         self.heartbeat = Heartbeat(
             self.pulse,
             identity,
-            settings.node,
+            settings,
             partial(_load, engine, errors.service_errors),
             # What runs in the old id's name is others' by now, and nobody would hear what it returns.
             partial(on_loop, engine.cancellations.hinted, ()),
             partial(on_loop, asked_to_drain.set),
             errors,
         )
-        ends = (follow_ups, engine.publisher)
-        self.recovery = Recovery(
-            database, settings.node, *ends, parts.clock, self.heartbeat, engine.targets.take, errors
+        targets = engine.targets.take
+        self.recovery = Recovery(parts.database, settings, *ends, parts.clock, self.heartbeat, targets, errors)
+        tools = _tools(parts, identity, engine, errors)
+        interval = settings.sweep_interval
+        sweeper = Sweeper(
+            parts.database, tools.lease(SWEEPER, Every(interval)), self.recovery, Expiry(*ends), interval, errors
         )
-        self.duties = Duties(
-            database,
-            settings,
-            identity,
-            self.recovery,
-            Expiry(*ends),
-            errors,
-            purges=[purge for feature in features for purge in feature.purges],
-            ids_tell_time=isinstance(parts.clock, SystemClock),
-        )
+        # The sweeper first: it frees what keeps others waiting.
+        self.duties: list[Duty] = [sweeper, *(duty for feature in features for duty in feature.duties(tools))]
+        self.services = [service for feature in features for service in feature.services(tools)]
+
+    def start(self) -> None:
+        """Begin to look whose turn the duties are, and with the services of features."""
+        for service in (*self.duties, *self.services):
+            service.start()
 
     async def stop(self) -> None:
-        """Leave what others can do as well; the heart goes on until the node signs off."""
-        await asyncio.gather(self.recovery.stop(), self.duties.stop())
+        """Finish the batches at hand and give leases back; the heart goes on until the node signs off."""
+        services: list[Service] = [self.recovery, *self.duties, *self.services]
+        await asyncio.gather(*(service.stop() for service in services))
+
+
+def _tools(parts: Parts, identity: NodeIdentity, engine: NodeEngine, errors: ErrorHandling) -> NodeTools:
+    node = parts.settings.node
+    seconds = lease_for(node.heartbeat_interval, node.missed_heartbeats)
+
+    def lease(name: str, rhythm: Rhythm) -> LeaseHolder:
+        return LeaseHolder(parts.database, name, lambda: identity.id, seconds, rhythm)
+
+    return NodeTools(parts.database, lease, engine.publisher.publish, errors)
 
 
 def _load(engine: NodeEngine, errors: ServiceErrors | None) -> Load:

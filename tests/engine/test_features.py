@@ -1,7 +1,7 @@
 """Features register themselves: whatever ends or revives a job writes their follow-ups, and publishes their effects."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -10,12 +10,16 @@ from tests.engine.apps import Apps
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.rhythm import Every
 from windlass.domain.states import Move
-from windlass.feature import Feature
+from windlass.feature import Feature, NodeTools
 from windlass.features import features_of
+from windlass.runtime.duty import Duty
+from windlass.runtime.service import Service
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.plan import Plan
+from windlass.stores.plans import leases
 from windlass.testing import drain
 
 
@@ -50,7 +54,7 @@ P, R, S, F, C = (JobStatus[name] for name in ("PENDING", "RUNNING", "SUCCEEDED",
 
 def test_every_application_has_its_features(app: Windlass, recorder: Recorder):
     names = [feature.name for feature in features_of(app.parts)]
-    assert names == ["callbacks", "dead letters", "retry times", "circuits", "recorder"]
+    assert names == ["callbacks", "dead letters", "retry times", "circuits", "archive", "statistics", "recorder"]
 
 
 @pytest.mark.parametrize(
@@ -97,3 +101,45 @@ def test_outcomes_write_follow_ups(app: Windlass, recorder: Recorder):
     with app.worker():
         until(lambda: {app.get(job.id).status for job in (plain, with_options)} == {S}, "both have succeeded")
     assert recorder.seen == {str(with_options.id): (R, S, None)}
+
+
+T = TypeVar("T", bound=Service)
+
+
+class Ticking(Service):
+    """Ticks once."""
+
+    async def tick(self) -> float | None:
+        return None
+
+
+class Passing(Duty):
+    """Has nothing to do when it is its turn."""
+
+    async def batch(self) -> bool:
+        return False
+
+
+def test_a_node_runs_the_services_and_duties_of_its_features(apps: Apps):
+    """J7.5: they are started with the node and stopped before it leaves; a duty waits for its lease."""
+    made: list[Service] = []
+
+    def armed(service: T) -> T:
+        service.signals.ticked.arm()
+        made.append(service)
+        return service
+
+    def services(tools: NodeTools) -> list[Service]:
+        return [armed(Ticking("ticking", tools.errors))]
+
+    def duties(tools: NodeTools) -> list[Duty]:
+        return [armed(Passing("passing", tools.lease("passing", Every(0)), tools.errors))]
+
+    app = apps()
+    app.job(jobs.note)
+    app.exchange(app.parts._replace(features=(Feature("both", duties=duties, services=services),)))
+    with app.worker():
+        for service in made:
+            service.signals.ticked.wait_sync()
+    assert [service.alive for service in made] == [False, False]
+    assert app.database.read(leases.last_pass, "passing") is not None

@@ -15,7 +15,7 @@ from windlass.domain.job import Claim
 from windlass.domain.transition import Transition, dead_letter, retry_at, succeeded
 from windlass.engine.attempt import Attempt
 from windlass.engine.completer import Completer
-from windlass.features import follow_ups_of
+from windlass.features import features_of, follow_ups_of
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.stores.database import Database
 from windlass.stores.open import open_database
@@ -61,7 +61,7 @@ def flush(app: Windlass, bench: Workbench, transition: Callable[[Claim], Transit
     recording, published = Recording(bench.database), Recorder([])
 
     async def write() -> None:
-        follow_ups = follow_ups_of(app.parts)
+        follow_ups = follow_ups_of(features_of(app.parts))
         completer = Completer(recording, published, ErrorHandling(), follow_ups=follow_ups)  # type: ignore[arg-type]
         for claim in claimed.claims:
             payload = claimed.payloads[claim.job_id]

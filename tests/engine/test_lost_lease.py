@@ -127,7 +127,7 @@ def test_a_node_that_was_given_up_takes_up_its_duties_under_its_new_name(slow: W
         node = worker.node
         assert node is not None
         old_name = lose(slow, worker, clock)
-        sweeper = next(duty for duty in node.membership.duties.all if duty.name == "sweeper")
+        sweeper = next(duty for duty in node.membership.duties if duty.name == "sweeper")
         sweeper.signals.ticked.arm()
         sweeper.signals.ticked.wait_sync()  # it may have begun before
         before = slow.database.read(leases.last_pass, leases.SWEEPER)

@@ -14,7 +14,8 @@ from windlass.domain.identity import host_of
 from windlass.domain.keys import error_fingerprint
 from windlass.domain.states import Move
 from windlass.domain.transition import NO_FAILURE
-from windlass.feature import Feature, Purge
+from windlass.feature import Feature
+from windlass.purge_duty import purge_duties
 from windlass.settings import DeadLettersSettings
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
@@ -32,8 +33,8 @@ def feature(transport: str, host: str, settings: DeadLettersSettings) -> Feature
     window_us = int(settings.alert_window * MICROSECONDS)
     letters = DeadLetters(transport, host, window_us)
     follow_up = FollowUp(frozenset({Move.FAIL, Move.GIVE_UP}), _always, letters.follow)
-    purge = Purge("dead letters", dead_letters.purge, settings.retention, settings.purge_cron)
-    return Feature("dead letters", (follow_up,), (purge,))
+    purge = purge_duties("dead letters", dead_letters.purge, settings.retention, settings.purge_cron)
+    return Feature("dead letters", (follow_up,), purge)
 
 
 def _always(ended: Ended) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windlass import loggers
+from windlass.domain.rhythm import Every
+from windlass.feature import Feature, NodeTools
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
+from windlass.settings import JobsSettings
 from windlass.stores.database import Database
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plans import archive
+from windlass.stores.plans.leases import ARCHIVE
 
 logger = loggers.logger("windlass.archive")
 
@@ -19,7 +25,18 @@ ENOUGH_BYTES = 2_000_000
 """What a batch may carry: beyond that the next one is smaller."""
 
 
-class Archiving(Duty):
+def feature(settings: JobsSettings, *, ids_tell_time: bool) -> Feature:
+    """The archive, as a feature of an application."""
+
+    def duties(tools: NodeTools) -> Sequence[ArchiveDuty]:
+        lease = tools.lease(ARCHIVE, Every(settings.archive_interval))
+        retention, errors = settings.retention, tools.errors
+        return (ArchiveDuty(tools.database, lease, retention, errors, ids_tell_time=ids_tell_time),)
+
+    return Feature("archive", duties=duties)
+
+
+class ArchiveDuty(Duty):
     """One pass walks along the ids of ended jobs, from the oldest to those that cannot be old enough."""
 
     def __init__(

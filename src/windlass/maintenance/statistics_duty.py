@@ -6,15 +6,29 @@ keeps reading cheap, and the table of counts short.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from windlass.domain.rhythm import Every
+from windlass.feature import Feature, NodeTools
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plans import statistics
+from windlass.stores.plans.leases import STATISTICS
 
 BATCH = 2000
 """Counts added up in one transaction."""
 KEPT_MINUTES = 30 * 24 * 60
+
+
+def feature(interval: float) -> Feature:
+    """Statistics, as a feature of an application; `interval` is in seconds."""
+
+    def duties(tools: NodeTools) -> Sequence[Statistics]:
+        return (Statistics(tools.lease(STATISTICS, Every(interval)), tools.errors),)
+
+    return Feature("statistics", duties=duties)
 
 
 class Statistics(Duty):

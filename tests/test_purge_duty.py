@@ -7,11 +7,11 @@ import pytest
 
 from tests.support.duties import all_look, store_of
 from tests.support.facts import one, rows
+from windlass import purge_duty
 from windlass.domain.clock import VirtualClock
 from windlass.domain.cron import Cron
 from windlass.domain.rhythm import AtTimes
-from windlass.maintenance import purge_duty
-from windlass.maintenance.purge_duty import Purging
+from windlass.purge_duty import PurgeDuty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
@@ -35,14 +35,14 @@ def delete_tags(dialect: Dialect, older_than_us: int, limit: int) -> Plan[int]:
 class Night:
     """A store, a clock, and nodes that purge at two."""
 
-    def __init__(self, url: str, database: Database, clock: VirtualClock, duties: list[Purging]) -> None:
+    def __init__(self, url: str, database: Database, clock: VirtualClock, duties: list[PurgeDuty]) -> None:
         self.url, self.database, self.clock = url, database, clock
         self.duties = duties
 
     def node(self, name: str) -> None:
         self.database.run(cluster.register, cluster.NodeRow(name, "host", 1, "0", None), 10**15)
         lease = LeaseHolder(self.database, "purge", lambda: name, 15, AtTimes(Cron("0 2 * * *")))
-        duty = Purging(lease, delete_tags, AGE, "tags", ErrorHandling())
+        duty = PurgeDuty(lease, delete_tags, AGE, "tags", ErrorHandling())
         self.duties.append(duty)
         duty.start()
 
@@ -58,7 +58,7 @@ class Night:
 @pytest.fixture
 async def night(store_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Night]:
     monkeypatch.setattr(purge_duty, "BATCH", 4)
-    clock, duties = VirtualClock(EVENING), list[Purging]()
+    clock, duties = VirtualClock(EVENING), list[PurgeDuty]()
     async with store_of(store_url, clock, duties) as database:
         made = Night(store_url, database, clock, duties)
         made.fill(10)

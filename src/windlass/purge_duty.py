@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from windlass import loggers
-from windlass.feature import PurgePlan
+from windlass.domain.cron import Cron
+from windlass.domain.rhythm import AtTimes
+from windlass.feature import NodeTools
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect
 from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plan import Plan
 
 logger = loggers.logger("windlass.purge")
 
 MICROSECONDS = 1_000_000
 BATCH = 500
 
+PurgePlan = Callable[[Dialect, int, int], Plan[int]]
+"""Deletes up to so many rows (the second number) older than so many microseconds; answers how many it deleted."""
 
-class Purging(Duty):
+
+class PurgeDuty(Duty):
     """Deletes until there is nothing more. A short batch is no end: some of its rows may just have been held."""
 
     def __init__(self, lease: LeaseHolder, plan: PurgePlan, age: float, what: str, errors: ErrorHandling) -> None:
@@ -40,3 +49,17 @@ class Purging(Duty):
         if self._deleted:
             logger.info("%d %s were purged", self._deleted, self._what)
         return False
+
+
+def purge_duties(
+    what: str, plan: PurgePlan, age: float, cron: str | None
+) -> Callable[[NodeTools], Sequence[PurgeDuty]]:
+    """The duty of a feature that deletes `what` is older than `age` seconds, at times of day in UTC; None: never."""
+
+    def duties(tools: NodeTools) -> Sequence[PurgeDuty]:
+        if cron is None:
+            return ()
+        lease = tools.lease(f"purge of {what}", AtTimes(Cron(cron)))
+        return (PurgeDuty(lease, plan, age, what, tools.errors),)
+
+    return duties
