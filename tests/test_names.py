@@ -26,7 +26,6 @@ PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tell
 
 TO_RENAME = {
     "client.dead_letter_views.AlertFilterWords": "AlertFilter",
-    "cli.demo.crash.Packing": "PackingRoom",
     "domain.job.Placed": "SubmittedJob",
     "runtime.processes.errors._Told": "_ReportedError",
     "runtime.started_threads._Submitting": "_SubmitPatch",
@@ -87,7 +86,6 @@ PAIRED_CLASSES = {
     "Returned": "an outcome, and the message that carries it out of a job's process",
     "Snoozed": "an outcome, and the message that carries it out of a job's process",
     "Reporter": "the protocol, and its side in a job's process",
-    "Worker": "what users start, and the demo's child process",
     "Batch": "rename: RedriveBatch, ReportBatch",
     "Call": "the public one; rename the others: circuit.ServiceCall, subscriber.Delivery",
     "Found": "rename: SearchPage, TriagePage, ResolvedTarget (twice one thing)",

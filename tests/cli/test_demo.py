@@ -1,15 +1,14 @@
-"""`windlass demo` tells the truth, drawn or plain."""
+"""`windlass demo` shows what happens, drawn or plain."""
 
 import re
 from pathlib import Path
 
 from tests.cli.commands import Commands
-from windlass.cli.demo.presenter import PlainStage, stage
-from windlass.cli.demo.promises import Promises
+from windlass.cli.demo.presenter import Presenter
 
 
 def test_every_scene_is_played_and_holds(tmp_path: Path):
-    """J5.2, J3.1, J7.2: retries, priorities and a killed worker as the demo tells them."""
+    """J5.2, J3.1, J7.2: retries, priorities and a killed worker as the demo shows them."""
     code, said = Commands(tmp_path, "").run("demo", environ={"TMPDIR": str(tmp_path)})
     assert code == 0, said
     for part in (
@@ -37,7 +36,7 @@ def test_every_scene_is_played_and_holds(tmp_path: Path):
         "== 8. What the store says",
         r"a worker is killed +12 +12 +12 .*✓ each",
         r"watching and steering +2 +2 +2 .*✓ each",
-        "everything was as told",
+        "all of it happened as described",
     ):
         assert re.search(part, said), part
     assert list(tmp_path.glob("windlass-demo-*")) == [], "the folder is removed"
@@ -48,21 +47,21 @@ def test_it_is_drawn_when_colours_are_forced(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
-    told = stage()
-    told.scene(1, "A title", "Some text.")
-    told.code("print(42)", "shop.py")
-    told.table(["jobs"], [[("12", "green")]])
-    with told.board() as board:
-        told.line(("a line above the board", "bold"))
-        board.show([("1 A✓", "black on green")], "a caption")
+    presenter = Presenter()
+    presenter.scene(1, "A title", "Some text.")
+    presenter.code("print(42)", "shop.py")
+    presenter.table(["jobs"], [[("12", "green")]])
+    with presenter.board() as board:
+        presenter.line(("a line above the board", "bold"))
+        board([("1 A✓", "black on green")], "a caption")
     drawn = capsys.readouterr().out
     for part in ("A title", "Some text.", "42", "╭", "12", "a line above the board", "1 A✓", "a caption", "\x1b["):
         assert part in drawn, part
 
 
-def test_a_broken_promise_is_told_and_remembered(capsys):
-    promises = Promises(PlainStage())
-    promises.keep("water flows uphill", held=False)
-    promises.keep("water flows downhill", held=True)
-    assert promises.broken == ["water flows uphill"]
-    assert "not as told: water flows uphill" in capsys.readouterr().out
+def test_an_expectation_that_does_not_hold_is_shown_and_remembered(capsys):
+    presenter = Presenter()
+    presenter.expect("water flows uphill", holds=False)
+    presenter.expect("water flows downhill", holds=True)
+    assert presenter.unmet == ["water flows uphill"]
+    assert "this did not hold: water flows uphill" in capsys.readouterr().out

@@ -5,52 +5,50 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
+from typing import Self
 from uuid import UUID
 
 from windlass import Job, JobStatus, Windlass
-from windlass.cli.demo.presenter import Board, Cell, Stage
-from windlass.cli.demo.promises import Promises, SceneJobs
+from windlass.cli.demo.presenter import LONGEST_WAIT, Board, Cell, Presenter, until
 from windlass.cli.demo.shop import NODE, PACKING, PLACE, URL_VARIABLE, Shop
-from windlass.domain.clock import SystemClock, monotonic
+from windlass.cli.demo.summary import SceneJobs
+from windlass.domain.clock import SystemClock
 
 PARCELS = 12
 HANDS = 4
 """Parcels that a worker packs at a time."""
-LOOK_EVERY = 0.05
-PATIENCE = 30.0
 
 
-def crash(stage: Stage, promises: Promises, shop: Shop) -> SceneJobs:
+def crash(presenter: Presenter, shop: Shop) -> SceneJobs:
     """Kill worker A with SIGKILL while it packs; worker B finishes everything."""
     lease = NODE.heartbeat_interval * NODE.missed_heartbeats
-    stage.scene(
+    presenter.scene(
         4,
         "A worker is killed",
         f"{PARCELS} parcels, each {PACKING} s of work. Worker A is killed with SIGKILL in the middle. Its lease runs "
         f"out after {lease:g} s or less (15 s by default), then its parcels wait again and worker B packs them.",
     )
     jobs = [handle.id for handle in shop.app.enqueue_many([shop.pack.bind(n) for n in range(1, PARCELS + 1)])]
-    packing = Packing(shop.app, jobs)
-    with stage.board() as board, Worker(shop.app.url) as first:
-        stage.line((f"worker A starts (pid {first.pid}) and packs {HANDS} parcels at a time", ""))
-        halfway = packing.watch(board, packing.in_the_middle, "worker A packs")
-        lost = [job.id for job in packing.jobs() if job.status is JobStatus.RUNNING]
+    parcels = Parcels(shop.app, jobs)
+    with presenter.board() as board, WorkerProcess(shop.app.url) as first:
+        presenter.line((f"worker A starts (pid {first.pid}) and packs {HANDS} parcels at a time", ""))
+        halfway = parcels.watch(board, parcels.in_the_middle, "worker A packs")
+        lost = [job.id for job in parcels.jobs() if job.status is JobStatus.RUNNING]
         first.kill()
-        packing.first_is_gone = True
-        stage.line(("SIGKILL", "bold red"), (f"worker A is gone, with {len(lost)} parcels in its hands", ""))
-        with Worker(shop.app.url) as second:
-            stage.line((f"worker B starts (pid {second.pid}) and takes over", ""))
-            finished = packing.watch(board, packing.all_done, "worker B packs, and waits for the lease of A to run out")
+        parcels.first_is_gone = True
+        presenter.line(("SIGKILL", "bold red"), (f"worker A is gone, with {len(lost)} parcels in its hands", ""))
+        with WorkerProcess(shop.app.url) as second:
+            presenter.line((f"worker B starts (pid {second.pid}) and takes over", ""))
+            finished = parcels.watch(board, parcels.all_done, "worker B packs, and waits for the lease of A to run out")
             clean = second.stop() == 0
-        packing.show(board, f"all {PARCELS} parcels are packed" if finished else "not all parcels were packed")
-    promises.keep("worker A was in the middle of its work when it was killed", halfway and len(lost) > 0)
-    promises.keep("worker B finished all parcels and drained cleanly", finished and clean)
-    stories = {job: packing.story(job) for job in jobs}
-    told = all(stories[job] == "lost with A → succeeded on B" for job in lost)
-    promises.keep("what A held was lost with it, and succeeded on B", told)
-    stage.table(["parcels", "history", "state", "attempts counted"], _rows(packing.jobs(), stories))
+        parcels.show(board, f"all {PARCELS} parcels are packed" if finished else "not all parcels were packed")
+    presenter.expect("worker A was in the middle of its work when it was killed", halfway and len(lost) > 0)
+    presenter.expect("worker B finished all parcels and drained cleanly", finished and clean)
+    stories = {job: parcels.story(job) for job in jobs}
+    repeated = all(stories[job] == "lost with A → succeeded on B" for job in lost)
+    presenter.expect("what A held was lost with it, and succeeded on B", repeated)
+    presenter.table(["parcels", "history", "state", "attempts counted"], _rows(parcels.jobs(), stories))
     return SceneJobs("a worker is killed", jobs)
 
 
@@ -70,7 +68,7 @@ def _rows(jobs: Sequence[Job], stories: dict[UUID, str]) -> list[list[Cell]]:
     ]
 
 
-class Packing:
+class Parcels:
     """The parcels as the store has them."""
 
     def __init__(self, app: Windlass, ids: Sequence[UUID]) -> None:
@@ -95,21 +93,14 @@ class Packing:
         """Whether all are packed."""
         return all(job.status is JobStatus.SUCCEEDED for job in jobs)
 
-    def watch(self, board: Board, until: Callable[[Sequence[Job]], bool], caption: str) -> bool:
-        """Show the parcels until something is so; False if that does not happen in time."""
-        deadline = monotonic() + PATIENCE
-        pause = threading.Event()
-        while monotonic() < deadline:
-            jobs = self.show(board, caption)
-            if until(jobs):
-                return True
-            pause.wait(LOOK_EVERY)
-        return False
+    def watch(self, board: Board, condition: Callable[[Sequence[Job]], bool], caption: str) -> bool:
+        """Show the parcels until a condition holds; False if it does not in time."""
+        return until(lambda: condition(self.show(board, caption)))
 
     def show(self, board: Board, caption: str) -> list[Job]:
         """Show the parcels once."""
         jobs = self.jobs()
-        board.show([self._cell(number, job) for number, job in enumerate(jobs, 1)], caption)
+        board([self._cell(number, job) for number, job in enumerate(jobs, 1)], caption)
         return jobs
 
     def story(self, job: UUID) -> str:
@@ -136,7 +127,7 @@ class Packing:
         return (f"{number}   ", "white on red" if job.crash_count else "white on bright_black")
 
 
-class Worker:
+class WorkerProcess:
     """A worker process of the demo's shop."""
 
     def __init__(self, url: str) -> None:
@@ -152,18 +143,18 @@ class Worker:
         """Its process id."""
         return self._process.pid
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill()
 
     def kill(self) -> None:
-        """End it as a power cut would: no last words."""
+        """End it as a power cut would."""
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> int:
         """Let it drain; gives its exit code."""
         self._process.terminate()
-        return self._process.wait(PATIENCE)
+        return self._process.wait(LONGEST_WAIT)

@@ -1,100 +1,55 @@
-"""How the demo is told: drawn for people at a terminal, as plain lines for pipes; and what was promised and held."""
+"""Shows the demo, drawn at a terminal and as plain lines elsewhere, and keeps count of what did not hold."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from windlass.cli.output import console, drawn, say
+from windlass.domain.clock import monotonic
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 Cell = tuple[str, str]
 """A text and its style, e.g. ("SUCCEEDED", "green")."""
+Board = Callable[[Sequence[Cell], str], None]
+"""Replaces the cells and the caption of a row that changes while one watches."""
+LONGEST_WAIT: Final = 30.0
+LOOK_EVERY: Final = 0.02
 
 
-class Board(Protocol):
-    """A row of cells that changes while one watches."""
-
-    def show(self, cells: Sequence[Cell], caption: str) -> None:
-        """Replace what is shown."""
-
-
-class Stage(Protocol):
-    """Where scenes are told."""
-
-    def scene(self, number: int, title: str, text: str) -> None:
-        """Open a scene."""
-
-    def code(self, text: str, name: str) -> None:
-        """Show a program."""
-
-    def line(self, *cells: Cell) -> None:
-        """Tell one thing, in cells that follow each other."""
-
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Show a table."""
-
-    def board(self) -> AbstractContextManager[Board]:
-        """Open a board that lives as long as the `with` block."""
+def until(condition: Callable[[], bool]) -> bool:
+    """Look again and again; False if the condition does not come true in time."""
+    pause, ends = threading.Event(), monotonic() + LONGEST_WAIT
+    while not condition():
+        if monotonic() > ends:
+            return False
+        pause.wait(LOOK_EVERY)
+    return True
 
 
-def stage() -> Stage:
-    """The stage that suits standard output."""
-    return DrawnStage() if drawn() else PlainStage()
-
-
-class PlainStage:
-    """One line for everything."""
-
-    def scene(self, number: int, title: str, text: str) -> None:
-        """Open a scene."""
-        say(f"\n== {number}. {title}\n{text}")
-
-    def code(self, text: str, name: str) -> None:
-        """Show a program."""
-        say(f"-- {name}")
-        for line in text.strip().splitlines():
-            say(f"   {line}".rstrip())
-
-    def line(self, *cells: Cell) -> None:
-        """Tell one thing."""
-        say("   " + "  ".join(text for text, _ in cells).rstrip())
-
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Show a table with aligned columns."""
-        texts = [list(headings), *([text for text, _ in row] for row in rows)]
-        widths = [max(len(text) for text in column) for column in zip(*texts, strict=True)]
-        for row in texts:
-            say("   " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-
-    @contextmanager
-    def board(self) -> Iterator[Board]:
-        """Open a board that prints its caption whenever that changes."""
-        yield _PlainBoard()
-
-
-class _PlainBoard:
-    def __init__(self) -> None:
-        self._last = ""
-
-    def show(self, cells: Sequence[Cell], caption: str) -> None:
-        if caption != self._last:
-            self._last = caption
-            say("   " + caption)
-
-
-class DrawnStage:
-    """Colours, boxes and a board that moves."""
+class Presenter:
+    """Standard output, and what the demo expects of the store."""
 
     def __init__(self) -> None:
-        self._console = console()
+        self._console = console() if drawn() else None
+        self.unmet: list[str] = []
+        """Expectations that did not hold."""
+
+    def expect(self, what: str, holds: bool) -> None:
+        """Remember and show an expectation that does not hold."""
+        if not holds:
+            self.unmet.append(what)
+            self.line((f"✗ this did not hold: {what}", "bold red"))
 
     def scene(self, number: int, title: str, text: str) -> None:
         """Open a scene."""
+        if self._console is None:
+            say(f"\n== {number}. {title}\n{text}")
+            return
         from rich.padding import Padding
         from rich.rule import Rule
 
@@ -104,59 +59,82 @@ class DrawnStage:
 
     def code(self, text: str, name: str) -> None:
         """Show a program."""
+        if self._console is None:
+            say(f"-- {name}")
+            for line in text.strip().splitlines():
+                say(f"   {line}".rstrip())
+            return
         from rich.panel import Panel
         from rich.syntax import Syntax
 
         source = Syntax(text.strip(), "python", theme="ansi_dark", background_color="default")
-        box = Panel(source, title=f"[bold]{name}", title_align="left", border_style="bright_black", expand=False)
-        self._indented(box)
+        self._draw(Panel(source, title=f"[bold]{name}", title_align="left", border_style="bright_black", expand=False))
 
     def line(self, *cells: Cell) -> None:
-        """Tell one thing."""
+        """Show cells that follow each other."""
+        if self._console is None:
+            say("   " + "  ".join(text for text, _ in cells).rstrip())
+            return
         from rich.text import Text
 
-        self._indented(Text("  ").join(Text(text, style) for text, style in cells))
+        self._draw(Text("  ").join(Text(text, style) for text, style in cells))
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Show a table."""
-        self._indented(_table(headings, rows))
+        """Show a table with aligned columns."""
+        if self._console is None:
+            texts = [list(headings), *([text for text, _ in row] for row in rows)]
+            widths = [max(len(text) for text in column) for column in zip(*texts, strict=True)]
+            for line in texts:
+                say("   " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+            return
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.ROUNDED, border_style="bright_black", header_style="bold")
+        for column, heading in enumerate(headings):
+            numbers = all(row[column][0].isdigit() for row in rows)
+            table.add_column(heading, overflow="fold", justify="right" if numbers else "left")
+        for row in rows:
+            table.add_row(*(Text(text, style) for text, style in row))
+        self._draw(table)
 
     @contextmanager
     def board(self) -> Iterator[Board]:
-        """Open a board."""
-        from rich.live import Live
-
-        with Live(console=self._console, refresh_per_second=20) as live:
-            yield _DrawnBoard(live.update)
-
-    def _indented(self, what: RenderableType) -> None:
-        from rich.padding import Padding
-
-        self._console.print(Padding(what, (0, 0, 0, 3)))
-
-
-class _DrawnBoard:
-    def __init__(self, update: Callable[[RenderableType], None]) -> None:
-        self._update = update
-
-    def show(self, cells: Sequence[Cell], caption: str) -> None:
+        """Open a board that lives as long as the `with` block; plain, it prints a caption whenever that changes."""
+        if self._console is None:
+            yield _plain_board()
+            return
         from rich.console import Group
-        from rich.padding import Padding
+        from rich.live import Live
         from rich.text import Text
 
-        row = Text(" ").join(Text(f" {text} ", style) for text, style in cells)
-        self._update(Padding(Group(row, Text(caption, "dim")), (0, 0, 0, 3)))
+        with Live(console=self._console, refresh_per_second=20) as live:
+
+            def show(cells: Sequence[Cell], caption: str) -> None:
+                row = Text(" ").join(Text(f" {text} ", style) for text, style in cells)
+                live.update(_indented(Group(row, Text(caption, "dim"))))
+
+            yield show
+
+    def _draw(self, what: RenderableType) -> None:
+        assert self._console is not None
+        self._console.print(_indented(what))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def _indented(what: RenderableType) -> RenderableType:
+    from rich.padding import Padding
 
-    table = Table(box=box.ROUNDED, border_style="bright_black", header_style="bold")
-    for column, heading in enumerate(headings):
-        numbers = all(row[column][0].isdigit() for row in rows)
-        table.add_column(heading, overflow="fold", justify="right" if numbers else "left")
-    for row in rows:
-        table.add_row(*(Text(text, style) for text, style in row))
-    return table
+    return Padding(what, (0, 0, 0, 3))
+
+
+def _plain_board() -> Board:
+    shown = [""]
+
+    def show(cells: Sequence[Cell], caption: str) -> None:
+        del cells
+        if caption != shown[-1]:
+            shown.append(caption)
+            say("   " + caption)
+
+    return show

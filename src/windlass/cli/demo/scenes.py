@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass import Attempt, JobCompleted, JobHandle, JobRetrying, Priority, Windlass
-from windlass.cli.demo.presenter import Cell, Stage
-from windlass.cli.demo.promises import Promises, SceneJobs
+from windlass.cli.demo.presenter import Cell, Presenter
 from windlass.cli.demo.shop import FAILURES, FIRST_DELAY, Shop
+from windlass.cli.demo.summary import SceneJobs
 from windlass.domain.clock import monotonic
 
 FIRST_PROGRAM: Final = """
@@ -46,49 +46,51 @@ PER_SECOND: Final = 24
 """Characters that a second takes in the timeline of attempts."""
 
 
-def first_program(stage: Stage, promises: Promises, folder: Path) -> None:
+def first_program(presenter: Presenter, folder: Path) -> None:
     """A file, a job, a worker and a result: run as a program of its own."""
-    stage.scene(1, "The first program", "One file is the whole thing: no server, no migration step, no configuration.")
-    stage.code(FIRST_PROGRAM, "shop.py")
+    presenter.scene(
+        1, "The first program", "One file is the whole thing: no server, no migration step, no configuration."
+    )
+    presenter.code(FIRST_PROGRAM, "shop.py")
     (folder / "shop.py").write_text(FIRST_PROGRAM)
     ran = subprocess.run(
         [sys.executable, "shop.py"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
     output = (ran.stdout + ran.stderr).strip()
-    stage.line(("$ python shop.py", "bold"))
-    stage.line((output, "green" if ran.returncode == 0 else "red"))
-    promises.keep("the first program prints `charged 42` and nothing else", output == "charged 42")
+    presenter.line(("$ python shop.py", "bold"))
+    presenter.line((output, "green" if ran.returncode == 0 else "red"))
+    presenter.expect("the first program prints `charged 42` and nothing else", output == "charged 42")
 
 
-def retries(stage: Stage, promises: Promises, shop: Shop) -> SceneJobs:
+def retries(presenter: Presenter, shop: Shop) -> SceneJobs:
     """A job that fails three times, and is tried again after twice the time each time."""
-    stage.scene(
+    presenter.scene(
         2,
         "Retries with backoff",
         f"The bank does not answer {FAILURES} times. Backoff.exponential({FIRST_DELAY}) doubles the pause each time.",
     )
-    narrator = _Narrator(stage, shop.app)
+    narrator = _Narrator(presenter, shop.app)
     with shop.app.worker(concurrency=4):
         narrator.begin()
         handle: JobHandle[str] = shop.collect.enqueue(1001)
         result = handle.result(timeout=30)
         narrator.over.wait(10)
     attempts = shop.app.history(handle.id)
-    stage.line((_timeline(attempts), "cyan"))
-    promises.keep("the order is paid at the fourth attempt", result == "paid at attempt 4")
+    presenter.line((_timeline(attempts), "cyan"))
+    presenter.expect("the order is paid at the fourth attempt", result == "paid at attempt 4")
     outcomes = [attempt.outcome for attempt in attempts]
-    promises.keep("three attempts were retried, one succeeded", outcomes == ["retried"] * FAILURES + ["succeeded"])
+    presenter.expect("three attempts were retried, one succeeded", outcomes == ["retried"] * FAILURES + ["succeeded"])
     pauses = [FIRST_DELAY * 2**n for n in range(FAILURES)]
     held = [gap >= pause - 0.002 for gap, pause in zip(_gaps(attempts), pauses, strict=False)]
-    promises.keep("no pause was shorter than its backoff", len(held) == FAILURES and all(held))
+    presenter.expect("no pause was shorter than its backoff", len(held) == FAILURES and all(held))
     return SceneJobs("retries with backoff", [handle.id])
 
 
 class _Narrator:
-    """Tells each attempt as its event comes in."""
+    """Shows each attempt as its event comes in."""
 
-    def __init__(self, stage: Stage, app: Windlass) -> None:
-        self._stage = stage
+    def __init__(self, presenter: Presenter, app: Windlass) -> None:
+        self._presenter = presenter
         self._began = 0.0
         self.over = threading.Event()
         app.on(JobRetrying)(self._retrying)
@@ -97,19 +99,19 @@ class _Narrator:
     def begin(self) -> None:
         self._began = monotonic()
 
-    def _tell(self, attempt: int, *cells: Cell) -> None:
+    def _show(self, attempt: int, *cells: Cell) -> None:
         at = f"{monotonic() - self._began:5.2f} s"
-        self._stage.line((at, "dim"), (f"attempt {attempt}", "bold"), *cells)
+        self._presenter.line((at, "dim"), (f"attempt {attempt}", "bold"), *cells)
 
     def _retrying(self, event: JobRetrying) -> None:
         if self.over.is_set():
             return  # another scene's
         pause = f"next in {event.delay.total_seconds():g} s"
-        self._tell(event.attempt, ("✗", "red"), (event.error, "red"), (pause, "yellow"))
+        self._show(event.attempt, ("✗", "red"), (event.error, "red"), (pause, "yellow"))
 
     def _completed(self, event: JobCompleted) -> None:
         if not self.over.is_set():
-            self._tell(event.attempt, ("✓ paid", "green"))
+            self._show(event.attempt, ("✓ paid", "green"))
             self.over.set()
 
 
@@ -129,9 +131,9 @@ def _timeline(attempts: Sequence[Attempt]) -> str:
     return line
 
 
-def priorities(stage: Stage, promises: Promises, shop: Shop) -> SceneJobs:
+def priorities(presenter: Presenter, shop: Shop) -> SceneJobs:
     """Jobs stored before a worker is there run by priority, then in their order."""
-    stage.scene(
+    presenter.scene(
         3,
         "Priorities",
         "Eight messages wait, then a worker with one slot starts: the urgent ones go first, equals in their order.",
@@ -147,9 +149,9 @@ def priorities(stage: Stage, promises: Promises, shop: Shop) -> SceneJobs:
         [(str(number), "dim"), _message(stored), _message(order)]
         for number, (stored, order) in enumerate(zip(MESSAGES, ran, strict=True), 1)
     ]
-    stage.table(["", "enqueued", "ran"], rows)
+    presenter.table(["", "enqueued", "ran"], rows)
     expected = sorted(MESSAGES, key=lambda message: -message[1])
-    promises.keep("all messages ran by priority, then in the order they came", ran == expected)
+    presenter.expect("all messages ran by priority, then in the order they came", ran == expected)
     return SceneJobs("priorities", list(names))
 
 

@@ -1,4 +1,4 @@
-"""What the demo told, held against the store."""
+"""What the store has of the jobs of each scene."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windlass import JobStatus, Windlass
-from windlass.cli.demo.presenter import Cell, Stage
+from windlass.cli.demo.presenter import Cell, Presenter
 
 ENDINGS = ("succeeded", "failed")
 """Outcomes of an attempt that end a job."""
@@ -19,22 +19,8 @@ class SceneJobs(NamedTuple):
     jobs: list[UUID]
 
 
-class Promises:
-    """Every claim the demo makes, and whether it held."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self.broken: list[str] = []
-
-    def keep(self, promise: str, held: bool) -> None:
-        """Note a promise; only a broken one is told at once."""
-        if not held:
-            self.broken.append(promise)
-            self._stage.line((f"✗ not as told: {promise}", "bold red"))
-
-
 class Counts(NamedTuple):
-    """What the store says about the jobs of a scene."""
+    """What the store has of the jobs of a scene."""
 
     succeeded: int
     attempts: int
@@ -58,14 +44,14 @@ def counts_of(app: Windlass, jobs: list[UUID]) -> Counts:
     )
 
 
-def summary(stage: Stage, promises: Promises, app: Windlass, scenes: list[SceneJobs]) -> None:
+def summary(presenter: Presenter, app: Windlass, scenes: list[SceneJobs]) -> None:
     """A table from the store, which proves that each job ended once."""
     rows: list[list[Cell]] = []
     for title, jobs in scenes:
         found = counts_of(app, jobs)
         once = found.ended_once == len(jobs) == found.succeeded
-        promises.keep(f"{title}: each of {len(jobs)} jobs succeeded, once", once)
+        presenter.expect(f"{title}: each of {len(jobs)} jobs succeeded, once", once)
         numbers = (len(jobs), found.succeeded, found.attempts, found.retried, found.lost)
         mark = ("✓ each", "green") if once else ("✗ no", "bold red")
         rows.append([(title, ""), *((str(number), "" if number else "dim") for number in numbers), mark])
-    stage.table(["scene", "jobs", "succeeded", "attempts", "retried", "lost", "ended once"], rows)
+    presenter.table(["scene", "jobs", "succeeded", "attempts", "retried", "lost", "ended once"], rows)
