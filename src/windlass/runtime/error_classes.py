@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from windlass.runtime.global_names import MAIN_NAMES, main_module_name
+from windlass.runtime.global_names import importable
 
 CLASSES: Final = "__windlass_classes__"
 """Attribute of an exception that was rebuilt from another process: the `ErrorClasses` it had there."""
@@ -33,8 +33,7 @@ class ErrorClasses(NamedTuple):
 
 def class_name(kind: type) -> str:
     """The stored name of a class; one of the program's main file gets the file's module name."""
-    module = main_module_name() if kind.__module__ in MAIN_NAMES else kind.__module__
-    return f"{module}:{kind.__qualname__}"
+    return f"{importable(kind.__module__)}:{kind.__qualname__}"
 
 
 def classes_of(error: BaseException) -> ErrorClasses:

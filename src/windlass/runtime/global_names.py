@@ -21,6 +21,11 @@ def main_module_name() -> str:
     return Path(file).stem if file and not file.startswith("<") else "__main__"  # "<stdin>" is no file
 
 
+def importable(module: str) -> str:
+    """Give the name by which other processes import a module: its own, unless it is the main one."""
+    return main_module_name() if module in MAIN_NAMES else module
+
+
 def global_name_of(value: object) -> str | None:
     """Give `module:name` of a global that is this very object; None if there is none. Runs no code of any module.
 
@@ -30,6 +35,6 @@ def global_name_of(value: object) -> str | None:
     for name, module in sorted(modules, key=lambda item: item[0] in MAIN_NAMES):
         for attribute, found in list(vars(module).items()) if isinstance(module, ModuleType) else ():
             if found is value:
-                home = main_module_name() if name in MAIN_NAMES else name
+                home = importable(name)
                 return None if home in MAIN_NAMES else f"{home}:{attribute}"
     return None

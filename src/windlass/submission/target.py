@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn, cast
 
 from windlass.domain.targets import not_imported
 from windlass.errors import ConfigurationError, SerializationError, TargetNotFoundError
-from windlass.runtime.global_names import MAIN_NAMES, main_module_name
+from windlass.runtime.global_names import importable, main_module_name
 from windlass.spi import InstanceResolver
 from windlass.submission.error_text import short
 from windlass.submission.signature import CallSpec
@@ -98,7 +98,7 @@ def describe(function: object) -> str:
     if not isinstance(module, str):
         _refuse(function, "belongs to no module", "wrap it in a function of yours and enqueue that")
     _refuse_generator(function)
-    return f"{_stored_module(module)}:{qualname}"
+    return f"{importable(module)}:{qualname}"
 
 
 def _refuse_generator(function: object) -> None:
@@ -123,7 +123,7 @@ def member_name(cls: type, name: str) -> str:
     """Give the name to store for a member of a class."""
     if "<locals>" in cls.__qualname__:
         _refuse(cls, "is a local class", "move it to the top level of a module")
-    return f"{_stored_module(cls.__module__)}:{cls.__qualname__}.{name}"
+    return f"{importable(cls.__module__)}:{cls.__qualname__}.{name}"
 
 
 def _refuse(value: object, what: str, instead: str) -> NoReturn:
@@ -132,10 +132,6 @@ def _refuse(value: object, what: str, instead: str) -> NoReturn:
 
 def _name(function: object) -> str:
     return str(getattr(function, "__name__", "function"))
-
-
-def _stored_module(module: str) -> str:
-    return main_module_name() if module in MAIN_NAMES else module
 
 
 def find_loaded(target: str) -> Found | None:

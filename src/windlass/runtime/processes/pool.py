@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windlass.context import JOB_LOGGER, Snooze, current_context
 from windlass.errors import ConfigurationError
 from windlass.runtime.forks import after_fork
-from windlass.runtime.global_names import MAIN_NAMES, main_module_name
+from windlass.runtime.global_names import importable
 from windlass.runtime.processes import log_records
 from windlass.runtime.processes.errors import rebuilt
 from windlass.runtime.processes.messages import Answer, Returned, Run, Snoozed, Start
@@ -170,7 +170,7 @@ def _home(function: object) -> str | None:
     module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not (isinstance(module, str) and isinstance(qualname, str)):
         return None
-    return f"{main_module_name() if module in MAIN_NAMES else module}:{qualname}"
+    return f"{importable(module)}:{qualname}"
 
 
 def _value(answer: Answer) -> EncodedResult:
