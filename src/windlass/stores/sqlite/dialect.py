@@ -33,7 +33,7 @@ WATCH_INTERVAL = 0.02
 
 
 class SqliteDialect(Dialect):
-    """The portable plans as they are: inside one process a statement costs microseconds, so none needs to be merged."""
+    """The shared plans as they are; its own statements read many rows from one JSON text (`sql/tables.sql`)."""
 
     name: ClassVar[str] = "sqlite"
 
