@@ -136,10 +136,8 @@ class Attempt:
     """What is wrong with the stored row, so that its body must not be entered."""
     call: Call | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
-    settled: bool = False
-    """What it holds of gates is its body's own now: the store has heard of its outcome, and has kept these places."""
     transition: Transition | None = None
-    """The verdict, once it was passed: whatever the body still does is not heard."""
+    """The verdict, once it was passed: whatever the body still does is ignored."""
 
     @property
     def verdict(self) -> Transition:

@@ -13,6 +13,7 @@ class LingeringBodies:
     def __init__(self, release: Callable[[Attempt], None]) -> None:
         self._release = release
         self._attempts: set[Attempt] = set()
+        """Those whose permits are their bodies' now: the store has kept them, or the claims are gone."""
 
     def release(self, attempt: Attempt) -> None:
         """Release the permits of a body that has ended, or will not begin, and whose outcome is not written."""
@@ -33,12 +34,12 @@ class LingeringBodies:
 
         Not before: permits that are released before they are kept would be kept for ever.
         """
-        attempt.settled = True
+        self._attempts.add(attempt)
         self.look_at(attempt)
 
     def look_at(self, attempt: Attempt) -> None:
         """Something of it has ended."""
-        if not (attempt.settled or attempt.stop is Stop.CANCEL):
+        if attempt not in self._attempts and attempt.stop is not Stop.CANCEL:
             return
         if attempt.over:
             self._attempts.discard(attempt)
