@@ -58,15 +58,10 @@ TESTED_BY = {
     "domain/limits.py": "client/test_limits.py",
     "domain/option_checks.py": "domain/test_options.py",
     "domain/progress.py": "engine/test_progress_writer.py",
-    "domain/suggestions.py": "client/test_known_names.py",
-    "domain/tags.py": "engine/test_damage.py",
-    "domain/targets.py": "submission/test_target.py",
     # ------------------------------------------------------------------ engine
-    "engine/attempt.py": "engine/test_history.py",
     "engine/invoke.py": "engine/test_runner.py",
     "engine/known_targets.py": "engine/test_target_policy.py",
     "engine/permit_releaser.py": "engine/test_permits.py",
-    "engine/canceled_jobs.py": "engine/test_cancellations.py",
     "engine/set_aside.py": "engine/test_damage.py",
     "engine/slots.py": "engine/test_claims.py",
     # ------------------------------------------------------------------ events, failure, maintenance, resilience
@@ -81,7 +76,6 @@ TESTED_BY = {
     "maintenance/permit_keeper.py": "cluster/test_permits.py",
     "resilience/breaker.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ runtime
-    "runtime/error_classes.py": "engine/test_retry_rules.py",
     "runtime/error_handling.py": "runtime/test_service.py",
     "runtime/executors.py": "engine/test_runner.py",
     "runtime/exits.py": "cli/test_worker.py",
@@ -104,7 +98,6 @@ TESTED_BY = {
     "stores/caller_transactions/rules.py": "client/test_caller_connections.py",
     "stores/caller_transactions/sqlite_rules.py": "client/test_caller_connections.py",
     "stores/channels.py": "engine/test_forged_notifications.py",
-    "stores/claim_order.py": "stores/test_contract.py",
     "stores/database.py": "stores/test_contract.py",
     "stores/dialect.py": "stores/test_contract.py",
     "stores/lease_holder.py": "runtime/test_duty.py",
