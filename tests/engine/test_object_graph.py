@@ -1,12 +1,15 @@
 """The parts of a running node: each knows those below it, and none of them knows the way back up."""
 
+import ast
 import asyncio
 import threading
 import types
 from collections.abc import Collection, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import windlass
 from tests.engine import jobs
 from tests.engine.apps import Apps
 from windlass import Windlass
@@ -45,6 +48,38 @@ def test_a_cycle_would_be_found():
     lower.told = partial(print, upper.wake)  # type: ignore[attr-defined]
     (group,) = (group for group in strong_components(upper, here=True) if len(group) > 1)
     assert names(group) == ["Upper", "Upper"]
+
+
+PACKAGE = Path(windlass.__file__).parent
+WIRED = ("engine", "maintenance", "flow", "failure", "resilience")
+CARRIED = {
+    "attempt": "an attempt gathers what becomes of it",
+    "attempt.thread": "what its body does on a thread is a part of it",
+    "thread": "the same",
+    "deadline": "when an attempt is looked at next",
+    "context": "the job's context ends with its body",
+    "report": "what a body says of itself",
+    "line.report": "the same",
+    "record": "a log record",
+    "timeout": "an exception, and its cause",
+    "work": "the node's outlook is exchanged as one value",
+    "self._work": "the same",
+    "self._room": "counted by the slots alone",
+}
+"""What is no part but passes through them, or holds their one changing value: its attributes may be set by others."""
+
+
+def test_no_part_has_an_attribute_set_by_another():
+    """J4.1: collaborators are given to a part when it is made."""
+    folders = [path for folder in WIRED for path in (PACKAGE / folder).glob("*.py")]
+    found = {
+        f"{path.relative_to(PACKAGE)}: {ast.unparse(node)}"
+        for path in [*folders, *PACKAGE.glob("node*.py"), PACKAGE / "publisher.py"]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if ast.unparse(node.value) not in {"self", *CARRIED}
+    }
+    assert found == set()
 
 
 def services(group: Collection[object], node: Node) -> list[object]:

@@ -42,6 +42,11 @@ class Sweeper(Duty):
         self._lease = lease
         self._recovery = recovery
         self._expiry = expiry
+        self._idle_for = 0.0
+
+    def begin(self) -> None:
+        """Take note of how long the cluster had no sweeper."""
+        self._idle_for = self._lease.idle_for
 
     async def batch(self) -> bool:
         """One look at everything; again as long as jobs had to be given up, or expired."""
@@ -52,8 +57,8 @@ class Sweeper(Duty):
         await self._lease.run(permits.forget_idle_keys, IDLE_KEY_US)
         if await self._database.aread(cluster.anything_lost):
             self._recovery.wake()
-        if self._lease.idle_for > self._longest_pause:
-            self._lease.idle_for = 0.0
+        idle_for, self._idle_for = self._idle_for, 0.0
+        if idle_for > self._longest_pause:
             await self._lease.run(unknown_targets.start_over)
         expired = await self._expiry.cancel_expired(self._lease)
         return await self._recovery.fail_unknown(self._lease) + expired > 0
