@@ -33,8 +33,8 @@ INTERNAL: Final = {
     "Call": {"spec", "submitter"},
     "JobContext": {"cancel", "keep", "keeps", "reported"},
     "JobOptions": {"merged", "resolved"},
-    "Windlass": {"asubmit", "check_startable", "exchange", "follow", "has_worker", "parts", "submit"},
-    "Worker": {"run", "wake"},
+    "Windlass": {"check_startable", "exchange", "has_worker", "parts"},
+    "Worker": {"run"},
 }
 """Members that other parts of the package call, and users have no need of."""
 

@@ -99,7 +99,6 @@ WITHOUT_A_TWIN = {
         "check_startable": "for a worker, before its loop runs",
         "circuit": "makes a handle",
         "exchange": "for windlass.testing; connects to nothing",
-        "follow": "makes a handle",
         "handle": "makes a handle",
         "job": "declares",
         "on": "declares",
@@ -112,10 +111,7 @@ WITHOUT_A_TWIN = {
     "JobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "AsyncJobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "Worker": {
-        "canceled": "wakes the worker's loop, from any thread",
-        "look_again": "wakes the worker's loop, from any thread",
         "run": "has a loop of its own and handles signals",
-        "wake": "wakes the worker's loop, from any thread",
     },
 }
 """Public methods that do not touch the store, or have a reason to be there only once."""

@@ -23,8 +23,6 @@ EXCEPTED = {
     "stores/sqlite/writer.py Writer.run": "drives plans on the writer's thread",
     "submission/current_connection.py UsedConnection.__enter__": "sets a variable; its twin calls it",
     "submission/current_connection.py UsedConnection.__exit__": "sets a variable; its twin calls it",
-    "submission/submit.py Submitter.submit": "one caller leads, among threads or among the tasks of a loop",
-    "submission/submit.py _Commits.run": "one caller leads, among threads or among the tasks of a loop",
     "testing/drain.py drain": "runs a node's loop, or runs on the caller's",
     "testing/inline.py _Drains.run": "runs a node's loop, or runs on the caller's",
     "worker.py Worker.__enter__": "has its loop on a thread, or runs on the caller's",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypeVar
@@ -11,9 +11,7 @@ from uuid import UUID
 from windlass.app_worker import WorkerHost
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.job_verbs import JobVerbs
-from windlass.client.jobs import Jobs, as_list
 from windlass.client.limits import Limits
-from windlass.client.local_wakeups import LocalWakeups
 from windlass.client.moves import Moves
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
@@ -25,7 +23,7 @@ from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
 from windlass.publisher import Publisher
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
-from windlass.runtime.verbs import Request, Verb, adrive, drive, off_loop
+from windlass.runtime.verbs import Verb, adrive, drive, off_loop
 from windlass.settings import Settings, in_force
 from windlass.spi import (
     Authorizer,
@@ -47,11 +45,13 @@ from windlass.stores.access import Access
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
-from windlass.submission.call import Call
+from windlass.submission.call import Call, as_list
+from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
 from windlass.submission.modules import check_modules
 from windlass.submission.registry import Registry
-from windlass.submission.signature import CallSpec
+from windlass.submission.submitter import Outlet, Submitter
+from windlass.submission.transactional import CallerTransactions
 
 R = TypeVar("R")
 
@@ -113,7 +113,9 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
             *(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer),
             check_middleware(middleware),
         )
-        self._assemble(make_parts(store, self.registry, self.settings, given))
+        parts = make_parts(store, self.registry, self.settings, given)
+        self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._outlet)
+        self._assemble(parts)
 
     def _assemble(self, parts: Parts) -> None:
         """Put together what depends on the store and the extension points."""
@@ -122,56 +124,36 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
         self._reader = Reader(self.registry, parts.serializer)
         self._clock, self._follow_ups = parts.clock, follow_ups_of(features_of(parts))
-        wakeups = LocalWakeups(lambda: self._worker, parts.coordinator)
-        self._publisher = Publisher(self._bus, self._results, parts.clock, wakeups)
+        self._publisher = Publisher(self._bus, self._results, parts.clock, parts.local_node)
         read = partial(self._reader.read, self._access)
         self._authorization = Authorization(parts.authorizer, read, parts.clock, parts.sanitizer.sanitize_text)
         published = (self._publisher, self._follow_ups)
         verb_parts = (self._access, self._authorization, *published, self._reader, self._results)
         self._job_verbs = JobVerbs(*verb_parts, self._slots_taken, parts.inline)
         work = parts.work if self._database.notifies and parts.coordinator is None else None
-        self._jobs = Jobs(self._access, self.registry, parts.serializer, self.settings.jobs, self._job_verbs, work)
-
-    # ------------------------------------------------------------------ submitting
+        self._outlet = Outlet(
+            access=self._access,
+            authorization=self._authorization,
+            commits=GroupCommit(self._access, work),
+            caller_transactions=CallerTransactions(self._access),
+            verbs=self._job_verbs,
+            local_node=parts.local_node,
+            publish=self._publisher.publish,
+            inline=parts.inline,
+            known_resources=set(),
+        )
 
     def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls in one transaction; handles come in order, duplicates marked. All or none."""
-        return drive(self._submit(as_list(calls)))
+        return drive(self._submitter.submit(as_list(calls)))
 
     async def aenqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Async twin of `enqueue_many`."""
-        return await adrive(self._submit(as_list(calls)))
-
-    def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
-        """Store calls, all or none; what `enqueue` of a call does."""
-        return drive(self._submit(calls))
-
-    async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
-        """Async twin of `submit`."""
-        return await adrive(self._submit(calls))
-
-    def _submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
-        handles, work, superseded = yield from self._jobs.submit(calls)
-        if superseded:
-            self._publisher.publish(superseded)
-        inline = self._parts.inline
-        if work:
-            self._publisher.wakeups.new_work(work)
-            if inline is not None:
-                yield Request(inline.run, inline.arun)
-        elif handles and inline is not None:
-            inline.uncommitted = True
-        return handles
-
-    # ------------------------------------------------------------------ following
+        return await adrive(self._submitter.submit(as_list(calls)))
 
     def handle(self, job_id: UUID | str) -> JobHandle[Any]:
         """A handle on a job stored earlier, perhaps by another process."""
-        return self._jobs.handle(job_id)
-
-    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
-        """`handle` with a known return type; what `charge.handle(id)` does."""
-        return self._jobs.handle(job_id, spec)
+        return self._submitter.handle(job_id)
 
     @property
     def dead_letters(self) -> DeadLetters:
@@ -259,7 +241,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         if not self._parts.stays_open:
             self._parts.close()
             self._access.readiness.reset()
-            self._jobs.forget()
+            self._outlet.known_resources.clear()
         self.registry.clear()
         exits.forget(self.close)
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from windlass.errors import ConfigurationError, WouldBlockLoopError
 from windlass.parts import Parts
-from windlass.runtime.verbs import Request, Verb
+from windlass.runtime.verbs import Verb
 from windlass.settings import Settings
 from windlass.store_wait import DEFAULT_WAIT, StoreWait
 from windlass.stores.access import Access
@@ -85,7 +85,7 @@ class WorkerHost:
 
     def _drain_worker(self) -> Verb[None]:
         if self._worker is not None:
-            yield Request(partial(_drain, self._worker), self._worker.adrain)
+            yield partial(_drain, self._worker), self._worker.adrain, ()
 
 
 def _drain(worker: Worker) -> None:

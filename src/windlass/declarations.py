@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
-from uuid import UUID
 
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.domain.other_queues import OF_AN_APPLICATION, not_here
@@ -20,7 +18,7 @@ from windlass.submission.instances import Instances
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.names import check_aliases, check_target
 from windlass.submission.registry import Registry
-from windlass.submission.signature import CallSpec
+from windlass.submission.submitter import Submitter
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,23 +26,12 @@ E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 
 
-class Declarations(ABC):
+class Declarations:
     """The declaring half of an application."""
 
     registry: Registry
     _bus: EventBus
-
-    @abstractmethod
-    def submit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
-        """Store calls, all or none."""
-
-    @abstractmethod
-    async def asubmit(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
-        """Async twin of `submit`."""
-
-    @abstractmethod
-    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
-        """A handle on a job stored earlier."""
+    _submitter: Submitter
 
     @overload
     def job(  # type: ignore[overload-overlap]  # coroutine functions first, or they would be typed to return coroutines
@@ -68,9 +55,8 @@ class Declarations(ABC):
         earlier = check_aliases(aliases)
 
         def decorate(function: Any) -> Any:
-            return declare(
-                function, registry=self.registry, submitter=self, options=checked, name=stable, aliases=earlier
-            )
+            made_with = (self.registry, self._submitter, checked)
+            return declare(function, *made_with, name=stable, aliases=earlier)
 
         return decorate if function is None else decorate(function)
 
@@ -116,7 +102,7 @@ class Declarations(ABC):
         """A call of a job, or of any function that `allow` admits, as a value: `app.bind(shop.tax.recalculate, 7)`."""
         if isinstance(function, JobFunction | AsyncJobFunction):
             return function.bind(*args, **kwargs)
-        return bind(function, args, kwargs, registry=self.registry, submitter=self, options=JobOptions())
+        return bind(function, args, kwargs, registry=self.registry, submitter=self._submitter, options=JobOptions())
 
     def enqueue_by_name(
         self,
@@ -144,4 +130,4 @@ class Declarations(ABC):
 
     def _call_by_name(self, name: object, args: object, kwargs: object, options: JobOptionsDict) -> Call[Any]:
         checked = JobOptions.make(**options)
-        return call_by_name(name, args, kwargs, registry=self.registry, submitter=self, options=checked)
+        return call_by_name(name, args, kwargs, registry=self.registry, submitter=self._submitter, options=checked)

@@ -30,6 +30,7 @@ from windlass.submission.codec import JsonSerializer, stored_result
 from windlass.submission.context_parameters import with_context
 from windlass.submission.job_function import Enqueueable
 from windlass.submission.registry import Registry
+from windlass.submission.submitter import Submitter
 from windlass.submission.target import ImportResolver, Known, find_loaded
 
 
@@ -189,8 +190,9 @@ def _app_behind(target: str) -> Windlass | None:
     """The application that a job was declared with."""
     found = find_loaded(target)
     inner = getattr(found.value, "__func__", found.value) if found is not None else None
-    submitter = inner._submitter if isinstance(inner, Enqueueable) else None
-    return submitter if isinstance(submitter, Windlass) else None
+    submitter = inner.submitter if isinstance(inner, Enqueueable) else None
+    app = submitter.registry.app if isinstance(submitter, Submitter) else None
+    return app if isinstance(app, Windlass) else None
 
 
 def _homeless(target: str, what: str) -> ConfigurationError:

@@ -14,6 +14,7 @@ from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.feature import Feature
 from windlass.maintenance.permit_keeper import PermitKeeper
 from windlass.runtime.global_names import global_name_of
+from windlass.runtime.local_node import LocalNode
 from windlass.runtime.processes.pool import ProcessOptions, Surroundings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
@@ -36,7 +37,7 @@ from windlass.stores.sqlite.dialect import SqliteDatabase
 from windlass.submission.codec import JsonSerializer
 from windlass.submission.instances import Instances
 from windlass.submission.registry import Registry
-from windlass.submission.submit import Inline
+from windlass.submission.submitter import Inline
 from windlass.submission.target import ImportResolver
 
 
@@ -100,6 +101,8 @@ class Parts(NamedTuple):
     """None: everybody may do everything."""
     middleware: tuple[JobMiddleware, ...] = ()
     """Around every body, the first one outermost."""
+    local_node: LocalNode = LocalNode(None)  # see `make_parts`
+    """The node that runs in this process on these parts."""
     keepers: list[PermitKeeper] = []  # noqa: RUF012 - see `make_parts`
     """What nodes that have left keep for bodies that go on."""
     features: tuple[Feature, ...] = ()
@@ -120,6 +123,7 @@ class Parts(NamedTuple):
             work=Notifier(database, WORK),
             done=Notifier(database, DONE),
             inline=None,
+            local_node=LocalNode(None),
             keepers=[],
             stays_open=True,
         )
@@ -160,6 +164,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         done=Notifier(database, DONE),
         authorizer=given.authorizer,
         middleware=given.middleware,
+        local_node=LocalNode(given.coordinator),
         keepers=[],
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
@@ -22,6 +22,7 @@ from windlass.node_drain import NodeDrain
 from windlass.parts import Parts
 from windlass.runtime import exits, garbage, loops
 from windlass.runtime.forks import after_fork
+from windlass.runtime.local_node import LocalNode
 from windlass.runtime.processes.lifetime import refuse_worker
 from windlass.store_wait import StoreWait
 
@@ -62,6 +63,7 @@ class Worker:
         """The running node; None before and after."""
         self.failure: StoreUnavailableError | None = None
         """What ended the worker without its having been asked to: its SQLite file was deleted or replaced."""
+        self._local_node: LocalNode | None = None
         self._runs_alone = False
         self._drain: NodeDrain | None = None
         after_fork(self._forget)
@@ -71,24 +73,6 @@ class Worker:
         if self.node is not None:
             self._entered(None)
         self.node = self._loop = self._thread = self._drain = None
-
-    def wake(self, work: Sequence[tuple[str, int]]) -> None:
-        """Tell the node of new work in this process. From any thread."""
-        node = self.node
-        if node is not None:
-            node.wakeups.wake(list(work))
-
-    def look_again(self) -> None:
-        """Tell the node that what may be claimed has changed. From any thread."""
-        node = self.node
-        if node is not None:
-            node.wakeups.look_again()
-
-    def canceled(self, ids: Sequence[str]) -> None:
-        """Tell the node of jobs that were canceled in this process. From any thread."""
-        node = self.node
-        if node is not None:
-            node.wakeups.canceled(ids)
 
     # ------------------------------------------------------------------ with: a loop in a thread
 
@@ -152,11 +136,15 @@ class Worker:
         node = Node(parts, self._concurrency, self._queues)
         await node.start()
         self.failure = None
+        self._local_node = parts.local_node
+        self._local_node.enter(node.wakeups)
         self.node, self._drain = node, NodeDrain(node, self._drain_timeout, self._left, embedded=not self._runs_alone)
 
     def _left(self) -> None:
         if self.node is not None:
             self.failure = self.node.departure.loss
+        if self._local_node is not None:
+            self._local_node.leave()
         self.node = self._drain = None
         self._entered(None)
 

@@ -14,6 +14,7 @@ from windlass import ConfigurationError, InvalidOptionError, JobStatus, RetryAft
 from windlass.stores.channels import WORK
 from windlass.stores.plans import cluster
 from windlass.stores.postgres.connections import MOST_CONNECTIONS
+from windlass.submission.group_commit import Signals
 
 
 class Later(RetryAfter):
@@ -87,7 +88,7 @@ def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_
     """J1.1: group commit: one caller's Ctrl-C must not make the next enqueue hang."""
     add = app.job(jobs.add)
     add.enqueue(0, 0)
-    submitter = app._jobs._submitter
+    group = app._outlet.commits._threads
     run = app.database.run
     leading, go_on = threading.Event(), threading.Event()
 
@@ -105,7 +106,7 @@ def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_
     leader.start()
     assert leading.wait(LONG)
     follower = pytest.MonkeyPatch()
-    follower.setattr("windlass.submission.submit.threading.Event", Interrupted)
+    follower.setattr(group, "_signals", Signals(Interrupted, threading.Event.set))
     with pytest.raises(KeyboardInterrupt):
         add.enqueue(2, 2)
     follower.undo()
@@ -113,7 +114,7 @@ def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_
     go_on.set()
     leader.join(LONG)
     assert add.enqueue(3, 3).status() is JobStatus.PENDING
-    assert not submitter._led
+    assert not group._led
 
 
 def test_whoever_waits_for_a_result_is_told_when_the_application_closes(apps: Apps):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from windlass.runtime.verbs import Request, Verb, adrive, drive, off_loop, sleep
+from windlass.runtime.verbs import Verb, adrive, drive, off_loop, sleep
 
 Driver = Callable[[Verb[Any]], Any]
 
@@ -37,8 +37,8 @@ async def afail() -> None:
 
 def test_a_verb_is_sent_each_answer_and_returns_its_result(run: Driver):
     def verb() -> Verb[int]:
-        first = yield Request(double, adouble, (1,))
-        second = yield Request(double, adouble, kwargs={"value": first})
+        first = yield double, adouble, (1,)
+        second = yield double, adouble, (first,)
         return second + 1
 
     assert run(verb()) == 5
@@ -55,9 +55,9 @@ def test_a_verb_that_asks_for_nothing_is_driven_too(run: Driver):
 def test_a_verb_can_handle_the_error_of_a_request_and_go_on(run: Driver):
     def verb() -> Verb[int]:
         try:
-            yield Request(fail, afail)
+            yield fail, afail, ()
         except ValueError:
-            return (yield Request(double, adouble, (21,)))
+            return (yield double, adouble, (21,))
         return 0
 
     assert run(verb()) == 42
@@ -68,7 +68,7 @@ def test_an_error_that_a_verb_does_not_handle_reaches_the_caller(run: Driver):
 
     def verb() -> Verb[None]:
         try:
-            yield Request(fail, afail)
+            yield fail, afail, ()
         finally:
             ended.append("verb")
 

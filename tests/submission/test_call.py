@@ -13,6 +13,7 @@ import pytest
 from windlass.domain.backoff import Backoff
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError, TargetNotAllowedError
+from windlass.runtime.verbs import Verb, sleep
 from windlass.submission.call import Call, bind
 from windlass.submission.handle import JobHandle
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
@@ -32,16 +33,13 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[Call[Any]] = []
 
-    def submit(self, calls: Sequence[Call[Any]]) -> Sequence[JobHandle[Any]]:
+    def submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
+        yield from sleep(0)
         self.calls.extend(calls)
         return [cast("JobHandle[Any]", ("stored", len(self.calls)))]
 
-    async def asubmit(self, calls: Sequence[Call[Any]]) -> Sequence[JobHandle[Any]]:
-        await asyncio.sleep(0)
-        return self.submit(calls)
-
-    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
-        return cast("JobHandle[Any]", (job_id, spec.returns))
+    def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
+        return cast("JobHandle[Any]", (job_id, None if spec is None else spec.returns))
 
 
 NEEDS_CHAINED_DESCRIPTORS = pytest.mark.skipif(

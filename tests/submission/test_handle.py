@@ -23,7 +23,7 @@ from windlass import (
 )
 from windlass.client import job_verbs
 from windlass.domain.identity import new_job_id
-from windlass.runtime.verbs import Request, Verb
+from windlass.runtime.verbs import Verb
 from windlass.stores.plans import explanations
 
 
@@ -128,7 +128,7 @@ async def test_a_wait_that_is_over_raises_timeout_error_also_where_explain_fails
     released = threading.Event()
 
     def hang(verbs: object, job_id: str) -> Verb[None]:
-        yield Request(released.wait, asyncio.sleep, (LONG,))
+        yield released.wait, asyncio.sleep, (LONG,)
 
     monkeypatch.setattr(job_verbs.JobVerbs, "explain", hang)
     with pytest.raises(TimeoutError, match=plain):

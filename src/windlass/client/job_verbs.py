@@ -22,14 +22,14 @@ from windlass.domain.states import TERMINAL, JobStatus, Move
 from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, ResultDroppedError
 from windlass.publisher import Publisher
 from windlass.runtime.failpoints import reached
-from windlass.runtime.verbs import Request, Verb
+from windlass.runtime.verbs import Verb
 from windlass.stores.access import Access
 from windlass.stores.database import PlanFunction
 from windlass.stores.ending import FollowUps
 from windlass.stores.plans import explanations, moves, progress_reports, reads
 from windlass.submission.authorization import Authorization
 from windlass.submission.handle import Timeout
-from windlass.submission.submit import Inline
+from windlass.submission.submitter import Inline
 from windlass.submission.tagged import DroppedResult
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class JobVerbs(NamedTuple):
         yield from refuse_on_a_loop(verb)
         yield from self.authorization.check("get", job_id)
         if self.inline is not None and self.inline.uncommitted:
-            yield Request(self.inline.run, self.inline.arun)
+            yield self.inline.run, self.inline.arun, ()
         future = self.results.expect(job_id)
         try:
             outcome = yield from self._outcome(job_id)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar, Unpack
+from typing import Final, TypeVar, Unpack
 from uuid import UUID
 
 from windlass.client.client import Client
 from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, checked_limit, with_names
-from windlass.client.jobs import Jobs
-from windlass.domain.identity import parse_job_id
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.stores.plans import cluster, limits, moves, replacement
+from windlass.stores.plans import cluster, limits, moves
 from windlass.submission.call import Call
 from windlass.submission.declared_names import declared_queues
 from windlass.submission.handle import JobHandle
+from windlass.submission.submitter import Submitter
 
 R = TypeVar("R")
 
@@ -25,7 +24,7 @@ FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 class Moves(Client):
     """The verbs of an application that move jobs. One that finds nothing it may move changes nothing and says so."""
 
-    _jobs: Jobs
+    _submitter: Submitter
 
     def cancel(self, job_id: UUID | str) -> bool:
         """End a job that has not ended; False if it has, or is unknown. A running one is told, wherever it runs."""
@@ -108,20 +107,11 @@ class Moves(Client):
 
         `JobNotFoundError` if there is no such job, `JobStateError` if it runs or has ended.
         """
-        return drive(self._replace(job_id, call))
+        return drive(self._submitter.replace(job_id, call))
 
     async def areplace(self, job_id: UUID | str, call: Call[R]) -> JobHandle[R]:
         """Async twin of `replace`."""
-        return await adrive(self._replace(job_id, call))
-
-    def _replace(self, job_id: UUID | str, call: Call[Any]) -> Verb[JobHandle[Any]]:
-        row = self._jobs.own_row(call)
-        yield from self._authorization.check("replace", job_id)
-        yield from self._authorization.check_calls([call])
-        replaced = yield from self._access.run(replacement.replace, parse_job_id(job_id), row)
-        self._publisher.publish(replaced.old.ended, replaced.old.effects)
-        self._publisher.wakeups.new_work([(row.queue, row.priority)])
-        return self._jobs.handles([call], [replaced.new])[0]
+        return await adrive(self._submitter.replace(job_id, call))
 
     def pause_queue(self, name: str, *, create: bool = False) -> bool:
         """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already.

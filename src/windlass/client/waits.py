@@ -16,7 +16,7 @@ from windlass import loggers
 from windlass.context import JobContext
 from windlass.domain.job import Outcome
 from windlass.errors import WouldBlockLoopError
-from windlass.runtime.verbs import Request, Verb, adrive, drive
+from windlass.runtime.verbs import Verb, adrive, drive
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _warned: Final[deque[tuple[UUID, int]]] = deque(maxlen=1000)
 
 def outcome_of(future: Future[Outcome], limit: float | None) -> Verb[Outcome]:
     """Wait for an outcome; `TimeoutError` after `limit` seconds, and the future can be waited for again."""
-    outcome: Outcome = yield Request(Future.result, _outcome_on_loop, (future, limit))
+    outcome: Outcome = yield Future.result, _outcome_on_loop, (future, limit)
     return outcome
 
 
@@ -67,7 +67,7 @@ def _warn_if_full(context: JobContext, awaited: Outcome, slots: int | None) -> N
 
 def soon(seconds: float, verb: Callable[[], Verb[T]]) -> Verb[T | None]:
     """Run a verb; None if it fails, or takes longer than so many seconds."""
-    found: T | None = yield Request(_soon_on_thread, _soon_on_loop, (seconds, verb))
+    found: T | None = yield _soon_on_thread, _soon_on_loop, (seconds, verb)
     return found
 
 
@@ -93,7 +93,7 @@ async def _soon_on_loop(seconds: float, verb: Callable[[], Verb[T]]) -> T | None
 
 def refuse_on_a_loop(verb: str) -> Verb[None]:
     """Raise `WouldBlockLoopError` for a caller that would block the event loop of its thread."""
-    yield Request(_refuse_on_a_loop, _allow, (verb,))
+    yield _refuse_on_a_loop, _allow, (verb,)
 
 
 def _refuse_on_a_loop(verb: str) -> None:

@@ -14,7 +14,7 @@ from windlass.stores.channels import DONE, WORK
 from windlass.stores.claim_order import Head
 from windlass.stores.database import Database
 from windlass.stores.notifier import EVERYTHING, Notifier
-from windlass.submission.submit import words_for
+from windlass.submission.group_commit import words_for
 
 DONE_WORD = "done"
 

@@ -1,7 +1,7 @@
 """Verbs: what blocking and awaiting callers can both do, written once.
 
-A verb is a generator. Wherever the two kinds of callers differ it yields a `Request`, which names a function for each
-of them, and is sent the answer or thrown the error. `drive` runs a verb for a caller that blocks, `adrive` for one that
+A verb is a generator. Wherever the two kinds of callers differ it yields a `Request`, which has a function for each of
+them, and is sent the answer or thrown the error. `drive` runs a verb for a caller that blocks, `adrive` for one that
 awaits; what a verb does in between is the same for both.
 """
 
@@ -9,39 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator
 from functools import partial
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-NO_KEYWORDS: Final[Mapping[str, Any]] = {}
-
-
-class Request(NamedTuple):
-    """Something to be done by whoever drives the verb."""
-
-    blocking: Callable[..., Any]
-    awaiting: Callable[..., Awaitable[Any]]
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = NO_KEYWORDS
-
-
+Request = tuple[Callable[..., Any], Callable[..., Awaitable[Any]], tuple[Any, ...]]
+"""A function that blocks, one that gives what to await, and the arguments of either. A plain tuple: every enqueue makes
+some, and a class of its own would cost more than the rest of the driver."""
 Verb = Generator[Request, Any, T]
 
 
 def drive(verb: Verb[T]) -> T:
     """Run a verb to its end and return its result; blocks."""
     try:
-        request = next(verb)
+        blocking, _, args = next(verb)
         while True:
             try:
-                answer = request.blocking(*request.args, **request.kwargs)
+                answer = blocking(*args)
             except BaseException as error:  # noqa: BLE001 - the verb's to handle, or to let through
-                request = verb.throw(error)
+                blocking, _, args = verb.throw(error)
             else:
-                request = verb.send(answer)
+                blocking, _, args = verb.send(answer)
     except StopIteration as stop:
         result: T = stop.value
         return result
@@ -52,14 +43,14 @@ def drive(verb: Verb[T]) -> T:
 async def adrive(verb: Verb[T]) -> T:
     """Run a verb to its end on the running loop and return its result."""
     try:
-        request = next(verb)
+        _, awaiting, args = next(verb)
         while True:
             try:
-                answer = await request.awaiting(*request.args, **request.kwargs)
+                answer = await awaiting(*args)
             except BaseException as error:  # noqa: BLE001 - the verb's to handle, or to let through
-                request = verb.throw(error)
+                _, awaiting, args = verb.throw(error)
             else:
-                request = verb.send(answer)
+                _, awaiting, args = verb.send(answer)
     except StopIteration as stop:
         result: T = stop.value
         return result
@@ -69,10 +60,11 @@ async def adrive(verb: Verb[T]) -> T:
 
 def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Verb[T]:
     """Call a function that may block: here, or on a thread for a caller that awaits."""
-    answer: T = yield Request(function, partial(asyncio.to_thread, function), args, kwargs)
+    call = partial(function, *args, **kwargs)
+    answer: T = yield call, partial(asyncio.to_thread, call), ()
     return answer
 
 
 def sleep(seconds: float) -> Verb[None]:
     """Let some time pass."""
-    yield Request(threading.Event().wait, asyncio.sleep, (seconds,))
+    yield threading.Event().wait, asyncio.sleep, (seconds,)

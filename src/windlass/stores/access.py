@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple, TypeVar
 
-from windlass.runtime.verbs import Request, Verb, off_loop
+from windlass.runtime.verbs import Verb, off_loop
 from windlass.stores.database import Database, P, PlanFunction
 from windlass.stores.migrate import Readiness
 
@@ -19,14 +20,16 @@ class Access(NamedTuple):
 
     def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> Verb[T]:
         """Run a plan in a transaction that is committed."""
-        yield from self.ready()
-        result: T = yield Request(self.database.run, self.database.arun, (plan, *args), kwargs)
+        if not self.readiness.is_ready:
+            yield from self.ready()
+        result: T = yield self.database.run, self.database.arun, (partial(plan, **kwargs) if kwargs else plan, *args)
         return result
 
     def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> Verb[T]:
         """Run a plan that writes nothing."""
-        yield from self.ready()
-        result: T = yield Request(self.database.read, self.database.aread, (plan, *args), kwargs)
+        if not self.readiness.is_ready:
+            yield from self.ready()
+        result: T = yield self.database.read, self.database.aread, (partial(plan, **kwargs) if kwargs else plan, *args)
         return result
 
     def ready(self) -> Verb[None]:

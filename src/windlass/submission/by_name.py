@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError
-from windlass.submission.call import Call, Submitter
+from windlass.submission.call import Call, Enqueuer
 from windlass.submission.error_text import short
 from windlass.submission.names import check_target
 from windlass.submission.registry import Registry
@@ -24,7 +24,7 @@ ANY_CALL: Final[CallSpec] = call_spec(_any_call)
 
 
 def call_by_name(
-    name: object, args: object, kwargs: object, *, registry: Registry, submitter: Submitter, options: JobOptions
+    name: object, args: object, kwargs: object, *, registry: Registry, submitter: Enqueuer, options: JobOptions
 ) -> Call[Any]:
     """Make a call of the job with this name or alias; what `app.enqueue_by_name` does.
 

@@ -1,11 +1,13 @@
 """A call as a value: a function's stored name with arguments and options, checked, and not stored yet."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, Unpack
 from uuid import UUID
 
 from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.errors import InvalidOptionError
+from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
@@ -13,18 +15,14 @@ from windlass.submission.signature import CallSpec
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Submitter(Protocol):
-    """What takes calls and stores them; the application implements it."""
+class Enqueuer(Protocol):
+    """Stores calls and gives handles on jobs: the `Submitter` of an application."""
 
-    def submit(self, calls: "Sequence[Call[Any]]") -> Sequence[JobHandle[Any]]:
+    def submit(self, calls: "Sequence[Call[Any]]") -> Verb[list[JobHandle[Any]]]:
         """Store the calls, all or none, and give their handles in order."""
         ...
 
-    async def asubmit(self, calls: "Sequence[Call[Any]]") -> Sequence[JobHandle[Any]]:
-        """Async twin of `submit`."""
-        ...
-
-    def follow(self, job_id: UUID | str, spec: CallSpec) -> JobHandle[Any]:
+    def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
         """Give a handle on a job stored earlier, whose result is read by the return annotation of `spec`."""
         ...
 
@@ -44,7 +42,7 @@ class Call(Generic[R_co]):
     kwargs: Mapping[str, Any]
     options: JobOptions
     spec: CallSpec = field(repr=False, compare=False)
-    submitter: Submitter = field(repr=False, compare=False)
+    submitter: Enqueuer = field(repr=False, compare=False)
     circuit: str | None = None
     """What `@circuit_protected` says of the target."""
 
@@ -54,11 +52,11 @@ class Call(Generic[R_co]):
 
     def enqueue(self) -> JobHandle[R_co]:
         """Store the call as a job."""
-        return self.submitter.submit((self,))[0]
+        return drive(self.submitter.submit((self,)))[0]
 
     async def aenqueue(self) -> JobHandle[R_co]:
         """Async twin of `enqueue`."""
-        return (await self.submitter.asubmit((self,)))[0]
+        return (await adrive(self.submitter.submit((self,))))[0]
 
 
 def bind(
@@ -67,7 +65,7 @@ def bind(
     kwargs: Mapping[str, Any],
     *,
     registry: Registry,
-    submitter: Submitter,
+    submitter: Enqueuer,
     options: JobOptions,
 ) -> Call[Any]:
     """Make a call of any function that the policy admits, as `app.bind` does; a job's own options go under `options`.
@@ -81,3 +79,12 @@ def bind(
     if isinstance(declared, JobOptions):
         options = declared.merged(options)
     return Call(known.target, args, kwargs, options, known.spec, submitter, known.circuit)
+
+
+def as_list(calls: Iterable[Call[R_co]]) -> list[Call[R_co]]:
+    """Check what `enqueue_many` was given."""
+    if isinstance(calls, Call):
+        raise InvalidOptionError(
+            "enqueue_many takes a list of calls, got a single one; write [call], or call.enqueue()"
+        )
+    return list(calls)

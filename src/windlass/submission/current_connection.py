@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Self
 
 from windlass.context import JobContext, current_context
 from windlass.domain.caller_connections import check_connection
 from windlass.domain.options import UNSET, JobOptions
-from windlass.errors import ConfigurationError
+from windlass.errors import ConfigurationError, InvalidOptionError
 
 
 class UsedConnection:
@@ -65,3 +66,18 @@ def connection_for(options: JobOptions, owner: object) -> Any:
     if not blocks:
         return None
     return next((block.connection for block in reversed(blocks) if block.serves(owner)), None)
+
+
+def given_connection(options: JobOptions) -> Any:
+    """The connection in a call's options, or None."""
+    return None if options.connection is UNSET else options.connection
+
+
+def one_connection(found: Sequence[Any]) -> Any:
+    """The connection that calls share, or None if they have none; some with it and some without is an error."""
+    if any(connection is not found[0] for connection in found):
+        raise InvalidOptionError(
+            "calls submitted together must all carry the same connection, or none: they are stored in one transaction; "
+            "write charge.using(connection=conn).bind(…) for each of them, or submit them apart"
+        )
+    return found[0] if found else None

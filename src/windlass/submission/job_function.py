@@ -11,7 +11,7 @@ from uuid import UUID
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.domain.other_queues import OF_A_JOB, not_here
 from windlass.errors import SerializationError
-from windlass.submission.call import Call, Submitter
+from windlass.submission.call import Call, Enqueuer
 from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction, member_name
@@ -30,7 +30,7 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         function: Any,
         *,
         registry: Registry,
-        submitter: Submitter,
+        submitter: Enqueuer,
         options: JobOptions,
         name: str | None = None,
         aliases: tuple[str, ...] = (),
@@ -63,11 +63,11 @@ class Enqueueable(TargetFunction, Generic[P, R]):
 
     def handle(self, job_id: UUID | str) -> JobHandle[R]:
         """Give a handle on a job of this function that was enqueued earlier."""
-        return self._submitter.follow(job_id, self._registry.admit(self.target).spec)
+        return self._submitter.handle(job_id, self._registry.admit(self.target).spec)
 
     @property
-    def submitter(self) -> Submitter:
-        """What stores its calls: the application it was declared on."""
+    def submitter(self) -> Enqueuer:
+        """What stores its calls: the submitter of the application it was declared on."""
         return self._submitter
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: JobOptions) -> Call[R]:
@@ -203,10 +203,10 @@ class JobDecorator(Protocol):
 
 def declare(
     function: Any,
-    *,
     registry: Registry,
-    submitter: Submitter,
+    submitter: Enqueuer,
     options: JobOptions,
+    *,
     name: str | None = None,
     aliases: tuple[str, ...] = (),
 ) -> JobFunction[Any, Any] | AsyncJobFunction[Any, Any]:

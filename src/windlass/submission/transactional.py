@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from windlass.domain.job import NewJob, Placed
-from windlass.domain.options import UNSET, JobOptions
-from windlass.errors import InvalidOptionError, MigrationRequiredError
-from windlass.runtime.verbs import Request, Verb
+from windlass.errors import MigrationRequiredError
+from windlass.runtime.verbs import Verb
 from windlass.stores import migrate
 from windlass.stores.access import Access
 from windlass.stores.caller_transactions.runner import Loans
@@ -17,30 +16,15 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.notifier import payload_of
 from windlass.stores.plan import Plan
 from windlass.stores.plans import jobs, limits
+from windlass.submission.group_commit import levels_of, new_queues, settled, words_for
 from windlass.submission.resources import checked_resources, resources_of
-from windlass.submission.submit import levels_of, new_queues, settled, words_for
 
 SENDER: Final = "borrowed"
 """Whose words these are: nobody's, so that the worker of this process heeds them too. It has not been woken by the
 enqueue, which came before the commit."""
 
 
-def given_connection(options: JobOptions) -> Any:
-    """The connection in a call's options, or None."""
-    return None if options.connection is UNSET else options.connection
-
-
-def one_connection(found: Sequence[Any]) -> Any:
-    """The connection that calls share, or None if they have none; some with it and some without is an error."""
-    if any(connection is not found[0] for connection in found):
-        raise InvalidOptionError(
-            "calls submitted together must all carry the same connection, or none: they are stored in one transaction; "
-            "write charge.using(connection=conn).bind(…) for each of them, or submit them apart"
-        )
-    return found[0] if found else None
-
-
-class TransactionalSubmitter:
+class CallerTransactions:
     """Stores rows through connections of callers. Nothing is remembered of it: the caller may roll back."""
 
     def __init__(self, access: Access) -> None:
@@ -63,7 +47,7 @@ class TransactionalSubmitter:
             return (yield from self._run(connection, _make_and_place, rows, *words))
 
     def _run(self, *args: Any) -> Verb[list[Placed]]:
-        placed: list[Placed] = yield Request(self._loans.run, self._loans.arun, args)
+        placed: list[Placed] = yield self._loans.run, self._loans.arun, args
         return placed
 
     def _words(self, rows: Sequence[NewJob]) -> tuple[list[str], str]:

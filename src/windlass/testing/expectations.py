@@ -10,6 +10,7 @@ from windlass.domain.job import Job
 from windlass.errors import InvalidOptionError
 from windlass.submission.call import Call
 from windlass.submission.signature import CallSpec
+from windlass.submission.submitter import Submitter
 from windlass.submission.target import Known
 from windlass.testing.isolation import app_on_stage
 
@@ -129,8 +130,9 @@ def _target(app: Windlass, job: Expected) -> str:
 
 def _app_of(job: Expected | None) -> Windlass:
     """The application a job belongs to, else the one that is being tested."""
-    owner = getattr(job, "submitter", None)
-    return owner if isinstance(owner, Windlass) else app_on_stage()
+    submitter = getattr(job, "submitter", None)
+    app = submitter.registry.app if isinstance(submitter, Submitter) else None
+    return app if isinstance(app, Windlass) else app_on_stage()
 
 
 def _listed(jobs: list[Job]) -> str:

@@ -1,0 +1,58 @@
+"""From calls to rows: what is stored is checked and encoded before anything is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from windlass.domain.identity import new_job_ids
+from windlass.domain.job import NewJob
+from windlass.domain.options import JobOptions
+from windlass.errors import InvalidOptionError
+from windlass.spi import Serializer
+from windlass.submission.call import Call
+from windlass.submission.callbacks import stored_callbacks
+from windlass.submission.current_connection import given_connection
+from windlass.submission.registry import Registry
+from windlass.submission.rows import RowTemplate
+
+MOST_TEMPLATES: Final = 512
+
+
+class CallEncoder:
+    """Makes rows of calls."""
+
+    def __init__(self, registry: Registry, serializer: Serializer, most_bytes: int) -> None:
+        self._registry = registry
+        self._serializer = serializer
+        self._most_bytes = most_bytes
+        self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
+        """By identity of the options, which an entry keeps alive: comparing them would cost more than encoding."""
+
+    def rows(self, calls: Sequence[Call[Any]]) -> list[NewJob]:
+        """Check and encode calls; each gets a new id."""
+        return [self._row(job_id, call) for job_id, call in zip(new_job_ids(len(calls)), calls, strict=True)]
+
+    def _row(self, job_id: str, call: Call[Any]) -> NewJob:
+        if not isinstance(call, Call):
+            raise InvalidOptionError(f"expected calls, e.g. charge.bind(42), got {call!r}; bind its arguments first")
+        args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._most_bytes)
+        return self._template(call.options, call.circuit).row(job_id, call.target, args)
+
+    def _template(self, options: JobOptions, marked_circuit: str | None) -> RowTemplate:
+        """Made once per options object: thousands of calls of one job share it."""
+        key = (id(options), marked_circuit)
+        kept = self._templates.get(key)
+        if kept is not None:
+            return kept[1]
+        template = self._new_template(options, marked_circuit)
+        if given_connection(options) is None:  # else it would keep the caller's connection
+            if len(self._templates) >= MOST_TEMPLATES:
+                self._templates.clear()
+            self._templates[key] = (options, template)
+        return template
+
+    def _new_template(self, options: JobOptions, marked_circuit: str | None) -> RowTemplate:
+        resolved = options.resolved()
+        callbacks = stored_callbacks(resolved, self._registry, self._most_bytes)
+        return RowTemplate.of(resolved, self._most_bytes, callbacks, marked_circuit)

@@ -1,0 +1,247 @@
+"""Group commit: callers that enqueue at the same moment share a transaction.
+
+The first caller leads: it commits, together with its own, what others bring while it waits for its turn at the store,
+and then hands the lead to the first who came meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.errors import DuplicateBusinessKeyError, StoreUnavailableError
+from windlass.runtime.failpoints import reached
+from windlass.runtime.forks import after_fork
+from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.stores.access import Access
+from windlass.stores.database import Database, StoreDataError
+from windlass.stores.notifier import Notifier
+from windlass.stores.plans import jobs
+
+MOST_UNITS: Final = 200
+
+Unit = Sequence[NewJob]
+Answer = list[Placed] | Conflict
+Commit = Callable[[Sequence[Unit]], Verb[list[Answer]]]
+
+
+class Signals(NamedTuple):
+    """How callers of one kind are made to wait, and to go on."""
+
+    make: Callable[[], Any]
+    set: Callable[[Any], None]
+
+
+THREADS: Final = Signals(threading.Event, threading.Event.set)
+
+
+def tasks_of(loop: asyncio.AbstractEventLoop) -> Signals:
+    """The signals for tasks of a loop: futures."""
+    return Signals(loop.create_future, _set)
+
+
+def settled(answer: Answer) -> list[Placed]:
+    """The answer of the store, or the error it means."""
+    if isinstance(answer, Conflict):
+        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
+    return answer
+
+
+class GroupCommit:
+    """Stores units of jobs, each all or none, and wakes other processes: in the commit if it is time for it, or after.
+
+    Threads form one group, and the tasks of each event loop another: what blocks one of them does not block the others.
+    """
+
+    def __init__(self, access: Access, work: Notifier | None) -> None:
+        self._access = access
+        self._work = work
+        self._begin()
+        after_fork(self._begin)
+
+    def _begin(self) -> None:
+        """Without callers: also right after a fork, where those of the parent stayed with it."""
+        self._threads = Group(self._commit, THREADS)
+        self._loops: dict[asyncio.AbstractEventLoop, Group] = {}
+
+    def submit(self, unit: Unit) -> Verb[list[Placed]]:
+        """Store a unit; done when it is committed."""
+        group: Group = yield self._group_of_threads, self._group_of_loop, ()
+        return settled((yield from group.submit(unit)))
+
+    def _group_of_threads(self) -> Group:
+        return self._threads
+
+    async def _group_of_loop(self) -> Group:
+        loop = asyncio.get_running_loop()
+        group = self._loops.get(loop)
+        if group is None:
+            self._loops = {known: value for known, value in self._loops.items() if not known.is_closed()}
+            group = self._loops[loop] = Group(self._commit, tasks_of(loop))
+        return group
+
+    def _commit(self, units: Sequence[Unit]) -> Verb[list[Answer]]:
+        """Store units in one transaction."""
+        database, work = self._access.database, self._work
+        levels = levels_of(rows := [job for unit in units for job in unit])
+        new, words = new_queues(database, levels), words_for(levels)
+        keyed = any(job.idempotency_key or job.business_key for job in rows)
+        # A commit with keys may wait for a lock, or store nothing: it carries no wakeup, least of all others'.
+        payload = None if work is None or keyed else work.with_commit(words)
+        try:
+            answers = yield from self._access.run(jobs.submit, units, new, payload)
+        except BaseException:
+            if work is not None and payload is not None:
+                work.owe(payload)
+            raise
+        reached("submit.after_commit")
+        database.known_queues.update(new)
+        if work is not None and payload is None:
+            yield work.tell, work.atell, (words,)
+        return answers
+
+
+class _Ticket:
+    """A caller's unit, waiting for a transaction to take it along."""
+
+    __slots__ = ("answer", "error", "leads", "signal", "unit")
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.signal: Any = None
+        """Set when it is answered, or leads; None if it leads from the start."""
+        self.leads = False
+        self.answer: Answer | None = None
+        self.error: BaseException | None = None
+
+
+class Group:
+    """Callers of which one leads at a time: the threads of a process, or the tasks of an event loop."""
+
+    def __init__(self, commit: Commit, signals: Signals) -> None:
+        self._commit = commit
+        self._signals = signals
+        self._lock = threading.Lock()
+        self._queue: list[_Ticket] = []
+        """The first of them leads, once somebody does."""
+        self._led = False
+        self._shared = False
+        """Whether the last commit was of several callers, who may be back at once."""
+        self._leading: set[asyncio.Task[None]] = set()
+
+    def submit(self, unit: Unit) -> Verb[Answer]:
+        """Lead, or wait for the one who leads."""
+        ticket = _Ticket(unit)
+        with self._lock:
+            self._queue.append(ticket)
+            if self._led:
+                ticket.signal = self._signals.make()
+            else:
+                self._led = ticket.leads = True
+        try:
+            if ticket.signal is not None:
+                yield _wait_for, _itself, (ticket.signal,)
+            elif self._shared:  # those who were answered along with this caller get their turn on the loop
+                yield _go_on, asyncio.sleep, (0,)
+        except BaseException:  # an interrupt: a caller that gives up must neither keep the lead nor be handed it
+            self._withdraw(ticket)
+            raise
+        if ticket.leads and len(self._queue) > 1:
+            yield drive, self._apart, (self._lead(),)
+        elif ticket.leads:
+            yield from self._lead()
+        if ticket.error is not None:
+            raise ticket.error
+        assert ticket.answer is not None
+        return ticket.answer
+
+    def _withdraw(self, ticket: _Ticket) -> None:
+        with self._lock:
+            if ticket in self._queue:
+                self._queue.remove(ticket)
+        if ticket.leads:
+            self._pass_on()
+
+    def _lead(self) -> Verb[None]:
+        """Commit what has gathered, then hand the lead to the first who came meanwhile."""
+        with self._lock:
+            tickets, self._queue = self._queue[:MOST_UNITS], self._queue[MOST_UNITS:]
+        self._shared = len(tickets) > 1
+        try:
+            yield from self._commit_tickets(tickets)
+        finally:
+            self._pass_on(tickets)
+
+    async def _apart(self, verb: Verb[None]) -> None:
+        """Run it as a task of its own: others' jobs are not given up because the caller that leads is cancelled."""
+        task = asyncio.ensure_future(adrive(verb))
+        self._leading.add(task)
+        task.add_done_callback(self._leading.discard)
+        await asyncio.shield(task)
+
+    def _pass_on(self, answered: Sequence[_Ticket] = ()) -> None:
+        with self._lock:
+            following = self._queue[0] if self._queue else None
+            self._led = following is not None
+            if following is not None:
+                following.leads = True
+        for ticket in (*answered, *(() if following is None else (following,))):
+            if ticket.signal is not None:
+                self._signals.set(ticket.signal)
+
+    def _commit_tickets(self, tickets: Sequence[_Ticket]) -> Verb[None]:
+        try:
+            answers = yield from self._commit([ticket.unit for ticket in tickets])
+        except StoreDataError as error:
+            if len(tickets) == 1:
+                tickets[0].error = error
+                return
+            for ticket in tickets:  # one of them has values the database refuses; the others must not suffer
+                yield from self._commit_tickets([ticket])
+        except Exception as error:  # noqa: BLE001 - raised again by every caller it concerns
+            for ticket in tickets:
+                ticket.error = error
+        except BaseException:  # an interrupt of the caller that leads: the others cannot know what became of their jobs
+            interrupted = "the caller that stored this job along with its own was interrupted"
+            for ticket in tickets:
+                ticket.error = StoreUnavailableError(interrupted)
+            raise
+        else:
+            for ticket, answer in zip(tickets, answers, strict=True):
+                ticket.answer = answer
+
+
+def _wait_for(signal: threading.Event) -> None:
+    signal.wait()
+
+
+def _itself(signal: asyncio.Future[None]) -> asyncio.Future[None]:
+    return signal
+
+
+def _set(signal: asyncio.Future[None]) -> None:
+    if not signal.done():  # else its caller was cancelled
+        signal.set_result(None)
+
+
+def _go_on(seconds: float) -> None:
+    """Let a thread go on at once: others run anyway."""
+
+
+def new_queues(database: Database, levels: Sequence[tuple[str, int]]) -> list[str]:
+    """Queues that this process has not seen stored yet."""
+    return sorted({queue for queue, _ in levels} - database.known_queues)
+
+
+def levels_of(rows: Sequence[NewJob]) -> list[tuple[str, int]]:
+    """The queues and priority levels that have new work."""
+    return sorted({(row.queue, row.priority) for row in rows})
+
+
+def words_for(work: Sequence[tuple[str, int]]) -> list[str]:
+    """The same as words of a notification."""
+    return [f"{queue}:{level}" for queue, level in work]

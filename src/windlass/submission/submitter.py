@@ -1,0 +1,118 @@
+"""From calls to stored jobs: encoded, allowed, stored in a transaction of ours or of the caller's, then handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.identity import parse_job_id
+from windlass.domain.job import NewJob, Placed
+from windlass.errors import InvalidOptionError
+from windlass.runtime.local_node import LocalNode
+from windlass.runtime.verbs import Verb
+from windlass.settings import JobsSettings
+from windlass.spi import Serializer
+from windlass.stores.access import Access
+from windlass.stores.plans import limits, moves, replacement
+from windlass.submission.authorization import Authorization
+from windlass.submission.call import Call
+from windlass.submission.current_connection import connection_for, given_connection, one_connection
+from windlass.submission.encoder import CallEncoder
+from windlass.submission.group_commit import GroupCommit, levels_of
+from windlass.submission.handle import HandleVerbs, JobHandle
+from windlass.submission.registry import Registry
+from windlass.submission.resources import checked_resources, resources_of
+from windlass.submission.signature import CallSpec
+from windlass.submission.transactional import CallerTransactions
+
+
+class Inline(Protocol):
+    """Runs what was just stored, before `enqueue` returns: a test's way to do without a worker."""
+
+    uncommitted: bool
+    """Whether jobs were stored in transactions of the test's own, which are there once it has committed."""
+
+    def run(self) -> None:
+        """Run what is due."""
+
+    async def arun(self) -> None:
+        """Async twin of `run`."""
+
+
+class Outlet(NamedTuple):
+    """Where a submitter stores jobs: what belongs to one store."""
+
+    access: Access
+    authorization: Authorization
+    commits: GroupCommit
+    caller_transactions: CallerTransactions
+    verbs: HandleVerbs
+    local_node: LocalNode
+    publish: Callable[[Sequence[Ended], Effects], object]
+    """Publishes jobs that were canceled for others, after the commit."""
+    inline: Inline | None
+    known_resources: set[str]
+    """Those that were seen in the store."""
+
+
+class Submitter:
+    """Stores calls of one application; all of them or none."""
+
+    def __init__(
+        self, registry: Registry, serializer: Serializer, settings: JobsSettings, outlet: Callable[[], Outlet]
+    ) -> None:
+        self.registry = registry
+        self._encoder = CallEncoder(registry, serializer, settings.max_payload_bytes)
+        self._outlet = outlet
+        """The present one: `windlass.testing` exchanges it."""
+
+    def submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
+        """Store calls, and give handles in their order; workers are woken."""
+        rows = self._encoder.rows(calls)
+        if not rows:
+            return []
+        outlet = self._outlet()
+        connection = one_connection([connection_for(call.options, self.registry) for call in calls])
+        yield from outlet.authorization.check_calls(calls)
+        if connection is None:
+            placed = yield from _store(outlet, rows)
+        else:
+            placed = yield from outlet.caller_transactions.submit(connection, rows)
+            if outlet.inline is not None:
+                outlet.inline.uncommitted = True
+        return [JobHandle(place, outlet.verbs, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
+
+    def replace(self, job_id: UUID | str, call: Call[Any]) -> Verb[JobHandle[Any]]:
+        """Store a call in place of a job that has not started."""
+        (row,) = self._encoder.rows([call])
+        if given_connection(call.options) is not None:
+            raise InvalidOptionError(
+                "connection is for enqueue and enqueue_many, got it in replace(); leave it out there"
+            )
+        outlet = self._outlet()
+        yield from outlet.authorization.check("replace", job_id)
+        yield from outlet.authorization.check_calls([call])
+        replaced = yield from outlet.access.run(replacement.replace, parse_job_id(job_id), row)
+        outlet.publish(replaced.old.ended, replaced.old.effects)
+        outlet.local_node.new_work(levels_of([row]))
+        return JobHandle(replaced.new, outlet.verbs, call.spec.returns)
+
+    def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
+        """Give a handle on a job stored earlier; whether it exists is found out when it is asked."""
+        return JobHandle(Placed(parse_job_id(job_id)), self._outlet().verbs, None if spec is None else spec.returns)
+
+
+def _store(outlet: Outlet, rows: Sequence[NewJob]) -> Verb[list[Placed]]:
+    """Store rows in a transaction of ours, publish which jobs were canceled for them, and wake the workers."""
+    if asked := resources_of(rows) - outlet.known_resources:
+        known = yield from outlet.access.read(limits.known_resources, sorted(asked))
+        outlet.known_resources.update(checked_resources(asked, known))
+    placed = yield from outlet.commits.submit(rows)
+    if gone := [place.supersedes for place in placed if place.supersedes is not None]:
+        outlet.publish((yield from outlet.access.read(moves.superseded, gone)), NO_EFFECTS)
+    outlet.local_node.new_work(levels_of(rows))
+    if outlet.inline is not None:
+        yield outlet.inline.run, outlet.inline.arun, ()
+    return placed
