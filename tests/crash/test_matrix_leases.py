@@ -139,7 +139,7 @@ def test_a_worker_killed_while_it_drains_loses_only_what_still_ran(stage: Stage)
     done = stage.app.bind(bodies.hold, 1).using(queue="done").enqueue()
     first, second = (
         stage.start(f"{point}=kill", [queue])
-        for point, queue in (("drain.before_hand_back", "held"), ("drain.before_sign_off", "done"))
+        for point, queue in (("drain.before_release", "held"), ("drain.before_sign_off", "done"))
     )
     until(lambda: len(stage.programs.ran("began")) == 2, "the bodies to begin")
     first.terminate()

@@ -146,7 +146,7 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
 ):
     """J6.1: due when the circuit may be tried again; the history says `deferred`; it is not lost when it closes."""
     monkeypatch.setattr(room, "CLAIM_AHEAD", 1e6)
-    monkeypatch.setattr(slots, "HAND_BACK_AFTER", 600.0)
+    monkeypatch.setattr(slots, "RELEASE_AFTER", 600.0)
     app = guarded(apps, open_wait=0.5, minimum_calls=1, trials=1)
     hold = app.job(circuit="gateway", priority=5)(jobs.ahold)
     failing = app.job(circuit="gateway", priority=9)(gated_jobs.call_gateway)

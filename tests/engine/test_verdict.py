@@ -16,10 +16,10 @@ from windlass.engine.attempt import (
     Died,
     Ending,
     Expired,
-    Handed,
     NotKnownHere,
     Raised,
     Refused,
+    Released,
     Returned,
     Snoozed,
 )
@@ -143,7 +143,7 @@ ROWS = {
     "deferred": Row(attempt(), Deferred(1.5), "PENDING", "deferred", 0, delay_us=1_500_000),
     # ------------------------------------------------------------------ without an outcome
     "snoozed": Row(attempt(), Snoozed(2.5), "PENDING", "snoozed", 0, delay_us=2_500_000),
-    "handed back": Row(attempt(attempts=1), Handed(), "PENDING", "released", 1),
+    "released": Row(attempt(attempts=1), Released(), "PENDING", "released", 1),
     "its process died": Row(attempt(), Died(LOST), "PENDING", "lost", 0, error=f"<{LOST}>"),
     "its process died within the budget": Row(attempt(crashes=2), Died(LOST), "PENDING", "lost", 0, error=f"<{LOST}>"),
     "its process died too often": Row(

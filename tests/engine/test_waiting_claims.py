@@ -128,7 +128,7 @@ def test_who_is_canceled_in_line_is_never_entered(
     apps: Apps, gate: Gate, joined: list[Attempt], monkeypatch: pytest.MonkeyPatch
 ):
     """J2.3: like any job that waits."""
-    monkeypatch.setattr(slots, "HAND_BACK_AFTER", 60.0)
+    monkeypatch.setattr(slots, "RELEASE_AFTER", 60.0)
     app = apps()
     app.job(quick_or_held)
     with app.worker(concurrency=SLOTS) as worker:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.sample_services import FAST, Kind, LoopService, OwnThreadService, both_kinds
 from windlass.runtime.error_handling import MOST_SAID, ErrorHandling
-from windlass.runtime.service import Service
+from windlass.runtime.service import Bell, Service
 from windlass.runtime.thread_service import ThreadService
 
 
@@ -50,6 +50,28 @@ async def test_wake_ends_the_sleep_from_the_loop_and_from_other_threads(kind: Ki
     await asyncio.to_thread(service.wake)
     await service.signals.ticked.wait()
     await service.astop()
+
+
+async def test_a_bell_wakes_the_service_that_has_it_in_each_of_its_runs():
+    """Whatever has news for a service needs its bell, and not the service."""
+    bell = Bell()
+    bell.ring()  # nothing sleeps yet
+
+    class Woken(Service):
+        async def tick(self) -> float | None:
+            return None
+
+    service = Woken("woken", bell=bell)
+    for _ in range(2):
+        service.signals.ticked.arm()
+        service.start()
+        await service.signals.ticked.wait()
+        bell.ring()
+        await service.signals.ticked.wait()
+        await asyncio.to_thread(bell.ring)
+        await service.signals.ticked.wait()
+        await service.stop()
+        bell.ring()  # it has ended
 
 
 @both_kinds

@@ -71,8 +71,8 @@ class Expired(NamedTuple):
     """It was claimed too late: its body was not entered."""
 
 
-class Handed(NamedTuple):
-    """Given back without a verdict: never started, or cut off by a drain."""
+class Released(NamedTuple):
+    """Released without an outcome: never started, or cut off by a drain."""
 
 
 class Died(NamedTuple):
@@ -82,9 +82,9 @@ class Died(NamedTuple):
 
 
 RETURNED_NOTHING = Returned(None)
-HANDED = Handed()
+RELEASED = Released()
 
-Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Expired | Handed | Died
+Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Expired | Released | Died
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class Attempt:
     thread: BodyThread | None = None
     """None for a body on the loop or in a process."""
     turn: Turn | None = None
-    """Its place in line for a thread, if it was made ready before there was a slot."""
+    """Its turn for a thread, if it was made ready before it had a slot."""
     damage: SerializationError | None = None
     """What is wrong with the stored row, so that its body must not be entered."""
     call: Call | None = None

@@ -1,4 +1,4 @@
-"""Jobs that were canceled, or are said to be, and may still come in by a claim that is on its way."""
+"""Jobs that were canceled, or reported as canceled, and may still come in by a claim that is on its way."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Running jobs whose claim is gone: canceled by somebody, or taken over. They are told to stop.
+"""Running jobs whose claim is gone, because they were canceled or taken over: they are stopped.
 
 A cancel of this process ends its job at once. A notification is a hint that anybody may have sent: the jobs it names
-are looked up in the store, by id and fence, before one of them is stopped. A node that is told of something without
-knowing what, or nothing for a while, compares everything it runs with what it holds in the store.
+are looked up in the store, by id and fence, before one of them is stopped. After a notification without ids,
+and every so often, a node compares everything it runs with what it holds in the store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ logger = loggers.logger("windlass.cancel")
 STRAY_AFTER = 40.0
 """Seconds after which a claim that only the store knows of is taken up: by then no answer can be on its way."""
 AT_MOST_EVERY = 0.25
-"""Seconds between two looks, however often something was heard."""
+"""Seconds between two looks, however many notifications arrive."""
 
 
 class Cancellations(Service):
@@ -57,7 +57,7 @@ class Cancellations(Service):
         self._slots.canceled.add(set(ids) - {attempt.claim.job_id for attempt in here})
 
     def hinted(self, ids: Collection[str]) -> None:
-        """Ask the store about jobs that are said to be canceled; none named: about all that run here.
+        """Ask the store about jobs that a notification calls canceled; without ids, about all that run here.
 
         On the loop only. A job that is not here may be brought by a claim that is on its way, and is asked about then.
         """
@@ -104,7 +104,7 @@ class Cancellations(Service):
         self._take_up([claim for claim in claims if (claim.job_id, claim.fence) not in known])
 
     def _take_up(self, strays: Sequence[Claim]) -> None:
-        """Claims in this node's name that nobody here knows of: their answer was lost, and nobody else runs them."""
+        """Begin claims of this node that it does not know: their answer was lost, and no other node runs them."""
         now = monotonic()
         since = self._strays
         self._strays = {(claim.job_id, claim.fence): since.get((claim.job_id, claim.fence), now) for claim in strays}

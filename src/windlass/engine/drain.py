@@ -12,12 +12,12 @@ from windlass.engine.timeouts import ended, stop
 
 logger = loggers.logger("windlass.worker")
 
-LAST_WORDS = 2.0
+STOP_GRACE = 2.0
 """How long bodies may take to end once a forced drain has cancelled them."""
 
 
 class Drain:
-    """Waits for running attempts and says in the log for how many, until when, and how it ended."""
+    """Waits for running attempts, and logs for how many, until when, and how it ended."""
 
     def __init__(self, running: Collection[Attempt], give_up: Callable[[Attempt], None]) -> None:
         self._running = running
@@ -39,7 +39,7 @@ class Drain:
         stopped = list(self._running)
         for attempt in stopped:
             stop(attempt, Stop.DRAIN)
-        await ended(self._running, LAST_WORDS)
+        await ended(self._running, STOP_GRACE)
         for attempt in list(self._running):
             self._give_up(attempt)
         _log_end(awaited, len(stopped), sum(not attempt.over for attempt in stopped))

@@ -31,7 +31,7 @@ class Resilience:
         try:
             return None if self._strategy.available(service) else self._retry_delay(service)
         except Exception as error:  # noqa: BLE001 - users' code
-            logger.error("whether %s is available was not to be found out: %s", service, type(error).__name__)
+            logger.error("the resilience strategy raised %s in available(%r)", type(error).__name__, service)
             return WHEN_BROKEN
 
     async def call(
@@ -67,5 +67,5 @@ class Resilience:
         try:
             return min(max(self._strategy.retry_delay(service).total_seconds(), SOONEST), LATEST)
         except Exception as error:  # noqa: BLE001 - users' code
-            logger.error("when %s may be tried again was not to be found out: %s", service, type(error).__name__)
+            logger.error("the resilience strategy raised %s in retry_delay(%r)", type(error).__name__, service)
             return WHEN_BROKEN

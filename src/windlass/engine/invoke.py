@@ -12,7 +12,7 @@ from windlass.context import Snooze
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
 from windlass.engine.attempt import (
-    HANDED,
+    RELEASED,
     RETURNED_NOTHING,
     Attempt,
     BodyThread,
@@ -52,7 +52,7 @@ class Limits(NamedTuple):
 
 
 class Invoker:
-    """Runs one body and says how it ended; never raises anything but its own cancellation at shutdown.
+    """Runs one body and gives its ending; never raises anything but its own cancellation at shutdown.
 
     `thread_ended` is called when a body has ended on its thread, if it was interrupted or holds permits: on the loop
     or, when that is closed, on the body's thread.
@@ -120,7 +120,7 @@ class Invoker:
         return around(function, self._middleware, attempt.context, is_coroutine=known.spec.is_coroutine)
 
     def turn_for(self, attempt: Attempt, known: Known, until: float) -> Turn | None:
-        """A place in line for a thread, for a body that needs one of ours and holds nothing that others wait for."""
+        """Give a turn for a thread to a body that needs one of ours and holds no permits; None for others."""
         if attempt.claim.holds is not None or attempt.options.executor == "process" or known.spec.is_coroutine:
             return None
         make_turn = getattr(self._executors.executor("thread"), "turn_until", None)
@@ -181,7 +181,7 @@ class Invoker:
         if attempt.stop is Stop.TIMEOUT and not isinstance(error, Snooze):
             return Raised(self._timeout(attempt, error))
         if attempt.stop is not None and isinstance(error, asyncio.CancelledError | StopJob):
-            return HANDED
+            return RELEASED
         if isinstance(error, Snooze):
             return Snoozed(error.delay)
         return Raised(error)

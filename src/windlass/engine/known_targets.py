@@ -13,7 +13,7 @@ logger = loggers.logger("windlass.poller")
 
 
 class KnownTargets:
-    """Asks the registry, and remembers which targets it knew until the store has been told."""
+    """Asks the registry, and remembers which targets it knew until that is stored."""
 
     def __init__(self, registry: Registry, describe: Callable[[BaseException], str]) -> None:
         self._registry = registry
@@ -27,7 +27,7 @@ class KnownTargets:
         except SerializationError:
             known = True  # it is here, only broken: its jobs are claimed, and fail saying so
         except Exception as error:  # noqa: BLE001 - a policy of the user's
-            logger.error("whether %s is known here was not to be found out: %s", target, self._describe(error))
+            logger.error("could not resolve target %s: %s", target, self._describe(error))
             return False
         if known:
             self._known.add(target)

@@ -27,7 +27,7 @@ class KnownWork:
         self._report(self.outlook.new_work(work, monotonic()))
 
     def changed(self) -> None:
-        """Something has changed; nothing says what."""
+        """Something unknown has changed."""
         self._report(self.outlook.changed())
 
     def expect(self, heads: Iterable[Head]) -> None:
@@ -64,7 +64,7 @@ class KnownWork:
         return self.outlook.answer.shut
 
     def store_now(self) -> int:
-        """About what the store's clock says."""
+        """The time by the store's clock, about."""
         return self.outlook.store_now(monotonic())
 
     def _report(self, outlook: Outlook) -> None:

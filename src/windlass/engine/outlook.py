@@ -104,10 +104,10 @@ class Outlook(NamedTuple):
     """When a claim failed without an answer, as long as it may have been carried out."""
     poll: Poll | None = None
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ what is known
 
     def store_now(self, now: float) -> int:
-        """About what the store's clock says."""
+        """The time by the store's clock, about."""
         return self.answer.now + int((now - self.answered_at) * MICROSECONDS)
 
     def due(self, now: float) -> list[Head]:
@@ -255,7 +255,7 @@ class Outlook(NamedTuple):
         return self._replace(woken=True, stale=stale, heads=heads)
 
     def changed(self) -> Outlook:
-        """Something has changed; nothing says what."""
+        """Something unknown has changed."""
         return self._replace(woken=True, stale=True)
 
     def expect(self, expected: Iterable[Head]) -> Outlook:

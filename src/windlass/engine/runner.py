@@ -21,7 +21,7 @@ from windlass.domain.job import Payload
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import Failure, Transition
 from windlass.engine.attempt import (
-    HANDED,
+    RELEASED,
     Attempt,
     Deferred,
     Ending,
@@ -97,7 +97,7 @@ class Runner:
     def make_ready(self, attempt: Attempt, payload: Payload, until: float) -> Known | None:
         """Give a body its turn for a thread before it has a slot; None where that must wait for the slot.
 
-        Subscribers are told of a start when it happens, and gates are looked at when the slot is there.
+        Starts are published when they happen, and gates are checked when the attempt has its slot.
         """
         claim = attempt.claim
         if claim.lane is not None or claim.expires is not None or self._bus.wanted(JobStarted) or are_armed():
@@ -124,7 +124,7 @@ class Runner:
         )
 
     def settle(self, attempt: Attempt, ending: Ending, *, goes_on: bool = False) -> None:
-        """Pass the verdict, once, maybe while its task goes on. Of a canceled attempt nobody wants to hear any more."""
+        """Pass the verdict, once, maybe while its task goes on. A canceled attempt gets none."""
         if attempt.transition is not None or attempt.stop is Stop.CANCEL:
             return
         try:
@@ -152,9 +152,9 @@ class Runner:
             logger.warning("%s; its jobs are left to other nodes", why)
 
     def _before_the_body(self, attempt: Attempt) -> Known | Ending:
-        """The body is entered only if nobody wants it stopped, no gate is shut, and its target is allowed and known."""
+        """Decide whether the body is entered: not if it is stopped, held at a gate, or its target is not allowed."""
         if attempt.stop is not None and attempt.stop is not Stop.TIMEOUT:
-            return HANDED
+            return RELEASED
         if attempt.damage is not None:
             return Refused(attempt.damage, "poison_payload")
         if attempt.expired:

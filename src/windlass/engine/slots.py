@@ -9,7 +9,7 @@ from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Payload
 from windlass.domain.transition import released
-from windlass.engine.attempt import HANDED, Attempt, Raised, Stop
+from windlass.engine.attempt import RELEASED, Attempt, Raised, Stop
 from windlass.engine.canceled_jobs import CanceledJobs
 from windlass.engine.completer import Completer
 from windlass.engine.drain import Drain
@@ -30,7 +30,7 @@ from windlass.submission.target import Known
 
 logger = loggers.logger("windlass.slots")
 
-HAND_BACK_AFTER = 1.0
+RELEASE_AFTER = 1.0
 """A claim that has waited this long for a slot goes back to its queue."""
 
 
@@ -66,7 +66,7 @@ class Slots(Service):
         self._drain = Drain(self._running, self._give_up)
         self.lingering = lingering
         self.freed = asyncio.Event()
-        """Set whenever a slot frees up; whoever waits for it clears it first."""
+        """Set whenever a slot frees up; those that wait for it clear it first."""
 
     # ------------------------------------------------------------------ what the poller asks
 
@@ -120,7 +120,7 @@ class Slots(Service):
         attempts = [Attempt.of(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
         self._waiting.others.extend(self.canceled.without(attempts, self.lingering.release))
         if self._draining:
-            self._hand_back_unstarted()
+            self._release_unstarted()
             return
         self._fill_slots()
         if self._waiting:
@@ -146,7 +146,7 @@ class Slots(Service):
         """Have bodies ready for threads that are done with others."""
         ready, waiting = self._waiting.ready, self._waiting.others
         while waiting and len(ready) < self._room.most_ready and (payload := waiting[0].payload) is not None:
-            known = self._runner.make_ready(waiting[0], payload, waiting[0].received + HAND_BACK_AFTER)
+            known = self._runner.make_ready(waiting[0], payload, waiting[0].received + RELEASE_AFTER)
             if known is None:
                 self._room.most_ready = 0  # not asked again before the next claim: most others will be like it
                 return
@@ -193,7 +193,7 @@ class Slots(Service):
             self._work.slot_freed()
 
     def _abandon(self, attempt: Attempt) -> None:
-        """Its body does not end although it was told to.
+        """Its body does not end although it was asked to.
 
         Pass the verdict without it. Whatever it still does is fenced off.
         """
@@ -208,50 +208,50 @@ class Slots(Service):
 
     async def tick(self) -> float | None:
         """Load large payloads for the slots that are free or soon will be."""
-        self._hand_back_late()
+        self._release_late()
         if await self._waiting.load(self._room.to_load(len(self._running))):
             self._fill_slots()
-        return HAND_BACK_AFTER / 2 if self._waiting else None
+        return RELEASE_AFTER / 2 if self._waiting else None
 
-    def _hand_back_late(self) -> None:
+    def _release_late(self) -> None:
         """From the front: those have waited longest."""
-        limit = monotonic() - HAND_BACK_AFTER
+        limit = monotonic() - RELEASE_AFTER
         for attempt in self._waiting.withdraw_ready(before=limit):
-            self._hand_back(attempt)
+            self._release(attempt)
         waiting = self._waiting.others
         while waiting and waiting[0].received < limit and len(self._running) >= self._concurrency:
-            self._hand_back(waiting.popleft())
+            self._release(waiting.popleft())
 
-    def _hand_back(self, attempt: Attempt) -> None:
+    def _release(self, attempt: Attempt) -> None:
         attempt.transition = released(attempt.claim, attempt.times())
         self._completer.finish(attempt)
 
     # ------------------------------------------------------------------ the end
 
     async def drain(self, timeout: float) -> bool:
-        """Hand back what has not started, let the rest finish, then stop it without spending attempts.
+        """Release what has not started, let the rest finish, then stop it without spending attempts.
 
         True: all finished.
         """
         self._draining = True
-        reached("drain.before_hand_back")
-        self._hand_back_unstarted()
+        reached("drain.before_release")
+        self._release_unstarted()
         clean = await self._drain.run(timeout)
         self._timeouts.close()
         return clean
 
     def _give_up(self, attempt: Attempt) -> None:
         """It was stopped and does not end: its job is released without it."""
-        self._runner.settle(attempt, HANDED, goes_on=attempt.task is not None)
+        self._runner.settle(attempt, RELEASED, goes_on=attempt.task is not None)
         self._free(attempt)
 
-    def _hand_back_unstarted(self) -> None:
+    def _release_unstarted(self) -> None:
         for attempt in self._waiting.withdraw_ready():
-            self._hand_back(attempt)
+            self._release(attempt)
         while self._waiting.ready:  # those have begun, and will end in slots
             self._runs(self._waiting.begin())
         while self._waiting.others:
-            self._hand_back(self._waiting.others.popleft())
+            self._release(self._waiting.others.popleft())
 
     def force(self) -> None:
         """Have a drain, under way or to come, wait no longer."""

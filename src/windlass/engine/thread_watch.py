@@ -1,4 +1,4 @@
-"""When a body on a thread is over: one that is interrupted may go on for a while, and holds its places until then."""
+"""When a body on a thread is over: one that is interrupted may go on for a while, and holds its permits until then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Watch:
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._ended = ended
-        self._entry = [True]  # taken by the body when it begins, or by whoever makes sure that it does not
+        self._entry = [True]  # taken by the body when it begins, or by `never_begins`
 
     def around(self, function: Callable[..., Any], *, is_coroutine: bool) -> Callable[..., Any]:
         """The function, watched."""

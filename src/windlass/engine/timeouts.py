@@ -29,7 +29,7 @@ class Timeouts:
         self._loop = loop
         self._running = running
         self._abandon = abandon
-        self._context = contextvars.copy_context()  # timers are armed from within jobs, and tell of others
+        self._context = contextvars.copy_context()  # timers are armed from within jobs, and log about others
         self._deadlines: Deadlines[Attempt] = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
         self._round = loop.call_later(ROUND, self._check_long)
@@ -76,7 +76,7 @@ class Timeouts:
         """Warn, end, or give up on an attempt whose time has come; True if it must be checked again."""
         now = self._loop.time()
         if attempt.stop is Stop.CANCEL:
-            return False  # it was told, and nobody waits for it
+            return False  # it was asked to end, and its outcome does not count
         if attempt.stop is Stop.TIMEOUT:
             self._abandon(attempt)
             return False
@@ -98,21 +98,21 @@ class Timeouts:
 
 
 async def ended(attempts: Collection[Attempt], timeout: float, forced: asyncio.Event | None = None) -> None:
-    """Wait until all of these have ended, for so long, or until somebody loses patience."""
+    """Wait until all of these have ended, for at most `timeout` seconds, or until `forced` is set."""
     tasks = {attempt.task for attempt in attempts if attempt.task is not None}
     if not tasks:
         return
     bodies = asyncio.ensure_future(asyncio.wait(tasks, timeout=timeout))
-    impatience = asyncio.ensure_future((forced or asyncio.Event()).wait())
-    await asyncio.wait({bodies, impatience}, return_when=asyncio.FIRST_COMPLETED)
-    for waiter in (bodies, impatience):
+    force = asyncio.ensure_future((forced or asyncio.Event()).wait())
+    await asyncio.wait({bodies, force}, return_when=asyncio.FIRST_COMPLETED)
+    for waiter in (bodies, force):
         waiter.cancel()
 
 
 def stop(attempt: Attempt, why: Stop) -> None:
     """Ask an attempt to end: coroutines are cancelled, threads interrupted, and `ctx.check()` raises.
 
-    A thread whose job was canceled is only told: it has done nothing wrong, and an interrupt may hit it anywhere.
+    A thread whose job was canceled is only asked: it has done nothing wrong, and an interrupt may hit it anywhere.
     """
     attempt.stop = why
     if attempt.context is not None:

@@ -27,10 +27,10 @@ from windlass.engine.attempt import (
     Died,
     Ending,
     Expired,
-    Handed,
     NotKnownHere,
     Raised,
     Refused,
+    Released,
     Returned,
     Snoozed,
 )
@@ -72,7 +72,7 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
             return deferred(claim, times, int(delay * MICROSECONDS))
         case Expired():
             return expired(claim, times, holds_key=attempt.holds_key)
-        case Handed():
+        case Released():
             return released(claim, times)
         case Died(error):
             return _died(attempt, times, error, policies)

@@ -63,7 +63,7 @@ POINTS: Final[Mapping[str, str]] = {
     "node.registered": "a node has entered the cluster, and does nothing yet",
     "heartbeat.before_beat": "a node is about to renew its lease",
     "heartbeat.after_beat": "a node has renewed its lease",
-    "drain.before_hand_back": "a node stops claiming; what it has not started is still in its name",
+    "drain.before_release": "a node stops claiming; what it has not started is still in its name",
     "drain.before_sign_off": "a drained node has written everything; its row is still there",
     "cancel.before_commit": "a cancel is written, nothing is committed",
     "cancel.after_commit": "a cancel is stored; the caller has no answer yet, its own process was not told",
