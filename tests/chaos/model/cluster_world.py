@@ -292,7 +292,7 @@ class ClusterWorld:
 
     def _cancel(self) -> str:
         self._spend(cancels=1)
-        moved = self._run(moves.cancel(DIALECT, [JOB]))
+        moved = self._run(moves.cancel(DIALECT, [JOB])).ended
         self._note(canceled=[Canceled(JOB, self._seconds) for _ in moved])
         return f"somebody cancels the job: {bool(moved)}"
 
