@@ -15,7 +15,6 @@ EXCEPTED = {
     "runtime/verbs.py drive": "the drivers themselves",
     "stores/caller_transactions/runner.py Loans.run": "drives plans on connections of callers",
     "stores/caller_transactions/runner.py _play": "drives plans on connections of callers",
-    "stores/notifier.py Notifier.tell": "sends by the store, which blocks or is awaited",
     "stores/postgres/database.py PostgresDatabase.notify": "drives plans by psycopg, or by the protocol on a loop",
     "stores/postgres/database.py PostgresDatabase.run": "drives plans by psycopg, or by the protocol on a loop",
     "stores/sqlite/dialect.py SqliteDatabase.read": "drives plans on this thread, or on one for a loop",

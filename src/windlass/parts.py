@@ -95,14 +95,14 @@ class Parts(NamedTuple):
     results: Results
     work: Notifier
     done: Notifier
+    local_node: LocalNode
+    """Wakes the node that runs in this process on these parts."""
     inline: Inline | None = None
     """None: what is stored waits for a worker."""
     authorizer: Authorizer | None = None
     """None: everybody may do everything."""
     middleware: tuple[JobMiddleware, ...] = ()
     """Around every body, the first one outermost."""
-    local_node: LocalNode = LocalNode(None)  # see `make_parts`
-    """The node that runs in this process on these parts."""
     keepers: list[PermitKeeper] = []  # noqa: RUF012 - see `make_parts`
     """What nodes that have left keep for bodies that go on."""
     features: tuple[Feature, ...] = ()

@@ -10,7 +10,7 @@ from windlass.runtime.forks import after_fork
 from windlass.spi import Coordinator
 
 
-class NodeWakeups(Protocol):
+class WakeableNode(Protocol):
     """How a node is woken; from any thread."""
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
@@ -28,10 +28,10 @@ class LocalNode:
 
     def __init__(self, coordinator: Coordinator | None) -> None:
         self._coordinator = coordinator
-        self._node: NodeWakeups | None = None
+        self._node: WakeableNode | None = None
         after_fork(self.leave)
 
-    def enter(self, node: NodeWakeups) -> None:
+    def enter(self, node: WakeableNode) -> None:
         """From now on this node is woken."""
         self._node = node
 

@@ -53,22 +53,10 @@ class Notifier:
         self._thread = None
         self.sender = uuid4().hex[:12]
 
-    def tell(self, words: Iterable[str]) -> None:
-        """Send now or soon, from a thread."""
-        payload = self.take(words)
-        if payload is not None:
-            self._database.notify(self._channel, payload)
-
-    async def atell(self, words: Iterable[str]) -> None:
-        """Send now or soon, from the running loop."""
-        payload = self.take(words)
-        if payload is not None:
-            await self._database.anotify(self._channel, payload)
-
     def with_commit(self, words: Iterable[str]) -> str | None:
         """The payload to send along with a commit that is about to happen, if it is time to send.
 
-        If it is not, the words are for `tell` once the commit has happened: sent earlier they would wake for nothing.
+        If it is not, the words are for `take` once the commit has happened: sent earlier they would wake for nothing.
         What is owed already is taken along; should the commit fail, it is for `owe`.
         """
         with self._lock:

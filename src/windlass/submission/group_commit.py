@@ -18,6 +18,7 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.forks import after_fork
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.access import Access
+from windlass.stores.channels import WORK
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.notifier import Notifier
 from windlass.stores.plans import jobs
@@ -86,6 +87,7 @@ class GroupCommit:
 
     def _commit(self, units: Sequence[Unit]) -> Verb[list[Answer]]:
         """Store units in one transaction."""
+        yield from self._access.ready()
         database, work = self._access.database, self._work
         levels = levels_of(rows := [job for unit in units for job in unit])
         new, words = new_queues(database, levels), words_for(levels)
@@ -100,8 +102,8 @@ class GroupCommit:
             raise
         reached("submit.after_commit")
         database.known_queues.update(new)
-        if work is not None and payload is None:
-            yield work.tell, work.atell, (words,)
+        if work is not None and payload is None and (later := work.take(words)) is not None:
+            yield database.notify, database.anotify, (WORK, later)
         return answers
 
 
