@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import partial
 
 import click
 
@@ -14,6 +15,10 @@ from windlass.cli.bench.workloads import BY_KEY, LIMITED, WORKLOADS, Workload, r
 from windlass.cli.output import drawn, say
 
 NUMBER = click.IntRange(min=1)
+DEFAULT_STORE = "Default: a durable PostgreSQL started for the run, if its programs are installed, else SQLite."
+WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3."
+
+option = partial(click.option, show_envvar=True)
 
 
 def chosen(context: click.Context, parameter: click.Parameter, value: str | None) -> list[Workload]:
@@ -30,41 +35,23 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str | None
 
 
 @click.command(name="bench", epilog="Exit codes: 0 if every job of every workload ran exactly once, else 1.")
-@click.option(
-    "--store",
-    metavar="URL",
-    show_envvar=True,
-    help="Measure here, in databases or files of its own. Default: a durable PostgreSQL started for the run, if its "
-    "programs are installed, else SQLite.",
+@option("--store", metavar="URL", help=f"Measure here, in databases or files of its own. {DEFAULT_STORE}")
+@option(
+    "--workload", "-w", "workloads", callback=chosen, metavar="W1,W3,…", envvar="WINDLASS_BENCH_WORKLOAD", help=WHICH
 )
-@click.option(
-    "--workload",
-    "-w",
-    "workloads",
-    callback=chosen,
-    metavar="W1,W3,…",
-    envvar="WINDLASS_BENCH_WORKLOAD",
-    show_envvar=True,
-    help="Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3.",
-)
-@click.option("--jobs", type=NUMBER, show_envvar=True, help="Jobs in each workload; default: its own.")
-@click.option(
+@option("--jobs", type=NUMBER, help="Jobs in each workload; default: its own.")
+@option(
     "--concurrency",
     "-c",
     type=NUMBER,
     default=CONCURRENCY,
     show_default=True,
-    show_envvar=True,
     help="Coroutines at a time in each draining worker.",
 )
-@click.option(
-    "--repeat", type=NUMBER, default=1, show_default=True, show_envvar=True, help="Take the median of so many runs."
-)
-@click.option(
-    "--limited", is_flag=True, show_envvar=True, help="Drain behind limits (L1 … L3), in turns with the same without."
-)
-@click.option("--json", "as_json", is_flag=True, envvar="WINDLASS_BENCH_JSON", show_envvar=True, help="For machines.")
-@click.option("--progress/--no-progress", default=None, show_envvar=True, help="Default: at a terminal.")
+@option("--repeat", type=NUMBER, default=1, show_default=True, help="Take the median of so many runs.")
+@option("--limited", is_flag=True, help="Drain behind limits (L1 … L3), in turns with the same without.")
+@option("--json", "as_json", is_flag=True, envvar="WINDLASS_BENCH_JSON", help="For machines.")
+@option("--progress/--no-progress", default=None, help="Default: at a terminal.")
 def command(
     store: str | None,
     workloads: list[Workload],

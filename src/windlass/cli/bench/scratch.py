@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from windlass.errors import ConfigurationError
@@ -19,17 +19,6 @@ MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
 def is_sqlite(url: str) -> bool:
     """Whether a URL names a SQLite file."""
     return url.startswith("sqlite")
-
-
-class Scratch(Protocol):
-    """Makes fresh databases of one kind."""
-
-    @property
-    def description(self) -> str:
-        """What is measured, for people."""
-
-    def fresh(self) -> AbstractContextManager[str]:
-        """A URL that lives as long as the `with` block."""
 
 
 class SqliteScratch:
@@ -72,6 +61,9 @@ class PostgresScratch:
             yield _with_database(self._url, name)
         finally:
             rows(self._url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+Scratch = SqliteScratch | PostgresScratch
 
 
 class Stores(NamedTuple):
