@@ -19,7 +19,8 @@ from windlass.domain.states import JobStatus
 from windlass.stores.plan import Step, drive
 from windlass.stores.plans import search
 from windlass.stores.postgres.dialect import PostgresDialect
-from windlass.stores.postgres.session import GENERIC_PLANS, Statements
+from windlass.stores.postgres.session import Statements
+from windlass.stores.postgres.url import GENERIC_PLANS
 
 ASKED = {
     "anything": search.Filters(),

@@ -1,6 +1,7 @@
 """`windlass bench` and `make bench` measure, check what they measured, and leave nothing behind."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,15 @@ def test_the_table_names_store_and_results(tmp_path: Path):
     assert code == 0, said
     assert "store: SQLite" in said
     assert "W2\tenqueue in bulk\t20\t" in said
+
+
+@pytest.mark.parametrize("program", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda program: program.stem)
+def test_every_benchmark_can_be_started(program: Path):
+    """They are run by hand: a renamed module must be noticed before."""
+    command = [sys.executable, "-m", f"benchmarks.{program.stem}", "--help"]
+    environ = {**os.environ, "PYTHONPATH": str(program.parent)}
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_workload_is_refused(invoke):
