@@ -81,7 +81,6 @@ PAIRED_CLASSES = {
     "DeadLetters": "what `app.dead_letters` is, and rename the failure package's to DeadLetterFollowUp",
     "Drained": "results of two drains, of a test and of a benchmark",
     "LogLine": "the public record, and the message that carries one out of a job's process",
-    "NodeWakeups": "a protocol, and what keeps it",
     "Node": "the public record of a node, and the running node",
     "Raised": "an outcome, and the message that carries it out of a job's process",
     "Returned": "an outcome, and the message that carries it out of a job's process",
