@@ -27,8 +27,6 @@ PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tell
 TO_RENAME = {
     "client.dead_letter_views.AlertFilterWords": "AlertFilter",
     "domain.job.Placed": "SubmittedJob",
-    "runtime.processes.errors._Told": "_ReportedError",
-    "runtime.started_threads._Submitting": "_SubmitPatch",
     "submission.authorization._Acting": "_PrincipalScope",
     "stores.caller_transactions.rules.Opening": "TransactionState",
     "stores.claim_order.Allotment": "Share",
@@ -87,7 +85,7 @@ PAIRED_CLASSES = {
     "Snoozed": "an outcome, and the message that carries it out of a job's process",
     "Reporter": "the protocol, and its side in a job's process",
     "Batch": "rename: RedriveBatch, ReportBatch",
-    "Call": "the public one; rename the others: circuit.ServiceCall, subscriber.Delivery",
+    "Call": "the public one; rename the other: circuit.ServiceCall",
     "Found": "rename: SearchPage, TriagePage, ResolvedTarget (twice one thing)",
     "Limits": "rename the engine's to AttemptLimits; the other is what applications configure",
     "Group": "rename the group commit's to CallerGroup; the other is one of dead letters",
@@ -96,7 +94,6 @@ PAIRED_CLASSES = {
     "Recovery": "rename the plan's answer to Recovered",
     "StopError": "one test double of two contracts: share it",
     "Sums": "rename: RedriveTotals, QueueTotals",
-    "Surroundings": "rename: Conditions (explanation), ProcessSettings (pool)",
     "Watch": "rename: BodyWatch, CommitWatch",
     "_Columns": "rename views' to _ColumnReader",
 }

@@ -15,7 +15,7 @@ from windlass.feature import Feature
 from windlass.maintenance.permit_keeper import PermitKeeper
 from windlass.runtime.global_names import global_name_of
 from windlass.runtime.local_node import LocalNode
-from windlass.runtime.processes.pool import ProcessOptions, Surroundings
+from windlass.runtime.processes.pool import ProcessOptions, ProcessSettings
 from windlass.settings import Settings, adaptive_polling
 from windlass.spi import (
     Authorizer,
@@ -173,12 +173,12 @@ def processes_of(parts: Parts) -> ProcessOptions:
     """What processes that run jobs of this application must know."""
     node, jobs = parts.settings.node, parts.settings.jobs
     return ProcessOptions(
-        node.process_jobs, node.process_memory_bytes, jobs.max_result_bytes, lambda: _surroundings(parts)
+        node.process_jobs, node.process_memory_bytes, jobs.max_result_bytes, lambda: _process_settings(parts)
     )
 
 
-def _surroundings(parts: Parts) -> Surroundings:
+def _process_settings(parts: Parts) -> ProcessSettings:
     registry, instances = parts.registry, parts.registry.instances
     plain = type(parts.serializer) is JsonSerializer and isinstance(registry.resolver, ImportResolver)
     provides = instances.provides if isinstance(instances, Instances) else True
-    return Surroundings(global_name_of(registry.app), not plain or bool(parts.middleware), provides)
+    return ProcessSettings(global_name_of(registry.app), not plain or bool(parts.middleware), provides)

@@ -213,7 +213,7 @@ class Worker:
 
         def on_signal(name: str) -> None:
             if asked.is_set():
-                logger.warning("%s again: running jobs are stopped and released now", name)
+                logger.warning("%s again: stopping and releasing running jobs now", name)
                 forced.set()
             else:
                 logger.info("%s: draining; running jobs may finish, a second signal forces", name)

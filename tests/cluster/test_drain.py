@@ -76,7 +76,7 @@ def test_a_second_signal_ends_the_patience_of_a_drain(app: Windlass, store_url: 
     worker.says("draining")
     worker.send(signal.SIGINT)
     assert worker.exit_code(20) == 3
-    worker.says("again: running jobs are stopped and released now")
+    worker.says("again: stopping and releasing running jobs now")
     assert held.status() is JobStatus.PENDING
     successor = programs.worker(store_url)
     programs.open_gate()

@@ -260,7 +260,7 @@ async def test_closing_waits_no_longer_than_told(bus: EventBus, caplog: pytest.L
 
 
 async def test_too_many_waiting_events_are_dropped_and_counted(caplog: pytest.LogCaptureFixture):
-    bus = EventBus(most_waiting=10)
+    bus = EventBus(max_waiting=10)
     seen: list[Event] = []
     bus.subscribe(JobCompleted, seen.append)
     for index in range(25):

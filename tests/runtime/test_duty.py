@@ -161,7 +161,7 @@ async def test_a_holder_that_stood_still_past_its_lease_changes_nothing(
     await nodes.until(lambda: nodes.passed_at() is not None)
     passed = nodes.seen()
     go_on.set()
-    await nodes.until(lambda: "taken over by another node" in caplog.text)
+    await nodes.until(lambda: "another node has taken over" in caplog.text)
     assert nodes.written() == {"saviour:1:3", "saviour:1:2", "saviour:1:1"}
     assert nodes.seen() == passed
 

@@ -51,7 +51,7 @@ def test_a_process_comes_to_harm_at_the_point_and_the_pass_that_the_variable_nam
 ):
     done = after_passing(variable)
     assert (done.returncode, done.stdout.split()[-1]) == (code, str(last_pass)), done.stderr
-    assert ("will come to harm" in done.stderr) == bool(variable)
+    assert ("will fail on purpose" in done.stderr) == bool(variable)
 
 
 def test_a_stopped_process_stands_still_until_it_is_told_to_go_on():

@@ -27,7 +27,7 @@ from windlass.engine.attempt import (
 from windlass.engine.thread_watch import Watch
 from windlass.errors import JobTimeoutError, SerializationError, StopJob, WorkerLostError
 from windlass.runtime.middleware import around
-from windlass.runtime.threads import BodyExit, ThreadGoesOn, Turn
+from windlass.runtime.threads import BodyExit, BodyStillRuns, Turn
 from windlass.spi import (
     EncodedResult,
     ExecutorProvider,
@@ -102,7 +102,7 @@ class Invoker:
             else:
                 value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
-            if isinstance(error, ThreadGoesOn) and watch is None and thread is not None:
+            if isinstance(error, BodyStillRuns) and watch is None and thread is not None:
                 # It may hold what its claim does not know of: of a limit that was set while it ran.
                 thread.goes_on = True
                 error.when_ended(partial(self._body_ended, attempt, thread))

@@ -1,1 +1,1 @@
-"""Events about jobs, nodes and circuits, published to subscribers in order, after the commit they tell of."""
+"""Events about jobs, nodes and circuits, published to subscribers in order, after the commit that caused them."""

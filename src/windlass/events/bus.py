@@ -1,4 +1,4 @@
-"""The event bus: who listens to what, and telling them."""
+"""The event bus: subscriptions, and delivery of events to them."""
 
 import asyncio
 import threading
@@ -7,19 +7,19 @@ from typing import TypeVar
 
 from windlass.domain.clock import monotonic
 from windlass.errors import ConfigurationError
-from windlass.events.delivery import ListenerThread, LoopChannel
-from windlass.events.subscriber import Call, Caller, Describe, Listener
+from windlass.events.delivery import LoopChannel, SubscriberThread
+from windlass.events.subscriber import Caller, Delivery, Describe, Subscription
 from windlass.events.types import Event
 
 E = TypeVar("E", bound=Event)
 R = TypeVar("R")
 
-_MOST_WAITING = 100_000
+_MAX_WAITING = 100_000
 
 
 def _check_event_type(given: object) -> None:
     if not (isinstance(given, type) and issubclass(given, Event)):
-        raise ConfigurationError(f"listeners subscribe to an event class, as in on(JobFailed), got {given!r}")
+        raise ConfigurationError(f"subscribe to an event class, as in on(JobFailed), got {given!r}")
 
 
 def _class_name(error: BaseException) -> str:
@@ -27,7 +27,7 @@ def _class_name(error: BaseException) -> str:
 
 
 class EventBus:
-    """Tells listeners what has happened, one after another, in the order it was published.
+    """Delivers events to subscribers one at a time, in the order of publication.
 
     ```python
     bus = EventBus(describe=sanitizer.sanitize)
@@ -36,20 +36,20 @@ class EventBus:
     def alert(event: JobDeadLettered) -> None: ...
     ```
 
-    Async listeners are awaited on the loop that publishes; sync ones run on one thread of the bus, never on the loop.
+    Async subscribers are awaited on the loop that publishes; sync ones run on the bus's thread, never on the loop.
     """
 
-    def __init__(self, describe: Describe = _class_name, most_waiting: int = _MOST_WAITING) -> None:
+    def __init__(self, describe: Describe = _class_name, max_waiting: int = _MAX_WAITING) -> None:
         self._caller = Caller(describe)
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._lock = threading.Lock()
-        self._subscribed: tuple[Listener, ...] = ()
-        self._by_type: dict[type[Event], tuple[Listener, ...]] = {}
-        self._thread = ListenerThread(self._caller)
+        self._subscribed: tuple[Subscription, ...] = ()
+        self._by_type: dict[type[Event], tuple[Subscription, ...]] = {}
+        self._thread = SubscriberThread(self._caller)
         self._channels: dict[asyncio.AbstractEventLoop, LoopChannel] = {}
 
     def on(self, event_type: type[E], /) -> Callable[[Callable[[E], R]], Callable[[E], R]]:
-        """Decorate a function of one event, sync or async; a base class stands for all its subclasses."""
+        """Decorate a function that takes one event, sync or async; a base class includes all its subclasses."""
         _check_event_type(event_type)
 
         def decorate(function: Callable[[E], R]) -> Callable[[E], R]:
@@ -59,30 +59,30 @@ class EventBus:
         return decorate
 
     def subscribe(self, event_type: type[E], function: Callable[[E], object]) -> Callable[[], None]:
-        """Listen to an event class and its subclasses; give the function that ends it again."""
+        """Subscribe to an event class and its subclasses; return a function that unsubscribes."""
         _check_event_type(event_type)
         if not callable(function):
-            raise ConfigurationError(f"a listener is a function that takes one event, got {function!r}")
-        listener = Listener.of(event_type, function)
+            raise ConfigurationError(f"a subscriber is a function that takes one event, got {function!r}")
+        subscription = Subscription.of(event_type, function)
         with self._lock:
-            self._subscribed = (*self._subscribed, listener)
+            self._subscribed = (*self._subscribed, subscription)
             self._by_type = {}
 
         def unsubscribe() -> None:
             with self._lock:
-                self._subscribed = tuple(item for item in self._subscribed if item is not listener)
+                self._subscribed = tuple(item for item in self._subscribed if item is not subscription)
                 self._by_type = {}
 
         return unsubscribe
 
     def wanted(self, event_type: type[Event]) -> bool:
-        """Tell whether anybody listens: an event nobody wants need not be built. Costs a dictionary lookup."""
-        listeners = self._by_type.get(event_type)
-        return bool(self._listeners(event_type) if listeners is None else listeners)
+        """Return whether anything subscribes: other events need not be built. Costs a dictionary lookup."""
+        subscriptions = self._by_type.get(event_type)
+        return bool(self._subscriptions(event_type) if subscriptions is None else subscriptions)
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Have every listener told of `events`, in this order; returns at once, on loops and on threads without one."""
-        calls = [Call(listener, event) for event in events for listener in self._listeners(type(event))]
+        """Have `events` delivered to every subscriber, in this order. Returns at once, on loops and on threads."""
+        calls = [Delivery(subscription, event) for event in events for subscription in self._subscriptions(type(event))]
         if not calls:
             return
         try:
@@ -93,9 +93,9 @@ class EventBus:
             self._channel(loop).push(calls)
 
     async def drain(self, timeout: float = 5.0) -> bool:
-        """Wait until what was published on this loop, and on threads, is delivered; at most `timeout` seconds.
+        """Wait up to `timeout` seconds until what was published on this loop, and on threads, is delivered.
 
-        What this loop's listeners have not taken by then is dropped, with an error in the log, and False is given.
+        What this loop's subscribers have not taken by then is dropped, with an error in the log, and False is returned.
         """
         loop = asyncio.get_running_loop()
         until = monotonic() + timeout
@@ -111,16 +111,16 @@ class EventBus:
         return self._thread.flush(timeout)
 
     def close(self) -> None:
-        """End the listener thread once it has done its work; publishing again would start a new one."""
+        """End the subscriber thread after its remaining work; publishing again starts a new one."""
         self._thread.close()
 
-    def _listeners(self, event_type: type[Event]) -> tuple[Listener, ...]:
+    def _subscriptions(self, event_type: type[Event]) -> tuple[Subscription, ...]:
         known = self._by_type
-        listeners = known.get(event_type)
-        if listeners is None:
-            listeners = tuple(item for item in self._subscribed if issubclass(event_type, item.event_type))
-            known[event_type] = listeners
-        return listeners
+        subscriptions = known.get(event_type)
+        if subscriptions is None:
+            subscriptions = tuple(item for item in self._subscribed if issubclass(event_type, item.event_type))
+            known[event_type] = subscriptions
+        return subscriptions
 
     def _channel(self, loop: asyncio.AbstractEventLoop) -> LoopChannel:
         channel = self._channels.get(loop)
@@ -128,5 +128,5 @@ class EventBus:
             with self._lock:
                 for gone in [known for known in self._channels if known.is_closed()]:
                     del self._channels[gone]
-                channel = self._channels[loop] = LoopChannel(loop, self._caller, self._thread, self._most_waiting)
+                channel = self._channels[loop] = LoopChannel(loop, self._caller, self._thread, self._max_waiting)
         return channel

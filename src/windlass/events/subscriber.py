@@ -1,4 +1,4 @@
-"""A listener and how it is called: its name for the log, whether it is awaited, and that its failure is its own."""
+"""A subscription and how its function is called: its name for the log, sync or async, errors logged."""
 
 import asyncio
 import inspect
@@ -16,8 +16,8 @@ Describe = Callable[[BaseException], str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listener:
-    """One subscription."""
+class Subscription:
+    """A function and the event class it subscribes to."""
 
     event_type: type[Event]
     function: Function
@@ -25,40 +25,40 @@ class Listener:
     name: str
 
     @classmethod
-    def of(cls, event_type: type[Event], function: Function) -> "Listener":
-        """Look at a function once, so that calling it needs no looking."""
+    def of(cls, event_type: type[Event], function: Function) -> "Subscription":
+        """Inspect a function once, so that calls need no inspection."""
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004 - not "is it callable", but what its call is
         )
         return cls(event_type, function, is_async, _name(function))
 
 
-class Call(NamedTuple):
-    """One listener to be told of one event."""
+class Delivery(NamedTuple):
+    """One event to be delivered to one subscription."""
 
-    listener: Listener
+    subscription: Subscription
     event: Event
 
 
 class Caller:
-    """Calls listeners; what they raise is logged and stops nobody."""
+    """Calls subscribers; an error is logged and does not affect the others."""
 
     def __init__(self, describe: Describe) -> None:
         self._describe = describe
 
-    def call(self, call: Call, finish: Callable[[Awaitable[object]], object]) -> None:
-        """Call a listener from a thread; `finish` waits for what it gives, if that must be awaited."""
+    def call(self, call: Delivery, finish: Callable[[Awaitable[object]], object]) -> None:
+        """Call a subscriber from a thread; `finish` waits for its result if that is awaitable."""
         try:
-            result = call.listener.function(call.event)
+            result = call.subscription.function(call.event)
             if inspect.isawaitable(result):
                 finish(result)
         except BaseException as error:  # noqa: BLE001 - not even SystemExit may end the delivery of events
             self._log(call, error)
 
-    async def acall(self, call: Call) -> None:
-        """Call a listener on the loop."""
+    async def acall(self, call: Delivery) -> None:
+        """Call a subscriber on the loop."""
         try:
-            result = call.listener.function(call.event)
+            result = call.subscription.function(call.event)
             if inspect.isawaitable(result):
                 await result
         except asyncio.CancelledError as error:
@@ -66,15 +66,15 @@ class Caller:
             if task is not None and task.cancelling():
                 raise
             self._log(call, error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - not KeyboardInterrupt, which here is the user's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - not KeyboardInterrupt, which here comes from the user
             self._log(call, error)
 
-    def _log(self, call: Call, error: BaseException) -> None:
+    def _log(self, call: Delivery, error: BaseException) -> None:
         try:
             text = self._describe(error)
-        except Exception:  # noqa: BLE001 - wording an error must not end the delivery either
+        except Exception:  # noqa: BLE001 - a failing description must not end the delivery either
             text = type(error).__name__
-        logger.error("listener %s failed on %s: %s", call.listener.name, type(call.event).__name__, text)
+        logger.error("event subscriber %s failed on %s: %s", call.subscription.name, type(call.event).__name__, text)
 
 
 def _name(function: Function) -> str:

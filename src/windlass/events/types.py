@@ -1,6 +1,6 @@
-"""The events, one frozen dataclass each. They are told after the commit, in order, to whoever listens with `app.on`.
+"""The events, one frozen dataclass each, published in order after the commit to `app.on` subscribers.
 
-All have `job_id, target, queue, correlation_id, at`; those of a node are about no job and have None there.
+All have `job_id, target, queue, correlation_id, at`; events of a node concern no job and have None there.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Anything that has happened; listening to it means listening to everything."""
+    """Base class of all events; subscribing to it means subscribing to everything."""
 
     job_id: UUID | None = None
     target: str | None = None
@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent(Event):
-    """Anything that has happened to a job."""
+    """Base class of events about a job."""
 
     job_id: UUID
     target: str
@@ -47,7 +47,7 @@ class JobEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStarted(JobEvent):
-    """An attempt begins. The only event that is told before its attempt is settled."""
+    """An attempt begins. The only event that is published before its attempt is settled."""
 
     attempt: int
     """Number of the attempt; the first is 1."""
@@ -60,13 +60,13 @@ class JobCompleted(JobEvent):
 
     attempt: int
     wait_ms: int
-    """From when it was due until it started."""
+    """Milliseconds from its due time to its start."""
     run_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFailed(JobEvent):
-    """An attempt has failed; `will_retry` tells whether another follows. `error` is sanitised."""
+    """An attempt has failed; `will_retry` says whether another follows. `error` is sanitised."""
 
     error: str
     error_class: str
@@ -94,16 +94,16 @@ class JobDeadLettered(JobEvent):
     error_class: str
     attempt: int
     reason: str
-    """Why nothing is left to try: `retry_exhausted`, `non_retryable`, `worker_lost` …"""
+    """Why it is not retried: `retry_exhausted`, `non_retryable`, `worker_lost` …"""
     fingerprint: str
     """Equal for failures of the same kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRaised(JobEvent):
-    """Jobs of a target have begun to die of one kind of error. Follows the `JobDeadLettered` of the first of them.
+    """Jobs of a target have begun to fail with one kind of error. Follows the first one's `JobDeadLettered`.
 
-    Further ones within the hour (`dead_letters.alert_window`) only add to the alert's count.
+    Further failures within the hour (`dead_letters.alert_window`) only add to the alert's count.
     """
 
     error_hash: str
@@ -118,12 +118,12 @@ class JobCanceled(JobEvent):
     """The job was CANCELED."""
 
     reason: str = "canceled"
-    """`canceled` by somebody, `superseded` by another job, or `expired` before it could start."""
+    """`canceled` by a caller, `superseded` by another job, or `expired` before it could start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPaused(JobEvent):
-    """The job is PAUSED until somebody resumes it."""
+    """The job is PAUSED until it is resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +140,11 @@ class JobTimedOut(JobEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLost(Event):
-    """A node stopped renewing its lease; its jobs, if it ran any, were taken back."""
+    """A node stopped renewing its lease; its jobs, if it had any, were recovered."""
 
     node: str
     recovered: int
-    """How many jobs are waiting again; 0 of a node that ran nothing, or whose jobs were all given up."""
+    """Number of jobs that are PENDING again; 0 if the node ran none, or all of them were given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""What every running part is built on: services, duties, executors, processes, failpoints. Knows no jobs and no SQL."""
+"""The base of every running part: services, duties, executors, processes, failpoints. Knows no jobs and no SQL."""

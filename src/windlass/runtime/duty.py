@@ -1,8 +1,8 @@
-"""The one skeleton of duties that a cluster does once, not once per node: purge, archive, sweep, count.
+"""The base class of duties: work that a cluster does once, not once per node, such as purge, archive and sweep.
 
-Every node runs the service; a lease that the store keeps says whose turn it is, and when. Whoever has it works in
-bounded batches, each of which renews the lease in its own transaction and writes nothing if the lease was taken over
-meanwhile. So a holder that was stopped and wakes up later changes nothing.
+Every node runs the service. A lease in the store decides which node works, and when. The holder works in bounded
+batches; each batch renews the lease in its own transaction and writes nothing if another node has taken the lease over.
+A holder that was suspended and wakes up later therefore changes nothing.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from windlass.runtime.service import Service
 logger = loggers.logger("windlass.duty")
 
 LONGEST_PAUSE = 60.0
-"""Seconds between two looks at the most: a clock may be set, a setting changed."""
+"""Longest time in seconds between two checks of the lease: the clock or the settings may change."""
 SHORTEST_PAUSE = 0.05
 LONGEST_REST = 1.0
 
 
 class LeaseLostError(Exception):
-    """The lease is somebody else's by now: nothing was written."""
+    """Another node holds the lease now; nothing was written."""
 
 
 class Turns(Protocol):
-    """A named lease and its rhythm, as a duty uses it."""
+    """A named lease and its rhythm, as a duty uses them."""
 
     async def take(self) -> float:
-        """Take the lease; 0 if it is ours now, else the seconds after which it is worth asking again."""
+        """Try to take the lease; return 0 on success, else the seconds after which to try again."""
         ...
 
     async def give_back(self, *, passed: bool) -> None:
-        """Leave it to others; `passed` says that all that was due is done, until the rhythm's next time."""
+        """Release the lease; `passed` means that everything due is done until the rhythm's next time."""
 
 
 class Duty(Service):
-    """A service that works when it is its node's turn; a subclass says in `batch` what it does."""
+    """A service that works while its node holds a lease. Subclasses implement `batch`."""
 
     def __init__(self, name: str, turns: Turns, errors: ErrorHandling) -> None:
         super().__init__(name, errors)
@@ -49,13 +49,13 @@ class Duty(Service):
 
     @abstractmethod
     async def batch(self) -> bool:
-        """Do a bounded piece of work under the lease; True when there may be more."""
+        """Do a bounded amount of work under the lease; return True if there may be more."""
 
     def begin(self) -> None:
-        """Called when the lease was taken, before the first batch."""
+        """Prepare for a pass. Called after the lease was taken, before the first batch."""
 
     async def tick(self) -> float | None:
-        """One look: a whole pass if it is this node's turn."""
+        """Run a whole pass if this node gets the lease; return the seconds until the next check."""
         wait = await self._turns.take()
         if wait <= 0:
             await self._pass()
@@ -64,21 +64,21 @@ class Duty(Service):
         return min(max(wait, SHORTEST_PAUSE), LONGEST_PAUSE) + late
 
     async def _pass(self) -> None:
-        """Batch after batch, until there is no more, the lease is lost, or the node drains."""
+        """Run batches until none is left, the lease is lost, or the node drains; then release the lease."""
         passed = False
         try:
             self.begin()
             passed = await self._work()
         except LeaseLostError:
-            logger.info("%s: its lease was taken over by another node, which goes on", self.name)
+            logger.info("%s: another node has taken over the lease and continues", self.name)
             return
         except Exception:
-            await self._leave_it()
+            await self._release_lease()
             raise
         await self._turns.give_back(passed=passed)
 
     async def _work(self) -> bool:
-        """True when all is done. Rests as long as it works, so that jobs get at least half of the store."""
+        """Return True when everything is done. Pauses as long as it works, so that jobs get half of the store."""
         while self.alive:
             started = monotonic()
             if not await self.batch():
@@ -86,9 +86,9 @@ class Duty(Service):
             await asyncio.sleep(min(monotonic() - started, LONGEST_REST))
         return False
 
-    async def _leave_it(self) -> None:
-        """After an error, if the store can still be told; if not, the lease runs out by itself."""
+    async def _release_lease(self) -> None:
+        """Release the lease after an error, if the store can be reached; otherwise the lease expires."""
         try:
             await self._turns.give_back(passed=False)
-        except Exception as error:  # noqa: BLE001 - the first error is the one to tell of
-            logger.debug("%s: its lease could not be given back: %s", self.name, type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - the first error is the one to report
+            logger.debug("%s: could not release the lease, which will expire: %s", self.name, type(error).__name__)

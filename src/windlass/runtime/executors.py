@@ -1,4 +1,4 @@
-"""Where bodies run by default: coroutines on the worker's loop, everything else on threads, processes on demand."""
+"""The default executors: coroutines on the worker's loop, other functions on threads, processes on request."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class LoopExecutor:
         cls.runs_on_loop = False  # its `run` may do more
 
     async def run(self, invocation: Invocation, /) -> object:
-        """Run the body here."""
+        """Await the body on this loop."""
         return await invocation.function(*invocation.args, **invocation.kwargs)
 
     async def close(self) -> None:
-        """Nothing to give up."""
+        """Do nothing: there is nothing to release."""
 
 
 class ThreadExecutor:
-    """Runs sync functions on threads, and coroutine functions on a loop of their own in a thread."""
+    """Runs sync functions on threads, and coroutine functions with `asyncio.run` on a thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._threads = ThreadBodies(loop)
 
     async def run(self, invocation: Invocation, /) -> object:
-        """Run the body on a thread; cancelling this interrupts it as far as Python can."""
+        """Run the body on a thread. Cancelling this interrupts the body as far as Python can."""
         body = partial(invocation.function, *invocation.args, **invocation.kwargs)
         if inspect.iscoroutinefunction(invocation.function):
             return await self._threads.run(lambda: asyncio.run(body()))
@@ -60,5 +60,5 @@ class LocalExecutors:
         }
 
     def executor(self, kind: str) -> JobExecutor:
-        """The executor of a kind."""
+        """Return the executor of a kind."""
         return self._by_kind[kind]

@@ -1,18 +1,18 @@
-"""Failpoints: named places at which a process can be made to die, stop, stumble or dawdle, for tests of crashes.
+"""Failpoints: named points at which a process can be made to die, stop, raise or sleep, for crash tests.
 
 `WINDLASS_FAILPOINTS="completer.before_commit=kill@3;submit.after_commit=stop"` is read once, when this module is
-imported. Each part names a point and what happens there, with `@n` at its n-th pass only, else at every pass:
+imported. Each part names a point and an action; with `@n` the action happens at the n-th pass only, else at every pass:
 
 | action | what happens |
 |---|---|
-| `kill` | SIGKILL: the process is gone, nothing is tidied up |
-| `stop` | SIGSTOP: the whole process stands still until SIGCONT |
+| `kill` | SIGKILL: the process dies without cleanup |
+| `stop` | SIGSTOP: the whole process is suspended until SIGCONT |
 | `exit` | the process ends at once with exit code 70 |
-| `raise` | a `FailpointError` where the point stands |
-| `sleep:<seconds>` | the thread that passes (the loop, if it stands there) sleeps |
+| `raise` | a `FailpointError` is raised at the point |
+| `sleep:<seconds>` | the thread that passes (possibly the loop's) sleeps |
 
-Without the variable a point costs a function call and a look at a name. While points are armed, plans of a single
-statement run in a transaction too (`stores`): only then is there a moment between their write and their commit.
+Without the variable a point costs one function call. While points are armed, plans of a single
+statement run in a transaction too (`stores`): only then is there a moment between write and commit.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ LONGEST_SLEEP: Final = 3_600.0
 
 POINTS: Final[Mapping[str, str]] = {
     "submit.before_commit": "new jobs are written, nothing is committed",
-    "submit.after_commit": "new jobs are stored; their caller has no answer, others know what the commit told them",
+    "submit.after_commit": "new jobs are stored and other processes notified; the caller has no answer yet",
     "claim.before_commit": "jobs are marked RUNNING for this node, nothing is committed",
     "claim.after_commit": "jobs are claimed; none of them has been given to a slot",
     "run.before_body": "an attempt is about to enter its body",
-    "run.after_body": "a body has ended; nobody but this process knows",
+    "run.after_body": "a body has ended; only this process knows",
     "completer.before_write": "a flush of outcomes is about to be written",
-    "completer.written": "outcomes are written; what follows from them (callbacks) is not, nothing is committed",
-    "completer.before_commit": "outcomes and what follows from them are written, nothing is committed",
-    "completer.after_commit": "outcomes are stored; no listener, handle or other process was told",
+    "completer.written": "outcomes are written, their follow-ups (callbacks) are not, nothing is committed",
+    "completer.before_commit": "outcomes and their follow-ups are written, nothing is committed",
+    "completer.after_commit": "outcomes are stored; no subscriber, handle or other process was notified",
     "retry.before_commit": "a retry is written (attempt, due time, history), nothing is committed",
     "retry.after_commit": "a retry is stored; the poller does not know its due time yet",
-    "dead_letter.before_commit": "a failure for good is written with all that belongs to it, nothing is committed",
-    "dead_letter.after_commit": "a failure for good is stored; nobody was told",
+    "dead_letter.before_commit": "a final failure is written with its follow-ups, nothing is committed",
+    "dead_letter.after_commit": "a final failure is stored; nothing was published",
     "recovery.marked": "nodes whose lease ran out are marked lost; their jobs are still RUNNING",
     "recovery.attempt_written": "a lost attempt is in the history, its job not yet PENDING, nothing is committed",
     "recovery.given_up": "a job whose crash budget is spent has its outcome, its live row is still there",
-    "recovery.before_commit": "a batch of a lost node's jobs is brought back, nothing is committed",
-    "recovery.after_commit": "a batch of a lost node's jobs is PENDING again; nobody was told",
+    "recovery.before_commit": "a batch of a lost node's jobs is requeued, nothing is committed",
+    "recovery.after_commit": "a batch of a lost node's jobs is PENDING again; nothing was published",
     "archive.copied": "old jobs are in the archive and in the working tables as well, nothing is committed",
     "archive.after_commit": "a batch of old jobs is in the archive only; its node still holds the duty",
-    "purge.before_commit": "a batch of dead letters is deleted with all that is kept of them, nothing is committed",
-    "purge.after_commit": "a batch of dead letters is gone; its node still holds the duty",
-    "places.taken_off": "places that bodies of lost nodes kept are taken from them, not yet given back or committed",
-    "expiry.after_commit": "jobs that expired are canceled; nobody was told",
+    "purge.before_commit": "a batch of dead letters is deleted with all its data, nothing is committed",
+    "purge.after_commit": "a batch of dead letters is deleted; its node still holds the duty",
+    "places.taken_off": "permits of bodies of lost nodes are deleted, not yet counted as free or committed",
+    "expiry.after_commit": "expired jobs are canceled; nothing was published",
     "sweep.given_up": "a job whose target no node knows has its outcome, its live row is still there",
-    "sweep.after_commit": "jobs whose target no node knows have failed for good; nobody was told",
-    "node.registered": "a node has entered the cluster, and does nothing yet",
+    "sweep.after_commit": "jobs whose target no node knows have failed for good; nothing was published",
+    "node.registered": "a node has joined the cluster and does nothing yet",
     "heartbeat.before_beat": "a node is about to renew its lease",
     "heartbeat.after_beat": "a node has renewed its lease",
-    "drain.before_release": "a node stops claiming; what it has not started is still in its name",
+    "drain.before_release": "a node stops claiming; jobs it has not started are still claimed by it",
     "drain.before_sign_off": "a drained node has written everything; its row is still there",
     "cancel.before_commit": "a cancel is written, nothing is committed",
-    "cancel.after_commit": "a cancel is stored; the caller has no answer yet, its own process was not told",
-    "statistics.taken": "a batch of counts is taken away, its sums are not written, nothing is committed",
+    "cancel.after_commit": "a cancel is stored; the caller has no answer yet, its own process was not notified",
+    "statistics.taken": "a batch of counts is deleted, its sums are not written, nothing is committed",
     "statistics.before_commit": "a batch of counts is added to its minutes, nothing is committed",
     "statistics.after_commit": "a batch of counts is added up; the lease is still held",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
-    "store.after_commit": "any transaction: it is committed, nobody has the answer",
+    "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }
 """Every point, and what is true when a process passes it."""
 
@@ -79,11 +79,11 @@ logger = loggers.logger("windlass.failpoints")
 
 
 class FailpointError(Exception):
-    """What the action `raise` raises."""
+    """Raised by the action `raise`."""
 
 
 class Trap(NamedTuple):
-    """What happens at a point, and at which pass of it (None: at each)."""
+    """An action at a point, and the pass at which it happens (None: every pass)."""
 
     action: str
     seconds: float
@@ -91,7 +91,7 @@ class Trap(NamedTuple):
 
 
 class _Traps:
-    """The traps that are armed, and how often each point was passed."""
+    """The armed traps, and how often each point was passed."""
 
     def __init__(self, by_point: Mapping[str, list[Trap]]) -> None:
         self._by_point = by_point
@@ -113,7 +113,7 @@ class _Traps:
 
 
 def parse(text: str) -> dict[str, list[Trap]]:
-    """Read the variable's text; what cannot be read, or names no point, is a ConfigurationError."""
+    """Parse the variable's text; raise ConfigurationError if it is malformed or names an unknown point."""
     found: dict[str, list[Trap]] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, equals, what = (word.strip() for word in part.partition("="))
@@ -153,7 +153,7 @@ _ACTIONS: Final[Mapping[str, Callable[[str, Trap], None]]] = {
     "exit": lambda name, trap: os._exit(EXIT_CODE),
     "kill": lambda name, trap: os.kill(os.getpid(), signal.SIGKILL),
     "raise": _raise,
-    "sleep": lambda name, trap: time.sleep(trap.seconds),  # noqa: TID251 - standing still is what was asked for
+    "sleep": lambda name, trap: time.sleep(trap.seconds),  # noqa: TID251 - sleeping is what was asked for
     "stop": lambda name, trap: os.kill(os.getpid(), signal.SIGSTOP),
 }
 
@@ -166,7 +166,7 @@ def _spring(name: str, trap: Trap) -> None:
 def _from_environment() -> _Traps | None:
     by_point = parse(os.environ.get(VARIABLE, ""))
     if by_point:
-        logger.warning("%s is set: this process will come to harm at %s", VARIABLE, ", ".join(by_point))
+        logger.warning("%s is set: this process will fail on purpose at %s", VARIABLE, ", ".join(by_point))
     return _Traps(by_point) if by_point else None
 
 
@@ -174,20 +174,23 @@ _armed: _Traps | None = _from_environment()
 
 
 def reached(name: str, when: Callable[[], bool] | None = None) -> None:
-    """Pass a point. `when` is asked only while points are armed: the point is passed only if it is true."""
+    """Pass a point. If `when` is given, the point counts as passed only if it returns True.
+
+    `when` is called only while points are armed.
+    """
     if _armed is not None and (when is None or when()):
         _armed.passed(name)
 
 
 def are_armed() -> bool:
-    """Whether this process has points at which something will happen."""
+    """Return whether any failpoint is armed in this process."""
     return _armed is not None
 
 
 @contextmanager
 def armed(text: str) -> Iterator[None]:
-    """Arm points in this process for the time of a block, as the variable would."""
-    global _armed  # noqa: PLW0603 - one switch for the process, looked at on the hot path
+    """Arm points in this process for the duration of a block, as the variable would."""
+    global _armed  # noqa: PLW0603 - one switch for the process, read on the hot path
     before, _armed = _armed, _Traps(parse(text))
     try:
         yield

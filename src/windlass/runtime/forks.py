@@ -1,4 +1,4 @@
-"""What must begin anew in a forked child: connections, threads and locks of the parent are not its own."""
+"""Reset of state in a forked child, which must not use its parent's connections, threads and locks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Garbage collection of a process that is a worker and nothing else.
+"""Garbage collection settings of a process that only runs a worker.
 
-Every job makes a few dozen short-lived objects and no cycles. Python's collector looks through the young ones after
-every 700, a tenth of a worker's time; a worker lets it look after every 20,000, and not at what was there before.
+Every job makes a few dozen short-lived objects and no cycles. Python's collector scans the young objects after every
+700 allocations, which takes a tenth of a worker's time. A worker raises that to 20,000 and freezes the objects that
+exist already.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ YOUNG_OBJECTS = 20_000
 
 @contextmanager
 def seldom() -> Iterator[None]:
-    """Collect less often as long as this is open. Who set a higher threshold, or switched it off, keeps that."""
+    """Collect less often inside the block. A higher threshold, or a disabled collector, is left alone."""
     before = gc.get_threshold()
     if before[0] == 0 or before[0] >= YOUNG_OBJECTS:
         yield

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while an embedded worker drains: they belong to the program, and also hurry the drain."""
+"""SIGINT and SIGTERM while an embedded worker drains: the program's handlers still run, and the drain is hurried."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Handler = Callable[[int, FrameType | None], object]
 
 @contextmanager
 def hurried_by_signals(hurry: Callable[[], None]) -> Iterator[None]:
-    """Call `hurry` at a SIGINT or SIGTERM inside the block, besides the handler that the program has for it.
+    """Call `hurry` at a SIGINT or SIGTERM inside the block, in addition to the program's own handler.
 
-    A KeyboardInterrupt raised by that handler comes out when the block has ended, so that what is hurried can end in
-    good order. Does nothing outside of the main thread, which alone handles signals, and leaves a signal alone that
-    ends the process.
+    A KeyboardInterrupt raised by that handler is re-raised when the block has ended, so that the drain can end in good
+    order. Does nothing outside the main thread, which alone handles signals, and does not touch a signal whose default
+    action ends the process.
     """
     raised: list[KeyboardInterrupt] = []
 
     def chained(previous: Handler) -> Handler:
         def handle(number: int, frame: FrameType | None) -> None:
             hurry()
-            with suppress(RuntimeError):  # it may have struck amid a write to the very stream that logs go to
-                logger.warning("%s: running jobs are stopped and released now", signal.Signals(number).name)
+            with suppress(RuntimeError):  # the signal may have interrupted a write to the stream that logs go to
+                logger.warning("%s: stopping and releasing running jobs now", signal.Signals(number).name)
             try:
                 previous(number, frame)
             except KeyboardInterrupt as error:

@@ -1,8 +1,8 @@
-"""Which job a log line belongs to: the running job's fields, put on every `LogRecord` whatever formatter is used.
+"""The running job's fields on every `LogRecord`, whatever formatter is used.
 
-They come from the job's context, a context variable, which follows coroutines by itself, and threads when their
-context is copied (`contextvars.copy_context().run`, `asyncio.to_thread`); other threads remember which job started
-them, until its attempt has ended (`started_threads`).
+They come from the job's context, a context variable, which follows coroutines by itself, and threads when their context
+is copied (`contextvars.copy_context().run`, `asyncio.to_thread`). Other threads remember which job started them until
+its attempt has ended (`started_threads`).
 """
 
 import logging
@@ -14,7 +14,7 @@ from windlass.runtime.started_threads import ThreadMarks, starting_job
 
 
 class LogFields(NamedTuple):
-    """What a log record says about the job it was made in; all "-" outside of jobs."""
+    """The fields of a log record that name its job; all "-" outside of jobs."""
 
     job_id: str = "-"
     node_id: str = "-"
@@ -25,18 +25,18 @@ OUTSIDE = LogFields()
 
 
 def current() -> LogFields:
-    """Give the fields of the job this code runs in."""
+    """Return the fields of the job this code runs in."""
     context = current_context.get()
     return OUTSIDE if context is None else fields_of(context)
 
 
 def fields_of(context: JobContext) -> LogFields:
-    """Give the fields of a job."""
+    """Return the fields of a job."""
     return LogFields(str(context.job_id), context.node, context.attempt)
 
 
 def emit(record: logging.LogRecord) -> None:
-    """Let a record made elsewhere (in the process of a job) be kept and handled like one made in this context."""
+    """Handle a record made elsewhere (in a job's process) like one made in this context."""
     context = current_context.get()
     if context is not None:
         context.keep(record)
@@ -46,10 +46,10 @@ def emit(record: logging.LogRecord) -> None:
 
 
 class _RecordFields(dict[str, Any]):
-    """The attributes of a record; our fields can be read but do not count as taken.
+    """The attributes of a record, in which our fields can be read but do not count as taken.
 
-    `Logger.makeRecord` refuses an `extra` whose key the record already has. Without this, a user's own
-    `log.info(…, extra={"attempt": 2})` would start to raise as soon as Windlass is imported.
+    `Logger.makeRecord` refuses an `extra` whose key the record already has. Without this, a user's `log.info(…,
+    extra={"attempt": 2})` would start to raise as soon as Windlass is imported.
     """
 
     def __contains__(self, key: object) -> bool:
@@ -61,7 +61,7 @@ class _RecordFactory(Protocol):
 
 
 class _WithJobFields:
-    """A record factory on top of the one the user had."""
+    """A record factory that wraps the one that was set before."""
 
     def __init__(self, previous: _RecordFactory) -> None:
         self.previous = previous
@@ -88,7 +88,7 @@ _users = 0
 
 
 def install() -> None:
-    """Put the fields on every log record of this process. Each call needs its own `uninstall`; only the first acts."""
+    """Put the fields on every log record of this process. Nested calls are counted; each needs an `uninstall`."""
     global _installed, _thread_marks, _users  # noqa: PLW0603 - the record factory is one per process too
     with _install_lock:
         _users += 1
@@ -99,13 +99,13 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take the fields away again, once everybody who called `install` has called this."""
+    """Remove the fields once `uninstall` was called as often as `install`."""
     global _installed, _thread_marks, _users  # noqa: PLW0603 - see install
     with _install_lock:
         _users = max(_users - 1, 0)
         if _users or _installed is None:
             return
-        _installed.active = False  # somebody may have built a factory on top of ours, which then stays in the chain
+        _installed.active = False  # another library may have wrapped our factory, which then stays in the chain
         if logging.getLogRecordFactory() is _installed:
             logging.setLogRecordFactory(_installed.previous)
         if _thread_marks is not None:

@@ -1,4 +1,4 @@
-"""Warns when the event loop of a worker is blocked: a coroutine that calls blocking code holds up all others."""
+"""Warnings about a blocked event loop: a coroutine that calls blocking code holds up all others."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from windlass.runtime.thread_service import ThreadService
 
 logger = loggers.logger("windlass.loop")
 
-LOOKS = 4
-"""How often a loop is looked at within the time from which on it counts as blocked."""
+CHECKS = 4
+"""Number of checks within the time after which a loop counts as blocked."""
 
 
 class Culprit(NamedTuple):
@@ -29,9 +29,9 @@ class Culprit(NamedTuple):
 
 
 class LoopWatch(ThreadService):
-    """Pings a loop from a thread of its own while it has something to do, and sees what runs on it if no answer comes.
+    """Pings a busy loop from a thread, and records what runs on it if no answer comes.
 
-    `job_of` gives the job that a task belongs to; `busy` whether anything runs that could block the loop.
+    `job_of` returns the job that a task belongs to; `busy` returns whether anything runs that could block the loop.
     """
 
     def __init__(
@@ -44,15 +44,15 @@ class LoopWatch(ThreadService):
         super().__init__("loop watch")
         self._loop = loop
         self._loop_thread = threading.get_ident()
-        self._interval = threshold / LOOKS
+        self._interval = threshold / CHECKS
         self._busy = busy
         self._job_of = job_of
-        self._place = ""
+        self._location = ""
         self._answered_at: float | None = None
         self.blocks: LoopBlocks[Culprit] = LoopBlocks(threshold)
 
     def tick(self) -> float | None:
-        """Look once."""
+        """Check the loop once."""
         now, answered = monotonic(), self._answered_at
         if self.blocks.waits and answered is None:
             self._report(self.blocks.still_waiting(now, self._culprit()))
@@ -72,7 +72,7 @@ class LoopWatch(ThreadService):
             self.stop()
 
     def _answer(self) -> None:
-        """On the loop."""
+        """Record when the loop answered. Runs on the loop."""
         self._answered_at = monotonic()
 
     def _culprit(self) -> Culprit | None:
@@ -80,7 +80,7 @@ class LoopWatch(ThreadService):
         culprit = None if task is None else self._job_of(task)
         frame = sys._current_frames().get(self._loop_thread)
         if frame is not None:
-            self._place = _place(frame)
+            self._location = _location(frame)
         return culprit
 
     def _report(self, block: Block[Culprit] | None) -> None:
@@ -91,9 +91,9 @@ class LoopWatch(ThreadService):
         logger.warning(
             "event loop %s for %.1f s by %s at %s: all other jobs on it waited; "
             "use await, asyncio.to_thread, or a plain function",
-            *("blocked" if block.over else "still blocked", block.seconds, what, self._place),
+            *("blocked" if block.over else "still blocked", block.seconds, what, self._location),
         )
 
 
-def _place(frame: FrameType) -> str:
+def _location(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})"

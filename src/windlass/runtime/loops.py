@@ -1,4 +1,4 @@
-"""The event loops of workers: made, kept running when a body tears at them, and closed."""
+"""The event loops of workers: created, protected against exits raised by bodies, and closed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ logger = loggers.logger("windlass.worker")
 T = TypeVar("T")
 
 CLOSE_TIMEOUT = 1.0
-"""How long tasks that are left when a loop closes may take to end."""
+"""Seconds that remaining tasks may take to end when a loop closes."""
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """A loop for a process that is a worker: uvloop's where it is installed."""
+    """Return a loop for a worker process: uvloop's where it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -26,9 +26,9 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def outlive_exits(run: Callable[[], T], over: Callable[[], bool] = lambda: False) -> T:
-    """Run a loop, and go on when asyncio lets a SystemExit or KeyboardInterrupt of some task through it.
+    """Run a loop, and resume it when asyncio lets a task's SystemExit or KeyboardInterrupt through.
 
-    Such a task was started by a job's body, which meets the same error where it awaits the task: that job fails by it.
+    Such a task was started by a job's body, which gets the same error where it awaits the task: the job fails with it.
     """
     while True:
         try:
@@ -36,18 +36,18 @@ def outlive_exits(run: Callable[[], T], over: Callable[[], bool] = lambda: False
         except (SystemExit, KeyboardInterrupt) as error:
             if over():
                 raise
-            logger.error("a task that a job had started raised %s; the worker goes on", type(error).__name__)
+            logger.error("a task started by a job raised %s; the worker continues", type(error).__name__)
 
 
 def close(loop: asyncio.AbstractEventLoop) -> None:
-    """Close a loop as `asyncio.run` does, but wait for nobody for ever: a body may ignore being cancelled."""
+    """Close a loop as `asyncio.run` does, but with a time limit: a body may ignore being cancelled."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
     if tasks:
         _, stubborn = loop.run_until_complete(asyncio.wait(tasks, timeout=CLOSE_TIMEOUT))
         if stubborn:
-            logger.error("%d tasks ignore being cancelled and are left behind", len(stubborn))
+            logger.error("%d tasks ignored their cancellation and were abandoned", len(stubborn))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
 

@@ -1,4 +1,4 @@
-"""Middleware: context managers of the user's around the body of every job, entered where the body runs."""
+"""Middleware: the user's context managers around the body of every job, entered where the body runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windlass.spi import JobMiddleware
 
 
 def check_middleware(given: object) -> tuple[JobMiddleware, ...]:
-    """Check what was given to an application."""
+    """Return the middleware given to an application, or raise ConfigurationError."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ConfigurationError(
             f"middleware must be a list of objects with a method around(ctx), got {given!r}; write middleware=[…]"
@@ -27,15 +27,15 @@ def _checked(one: object) -> JobMiddleware:
         raise ConfigurationError(
             f"middleware must have a method around(ctx) that gives a context manager, got {one!r} without one"
         )
-    return one  # type: ignore[return-value]  # it has the one method that there is
+    return one  # type: ignore[return-value]  # it has the only method of the protocol
 
 
 def around(
     function: Callable[..., Any], middleware: Sequence[JobMiddleware], context: JobContext, *, is_coroutine: bool
 ) -> Callable[..., Any]:
-    """Give a function that enters all of them, the first one outermost, and then calls `function`.
+    """Return a function that enters all middleware, the first outermost, and then calls `function`.
 
-    If one of them suppresses an error, the call gives None.
+    If one of them suppresses an error, the call returns None.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

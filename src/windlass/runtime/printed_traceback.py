@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any, Final
 
 LONGEST: Final = 100_000
-"""Characters that are printed at most: far more than is ever kept, and few enough to be searched for secrets."""
+"""Longest text in characters: far more than is ever stored, and short enough to search for secrets."""
 CUT: Final = "…\n"
-"""What a traceback begins with whose beginning was left out; it may begin inside a secret."""
+"""First line of a traceback whose beginning was cut off; the rest may begin inside a secret."""
 MOST_FRAMES: Final = 20
 LONGEST_MESSAGE: Final = 20_000
 
 _PACKAGE: Final = f"{Path(__file__).parents[1]}/"
 _USER_CODE: Final = tuple(_PACKAGE + folder for folder in ("cli/bench/", "cli/demo/", "testing/"))
-"""Folders of ours with jobs in them, which are as good as a user's."""
+"""Our packages that contain jobs; their frames are treated like a user's."""
 
 
 def print_traceback(error: BaseException) -> str:
-    """Print an error with its causes, the last 20 frames of each, without the frames of Windlass that lead to the body.
+    """Return the text of an error with its causes, the last 20 frames of each, without our outer frames.
 
     May raise whatever the error's own methods raise.
     """
@@ -30,23 +30,23 @@ def print_traceback(error: BaseException) -> str:
         if id(link) in seen:
             continue
         seen.add(id(link))
-        _leave_out_our_frames(link.stack)
+        _drop_our_frames(link.stack)
         _shorten(link)
         waiting += [part for part in (link.__cause__, link.__context__, *(link.exceptions or ())) if part is not None]
     text = "".join(printed.format())
     return text if len(text) <= LONGEST else CUT + text[len(CUT) - LONGEST :]
 
 
-def _leave_out_our_frames(stack: traceback.StackSummary) -> None:
-    """Drop the frames before the first one of the user; an error of Windlass itself keeps its frames."""
+def _drop_our_frames(stack: traceback.StackSummary) -> None:
+    """Drop the frames before the user's first one. An error of Windlass itself keeps its frames."""
     first = next((number for number, frame in enumerate(stack) if not _is_ours(frame.filename)), 0)
     del stack[:first]
 
 
 def _shorten(link: Any) -> None:
-    """Cut a long message at its end, at a space if there is one: half a secret may not be recognised.
+    """Cut a long message, at a space if there is one: half a secret may not be recognised.
 
-    Python has no public name for the message a `TracebackException` prints.
+    Python has no public name for the message that a `TracebackException` prints.
     """
     message = link._str
     if len(message) > LONGEST_MESSAGE:

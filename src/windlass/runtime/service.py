@@ -1,7 +1,7 @@
-"""The one skeleton of background services: start, tick, sleep or be woken, bear errors, stop.
+"""The base class of background services: start, tick, sleep or be woken, handle errors, stop.
 
-A service says in `tick` what it does, and how long it then wants to sleep; everything else is here, and tested once.
-The last call wins: `start` right after `stop` runs again, but not before the earlier run has ended; two ticks of one
+A service implements `tick`, which returns how long to sleep afterwards; everything else is here, and tested once. The
+last call wins: `start` right after `stop` runs again, but only once the earlier run has ended, so two ticks of one
 service never overlap.
 """
 
@@ -21,21 +21,21 @@ class _LoopRun:
         self.loop = loop
         self.thread = threading.get_ident()
         self.stopping = False
-        self.told = False  # a wakeup is on its way, or will be seen by the tick to come
+        self.wake_pending = False  # a wakeup is scheduled, or will be seen by the next tick
         self.bell = asyncio.Event()
         self._slept = False
         self.task: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
-        if self.told:
+        if self.wake_pending:
             return
-        self.told = True
+        self.wake_pending = True
         if threading.get_ident() == self.thread:
             self.bell.set()
             return
         try:
             self.loop.call_soon_threadsafe(self.bell.set)
-        except RuntimeError:  # the loop is closed: there is nobody to wake
+        except RuntimeError:  # the loop is closed: nothing to wake
             return
 
     def stop(self) -> None:
@@ -43,11 +43,11 @@ class _LoopRun:
         self.bell.set()
 
     async def sleep(self, seconds: float | None, *, wakeable: bool) -> None:
-        """Sleep until the time is over, the bell rings (if it may), or the run is stopped."""
+        """Sleep until the time has passed, the bell rings (if `wakeable`), or the run is stopped."""
         if seconds is not None and seconds <= 0:
-            await asyncio.sleep(0)  # others must get their turn, also when there is always something to do
+            await asyncio.sleep(0)  # other tasks must get to run even if this service is always busy
             return
-        timer = None if seconds is None else self.loop.call_later(seconds, self._time_is_over)
+        timer = None if seconds is None else self.loop.call_later(seconds, self._on_timer)
         self._slept = False
         try:
             while not (self.stopping or self._slept):
@@ -59,19 +59,19 @@ class _LoopRun:
             if timer is not None:
                 timer.cancel()
 
-    def _time_is_over(self) -> None:
+    def _on_timer(self) -> None:
         self._slept = True
         self.bell.set()
 
 
 class Bell:
-    """Wakes a service from any thread: all that those need of it who have news for it."""
+    """Wakes a service from any thread, for parts that need nothing else of the service."""
 
     def __init__(self) -> None:
         self._run: _LoopRun | None = None
 
     def ring(self) -> None:
-        """End the current sleep; if a tick is under way, another one follows it."""
+        """End the current sleep; a tick in progress is followed by another."""
         if self._run is not None:
             self._run.wake()
 
@@ -81,7 +81,7 @@ class Bell:
 
 
 class Service(ABC):
-    """A background service on an event loop; a subclass says in `tick` what it does.
+    """A background service on an event loop. Subclasses implement `tick`.
 
     ```python
     class Purge(Service):
@@ -101,19 +101,19 @@ class Service(ABC):
 
     @abstractmethod
     async def tick(self) -> float | None:
-        """Do one round of work; give the seconds to sleep then, or None to sleep until woken."""
+        """Do one round of work; return the seconds to sleep afterwards, or None to sleep until woken."""
 
     @property
     def alive(self) -> bool:
-        """Whether the service has been started and not been told to stop."""
+        """Whether the service has been started and not been stopped."""
         return self._run is not None and not self._run.stopping and not _ended(self._run)
 
     def start(self) -> None:
-        """Begin to tick on the running loop; does nothing if it runs already."""
+        """Start ticking on the running loop; does nothing if it runs already."""
         if self.alive:
             return
         loop = asyncio.get_running_loop()
-        # Runs of a loop that is gone cannot end any more, and cannot tick any more either.
+        # Runs of a closed loop can neither end nor tick any more.
         earlier = {task for task in self._unfinished if task.get_loop() is loop}
         run = self._run = _LoopRun(loop)
         self._bell.wakes(run)
@@ -122,14 +122,14 @@ class Service(ABC):
         run.task.add_done_callback(self._unfinished.discard)
 
     def wake(self) -> None:
-        """End the current sleep, from any thread; if a tick is under way, another one follows it."""
+        """End the current sleep, from any thread; a tick in progress is followed by another."""
         self._bell.ring()
 
     async def stop(self, grace: float = 5.0) -> None:
-        """End the service and wait for it, on the loop that started it.
+        """Stop the service and wait for it, on the loop that started it.
 
-        A sleep ends at once; a tick may go on for `grace` seconds and is then cancelled. This may be called any
-        number of times, by several at once, and from within `tick` (it then returns at once).
+        A sleep ends at once; a tick may continue for `grace` seconds and is then cancelled. May be called any number of
+        times, concurrently, and from within `tick` (it then returns at once).
         """
         run = self._run
         if run is None or run.task is None:
@@ -157,21 +157,21 @@ class Service(ABC):
 
     async def _round(self, run: _LoopRun, guard: ErrorGuard) -> None:
         run.bell.clear()
-        run.told = False
+        run.wake_pending = False
         try:
             pause = await self.tick()
         except asyncio.CancelledError as error:
             if run.stopping or _being_cancelled():
                 raise
-            await self._bear(run, guard, error)  # something inside the tick was cancelled, not the service
+            await self._handle_error(run, guard, error)  # something inside the tick was cancelled, not the service
         except Exception as error:  # noqa: BLE001 - a service outlives every error of its ticks
-            await self._bear(run, guard, error)
+            await self._handle_error(run, guard, error)
         else:
             guard.succeeded()
             self.signals.ticked.send(pause)
             await run.sleep(pause, wakeable=True)
 
-    async def _bear(self, run: _LoopRun, guard: ErrorGuard, error: BaseException) -> None:
+    async def _handle_error(self, run: _LoopRun, guard: ErrorGuard, error: BaseException) -> None:
         pause = guard.failed(error)
         self.signals.failed.send(error)
         await run.sleep(pause, wakeable=False)  # wakeups must not make a failing service try without a pause

@@ -1,4 +1,4 @@
-"""The errors that the services of a process keep meeting, for whoever asks how it is."""
+"""The current errors of a process's services, for health reports."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import threading
 from windlass.domain.control_characters import visible
 from windlass.errors import StoreUnavailableError
 
-MOST_TEXT = 1_000
-"""Characters of what is told of all errors together."""
+MAX_TEXT = 1_000
+"""Longest text, in characters, of all errors together."""
 
 
 class ServiceErrors:
-    """What each service failed with last, until it works again. Services call it from any thread."""
+    """The last error of each service until it works again. May be called from any thread."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def failed(self, service: str, error: BaseException, text: str) -> None:
-        """Keep an error, unless it is an outage: that is waited for, and passes by itself."""
+        """Record an error, unless it is a database outage: services wait for its end by themselves."""
         if not isinstance(error, StoreUnavailableError | OSError | asyncio.CancelledError):
             self.put(service, text)
 
     def put(self, service: str, text: str | None) -> None:
-        """Keep a text in place of the service's last one; None: it works."""
+        """Replace the service's text; None clears it."""
         with self._lock:
             if text is None:
                 self._texts.pop(service, None)
@@ -33,8 +33,8 @@ class ServiceErrors:
                 self._texts[service] = text
 
     def text(self) -> str | None:
-        """All of them in one line that every store takes: heartbeats carry it. None when every service works."""
+        """Return all errors in one line that every store accepts, as heartbeats carry it; None if there are none."""
         with self._lock:
             known = [f"{service}: {' '.join(text.split())}" for service, text in sorted(self._texts.items())]
-        line = visible("; ".join(known))[:MOST_TEXT]
+        line = visible("; ".join(known))[:MAX_TEXT]
         return line.encode(errors="replace").decode() or None

@@ -1,4 +1,4 @@
-"""Signals for tests: a service says what it has just done; nobody listens in production, and it then costs nothing."""
+"""Signals for tests: a service reports what it has just done. Without a waiting test this costs nothing."""
 
 import asyncio
 import threading
@@ -26,17 +26,17 @@ class Signal(Generic[T]):
         self._waiting: deque[Future[T]] = deque()
 
     def arm(self) -> None:
-        """Keep what is sent from now on until somebody waits for it."""
+        """Keep what is sent from now on until a `wait` takes it."""
         self._armed = True
 
     def disarm(self) -> None:
-        """Go back to doing nothing, and forget what was sent."""
+        """Stop keeping values, and drop those that were sent."""
         with self._lock:
             self._armed = False
             self._values.clear()
 
     def send(self, value: T) -> None:
-        """Hand `value` to the one who has waited longest, or keep it; does nothing unless armed."""
+        """Give `value` to the longest waiting caller, or keep it; does nothing unless armed."""
         if not self._armed:
             return
         with self._lock:
@@ -48,14 +48,14 @@ class Signal(Generic[T]):
             self._values.append(value)
 
     async def wait(self, timeout: float = 10.0) -> T:
-        """Give the next value sent since the signal was armed; `TimeoutError` if none comes in time."""
+        """Return the next value sent since the signal was armed; raise TimeoutError if none comes in time."""
         future = self._next()
         wrapped = asyncio.wrap_future(future)
         try:
             await asyncio.wait({wrapped}, timeout=timeout)
         finally:
             wrapped.cancel()
-            future.cancel()  # a value that has come in the meantime wins over the timeout
+            future.cancel()  # a value that has arrived wins over the timeout
         return self._value(future, timeout)
 
     def wait_sync(self, timeout: float = 10.0) -> T:

@@ -1,6 +1,6 @@
-"""Which job's body a thread was started by, or handed its work by: for log records made there.
+"""The job whose body started a thread, or submitted work to it: for log records made there.
 
-A new thread does not get the context variables of the one that starts it. While a worker runs in this process,
+A new thread does not inherit the context variables of the one that starts it. While a worker runs in this process,
 `Thread.start` and `ThreadPoolExecutor.submit` remember the job they are called in.
 """
 
@@ -17,28 +17,28 @@ from windlass.context import JobContext, current_context
 
 ATTRIBUTE = "_windlass_job"
 OWN_THREADS = "windlass"
-"""Names of Windlass's own threads begin like this: a body may happen to start one, and it serves others too."""
+"""Prefix of the names of Windlass's threads: a body may happen to start one, but it serves other jobs too."""
 
 _submitted_by: ContextVar[JobContext | None] = ContextVar("windlass_submitted_by", default=None)
 
 
 def starting_job() -> JobContext | None:
-    """Give the job whose body started what runs here, until that attempt has ended."""
+    """Return the job whose body started this thread or work, until that attempt has ended."""
     context = _submitted_by.get() or getattr(threading.current_thread(), ATTRIBUTE, None)
     return None if context is None or context.over else context
 
 
-class _Submitting(threading.local):
-    """Whether this thread is inside `submit`: a pool's thread serves others too, so each call is remembered instead."""
+class _InSubmit(threading.local):
+    """Whether this thread is inside `submit`: a pool's thread serves several jobs, so each call is marked instead."""
 
     now = False
 
 
-_submitting = _Submitting()
+_in_submit = _InSubmit()
 
 
 class ThreadMarks:
-    """`Thread.start` and `ThreadPoolExecutor.submit`, replaced until `remove`."""
+    """Replacements of `Thread.start` and `ThreadPoolExecutor.submit`, in place until `remove`."""
 
     def __init__(self) -> None:
         self.active = True
@@ -48,7 +48,7 @@ class ThreadMarks:
         ThreadPoolExecutor.submit = self._our_submit  # type: ignore[method-assign]
 
     def remove(self) -> None:
-        """Put back what was there, unless somebody has built on top of ours, which then does nothing more."""
+        """Restore the originals. If another library has wrapped ours, ours stay and do nothing."""
         self.active = False
         if threading.Thread.start is self._our_start:
             threading.Thread.start = self._start  # type: ignore[method-assign]
@@ -64,7 +64,7 @@ class ThreadMarks:
         @functools.wraps(original)
         def start(thread: threading.Thread) -> None:
             context = self._job()
-            if context is not None and not _submitting.now and not thread.name.startswith(OWN_THREADS):
+            if context is not None and not _in_submit.now and not thread.name.startswith(OWN_THREADS):
                 setattr(thread, ATTRIBUTE, context)
             original(thread)
 
@@ -78,11 +78,11 @@ class ThreadMarks:
             context = self._job()
             if context is None:
                 return original(pool, function, *args, **kwargs)
-            _submitting.now = True
+            _in_submit.now = True
             try:
                 return original(pool, _called_for, context, function, args, kwargs)
             finally:
-                _submitting.now = False
+                _in_submit.now = False
 
         return submit
 

@@ -1,4 +1,4 @@
-"""The skeleton of `Service` on a thread of its own, for what must go on while the loop is blocked: the heartbeat."""
+"""`Service` on a thread, for what must continue while the loop is blocked: the heartbeat."""
 
 import asyncio
 import threading
@@ -22,33 +22,33 @@ class _ThreadRun:
 
 
 class ThreadService(ABC):
-    """A background service on a daemon thread of its own; the contract is that of `Service`, without `async`."""
+    """A background service on a daemon thread, with the contract of `Service` but without `async`."""
 
     def __init__(self, name: str, errors: ErrorHandling = DEFAULT_ERRORS) -> None:
         self.name = name
         self.signals = ServiceSignals()
         self._errors = errors
-        self._begin_anew()
-        after_fork(self._begin_anew)
+        self._reset()
+        after_fork(self._reset)
 
-    def _begin_anew(self) -> None:
-        """Not started: also right after a fork, where the thread stayed with the parent and the lock may be taken."""
+    def _reset(self) -> None:
+        """Reset to "not started". Also after a fork, where the thread is missing and the lock may be held."""
         self._lock = threading.Lock()
         self._run: _ThreadRun | None = None
 
     @abstractmethod
     def tick(self) -> float | None:
-        """Do one round of work; give the seconds to sleep then, or None to sleep until woken."""
+        """Do one round of work; return the seconds to sleep afterwards, or None to sleep until woken."""
 
     @property
     def alive(self) -> bool:
-        """Whether the service has been started and not been told to stop."""
+        """Whether the service has been started and not been stopped."""
         run = self._run
-        # After a fork the thread is not there any more, whatever was asked of it.
+        # After a fork the thread no longer exists.
         return run is not None and not run.stop_asked.is_set() and run.thread is not None and run.thread.is_alive()
 
     def start(self) -> None:
-        """Begin to tick on a thread; does nothing if it runs already."""
+        """Start ticking on a thread; does nothing if it runs already."""
         with self._lock:
             if self.alive:
                 return
@@ -57,23 +57,23 @@ class ThreadService(ABC):
             run.thread = threading.Thread(
                 target=self._live, args=(run, earlier), name=f"windlass {self.name}", daemon=True
             )
-            self._run = run  # before the first tick, which may already be woken
+            self._run = run  # before the first tick: a wakeup may already come
             try:
                 run.thread.start()
-            except RuntimeError:  # no more threads to be had
+            except RuntimeError:  # the process cannot start another thread
                 self._run = earlier
                 raise
 
     def wake(self) -> None:
-        """End the current sleep, from any thread; if a tick is under way, another one follows it."""
+        """End the current sleep, from any thread; a tick in progress is followed by another."""
         run = self._run
         if run is not None:
             run.bell.set()
 
     def stop(self, grace: float = 5.0) -> None:
-        """End the service and wait for it: a sleep ends at once, a tick is waited for `grace` seconds at most.
+        """Stop the service and wait for it: a sleep ends at once, a tick is waited for up to `grace` seconds.
 
-        May be called any number of times, by several at once, and from within `tick` (it then returns at once).
+        May be called any number of times, concurrently, and from within `tick` (it then returns at once).
         """
         with self._lock:
             run = self._run
@@ -84,7 +84,7 @@ class ThreadService(ABC):
             return
         run.thread.join(grace)
         if run.thread.is_alive():
-            self._errors.logger.error("%s does not stop: its tick takes longer than %g s", self.name, grace)
+            self._errors.logger.error("%s did not stop within %g s: its tick is still running", self.name, grace)
 
     async def astop(self, grace: float = 5.0) -> None:
         """Do the same as `stop` without blocking the loop."""
@@ -103,7 +103,7 @@ class ThreadService(ABC):
 
     def _round(self, run: _ThreadRun, guard: ErrorGuard) -> None:
         run.bell.clear()
-        if run.stop_asked.is_set():  # the bell just cleared may have been the one of `stop`
+        if run.stop_asked.is_set():  # the bell just cleared may have been rung by `stop`
             return
         try:
             pause = self.tick()

@@ -1,8 +1,8 @@
-"""Threads for sync bodies: a queue in, coalesced wakeups out, and an interrupt for bodies that run over their time.
+"""Threads for sync bodies: a queue in, coalesced wakeups out, and interrupts for bodies that exceed their time.
 
-`run_in_executor` costs 40 µs a call; here a finished body is put on a list, and the loop is woken once for all that
-finished meanwhile. A thread that is done with a body may enter the next in line at once, in its place: as many bodies
-run as before, and the loop hears of both in due course.
+`run_in_executor` costs 40 µs a call; here a finished body is put on a list, and the loop is woken once for all bodies
+that have finished since. A thread that has finished a body may start the next one in line at once, in the same slot:
+the number of running bodies does not change, and the loop learns of both a little later.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ IDLE_SECONDS = 60.0
 
 
 class Interrupted(BaseException):
-    """Thrown into a thread whose attempt is over. A BaseException, so that `except Exception` does not hold it up."""
+    """Thrown into a thread whose attempt is over. A BaseException, so that `except Exception` does not catch it."""
 
 
-class ThreadGoesOn(asyncio.CancelledError):
-    """Whoever awaited a body was cancelled, and the body goes on for a while on its thread, which was interrupted."""
+class BodyStillRuns(asyncio.CancelledError):
+    """The awaiting task was cancelled, but the body still runs on its thread, which was interrupted."""
 
     def __init__(self, call: _Call) -> None:
         super().__init__()
         self._call = call
 
     def when_ended(self, callback: Callable[[], None]) -> None:
-        """Call back once the body has ended, on its thread; here, if it has already."""
+        """Call `callback` once the body has ended, on its thread; at once, if it has ended already."""
         self._call.when_ended(callback)
 
 
 class _Call:
-    """One body on its way through a thread."""
+    """One call of a body on a thread."""
 
     __slots__ = (
         "_armed",
@@ -51,7 +51,7 @@ class _Call:
         "function",
         "future",
         "interrupted",
-        "passes_on",
+        "starts_next",
         "turn",
         "value",
     )
@@ -60,7 +60,7 @@ class _Call:
         self.function = function
         self.future = future
         self.turn = turn
-        self.passes_on = True  # to the next in line, when it ends; False once the loop has given its place to another
+        self.starts_next = True  # start the next in line at the end; False once the loop has given the slot to another
         self.context = contextvars.copy_context()
         self.value: Any = None
         self.error: BaseException | None = None
@@ -72,7 +72,7 @@ class _Call:
         self._when_ended: Callable[[], None] | None = None
 
     def run(self) -> bool:
-        """Run the body on this thread; False if the thread was interrupted and must not be used again."""
+        """Run the body on this thread; return False if the thread was interrupted and must not be reused."""
         self._thread_id = threading.get_ident()
         with self._lock:
             if self.future.cancelled():
@@ -82,7 +82,7 @@ class _Call:
             self.turn.enter()
         try:
             self.value = self.context.run(self.function)
-        except BaseException as error:  # noqa: BLE001 - carried to the loop, which judges it
+        except BaseException as error:  # noqa: BLE001 - carried to the loop, which handles it
             self.error = error
         with self._lock:
             interrupted = not self._armed
@@ -90,9 +90,9 @@ class _Call:
         return not interrupted
 
     def interrupt(self) -> bool:
-        """Throw `Interrupted` into the thread, if the body is still on it. C code (sleep, sockets) is not reached.
+        """Throw `Interrupted` into the thread; return False if the body is not on a thread.
 
-        False: the body is not on a thread.
+        C code (sleep, sockets) is not interrupted.
         """
         with self._lock:
             if not self._armed:
@@ -104,7 +104,7 @@ class _Call:
             return True
 
     def when_ended(self, callback: Callable[[], None]) -> None:
-        """Of a body that was interrupted: call back once it has ended."""
+        """Call `callback` once the body, which was interrupted, has ended."""
         with self._lock:
             if not self._over:
                 self._when_ended = callback
@@ -112,7 +112,7 @@ class _Call:
         callback()
 
     def end(self) -> None:
-        """The thread has left a body that was interrupted."""
+        """Record that the thread has left an interrupted body, and call the callback."""
         with self._lock:
             self._over = True
             callback, self._when_ended = self._when_ended, None
@@ -121,46 +121,46 @@ class _Call:
 
 
 class Turn:
-    """The place in line of one body. Made and used on the loop; entered on a thread."""
+    """A body's position in the line. Created and used on the loop; entered on a thread."""
 
     __slots__ = ("_bodies", "_call", "_is_next", "began", "until")
 
     def __init__(self, bodies: ThreadBodies, until: float = float("inf")) -> None:
         self._bodies = bodies
         self.until = until
-        """After this, on the monotonic clock, only the loop has it entered: it may have been canceled meanwhile."""
+        """After this time of the monotonic clock only the loop starts the body: it may have been canceled."""
         self._call: _Call | None = None
         self._is_next = False
         self.began: float | None = None
-        """When a thread entered it, on the monotonic clock."""
+        """When a thread started the body, on the monotonic clock."""
 
     async def run(self, function: Callable[[], Any]) -> Any:
-        """The body is ready: wait for its turn and its end."""
+        """Wait for the turn of a body that is ready, run it and return its result."""
         return await self._bodies.run(function, self)
 
     def enter(self) -> None:
-        """A thread is about to."""
+        """Record the start. Called by the thread that is about to run the body."""
         if self.began is None:
             self.began = monotonic()
 
     def begin(self) -> None:
-        """Have it entered now, by a thread of its own, if no other has yet."""
+        """Start the body now, on another thread, unless a thread has started it already."""
         self._is_next = True
-        if self._call is not None and self._bodies.leave_line(self._call):
+        if self._call is not None and self._bodies.remove_from_line(self._call):
             self._bodies.put(self._call)
 
     def withdraw(self) -> bool:
-        """Have it never entered; False if it has been. Whoever waits for it is to be cancelled then."""
-        return self._call is None or self._bodies.leave_line(self._call)
+        """Take the body out of the line; return False if it has started. The caller then cancels the waiting task."""
+        return self._call is None or self._bodies.remove_from_line(self._call)
 
     def waits(self, call: _Call) -> bool:
-        """The body is ready; whether it stands in line now, or is to be entered at once."""
+        """Attach the body's call; return True if it goes into the line, False if it starts at once."""
         self._call = call
         return not self._is_next
 
 
 class ThreadBodies:
-    """Runs sync functions for one event loop. Threads are made when needed, up to as many as there are calls."""
+    """Runs sync functions for one event loop, with at most one thread per call, started when needed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -176,7 +176,7 @@ class ThreadBodies:
     async def run(self, function: Callable[[], Any], turn: Turn | None = None) -> Any:
         """Run `function` on a thread, in a copy of the current context. Cancelling this interrupts the thread.
 
-        With a `turn` it begins when a thread has ended another body, or when the turn says so.
+        With a `turn` it starts when a thread has finished another body, or when `Turn.begin` is called.
         """
         call = _Call(function, self._loop.create_future(), turn)
         if turn is not None and turn.waits(call):
@@ -187,17 +187,17 @@ class ThreadBodies:
         try:
             return await call.future
         except asyncio.CancelledError:
-            if not self.leave_line(call) and self._interrupt(call):
-                raise ThreadGoesOn(call) from None
+            if not self.remove_from_line(call) and self._interrupt(call):
+                raise BodyStillRuns(call) from None
             raise
 
     def _interrupt(self, call: _Call) -> bool:
         with self._lock:
-            call.passes_on = False
+            call.starts_next = False
         return call.interrupt()
 
-    def leave_line(self, call: _Call) -> bool:
-        """Take a call out of the line; False if it is not there, because a thread has taken it."""
+    def remove_from_line(self, call: _Call) -> bool:
+        """Remove a call from the line; return False if a thread has taken it already."""
         with self._lock:
             if call not in self._line:
                 return False
@@ -205,7 +205,7 @@ class ThreadBodies:
             return True
 
     def put(self, call: _Call) -> None:
-        """Have a thread take the call now."""
+        """Have a thread run the call now."""
         with self._lock:
             starts = self._idle <= 0
             if starts:
@@ -229,7 +229,7 @@ class ThreadBodies:
                     return
                 call = following or self._calls.get()
         except Interrupted:
-            pass  # it arrived just after the body had ended: this thread retires all the same
+            pass  # it arrived just after the body had ended; this thread ends anyway
         finally:
             with self._lock:
                 self._threads -= 1
@@ -237,11 +237,11 @@ class ThreadBodies:
                 call.end()
 
     def _after(self, call: _Call, *, healthy: bool) -> _Call | None:
-        """The next in line takes the place of one that has ended, unless the loop has given that away."""
+        """Return the next call in line to run in the finished one's slot, unless the loop has reused that slot."""
         with self._lock:
             if not healthy:
                 return None
-            turn = self._line[0].turn if self._line and call.passes_on else None
+            turn = self._line[0].turn if self._line and call.starts_next else None
             if turn is None or turn.until < monotonic():
                 self._idle += 1
                 return None
@@ -256,7 +256,7 @@ class ThreadBodies:
         try:
             self._loop.call_soon_threadsafe(self._deliver)
         except RuntimeError:
-            self._closed = True  # the loop is gone, and with it whoever waited
+            self._closed = True  # the loop is closed, and with it the waiting tasks
 
     def _deliver(self) -> None:
         with self._lock:
@@ -271,7 +271,7 @@ class ThreadBodies:
                 call.future.set_exception(_carried(call.error))
 
     def close(self) -> None:
-        """Let idle threads end; what still runs is left to end by itself."""
+        """Let idle threads end. Running bodies are not waited for."""
         with self._lock:
             threads = self._threads
             self._closed = True

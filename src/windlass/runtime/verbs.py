@@ -1,8 +1,8 @@
-"""Verbs: what blocking and awaiting callers can both do, written once.
+"""Verbs: operations that blocking and awaiting callers share, written once.
 
-A verb is a generator. Wherever the two kinds of callers differ it yields a `Request`, which has a function for each of
-them, and is sent the answer or thrown the error. `drive` runs a verb for a caller that blocks, `adrive` for one that
-awaits; what a verb does in between is the same for both.
+A verb is a generator. Where the two kinds of callers differ it yields a `Request`, which has a function for each, and
+receives the answer or the error. `drive` runs a verb for a caller that blocks, `adrive` for one that awaits; everything
+between the requests is the same for both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Request = tuple[Callable[..., Any], Callable[..., Awaitable[Any]], tuple[Any, ...]]
-"""A function that blocks, one that gives what to await, and the arguments of either. A plain tuple: every enqueue makes
+"""A function that blocks, one that returns an awaitable, and the arguments of both. A plain tuple: every enqueue makes
 some, and a class of its own would cost more than the rest of the driver."""
 Verb = Generator[Request, Any, T]
 
@@ -29,7 +29,7 @@ def drive(verb: Verb[T]) -> T:
         while True:
             try:
                 answer = blocking(*args)
-            except BaseException as error:  # noqa: BLE001 - the verb's to handle, or to let through
+            except BaseException as error:  # noqa: BLE001 - the verb handles it or lets it through
                 blocking, _, args = verb.throw(error)
             else:
                 blocking, _, args = verb.send(answer)
@@ -47,7 +47,7 @@ async def adrive(verb: Verb[T]) -> T:
         while True:
             try:
                 answer = await awaiting(*args)
-            except BaseException as error:  # noqa: BLE001 - the verb's to handle, or to let through
+            except BaseException as error:  # noqa: BLE001 - the verb handles it or lets it through
                 _, awaiting, args = verb.throw(error)
             else:
                 _, awaiting, args = verb.send(answer)

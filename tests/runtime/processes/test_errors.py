@@ -12,7 +12,7 @@ from windlass.domain.exception_chain import forbidding
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, RetryAfter, mark_of
 from windlass.runtime.error_classes import classes_of
-from windlass.runtime.processes.errors import MOST_LINKS, TRACEBACK, raised, rebuilt
+from windlass.runtime.processes.errors import MAX_LINKS, TRACEBACK, raised, rebuilt
 from windlass.runtime.processes.messages import Raised, decode_from_process, framed
 
 KINDS = ["plain", "own", "marked", "chained", "do not retry", "retry after", "group", "exit", "interrupt", "stop"]
@@ -74,7 +74,7 @@ def test_the_names_of_its_classes_travel_whatever_stands_in_for_it(how: str):
 
 def test_every_member_of_a_large_group_is_compared():
     """J5.1: also those beyond what is described of it."""
-    copy = through_the_channel(ExceptionGroup("many", [*[OSError(n) for n in range(2 * MOST_LINKS)], KeyError()]))
+    copy = through_the_channel(ExceptionGroup("many", [*[OSError(n) for n in range(2 * MAX_LINKS)], KeyError()]))
     assert classes_of(copy).any_in({"builtins:KeyError"})
     assert not classes_of(copy).all_in({"builtins:OSError"})
 

@@ -1,4 +1,4 @@
-"""The job's side of the channel to its worker: messages in, one at a time; messages out, from any thread."""
+"""The job process's end of the channel to its worker: one message in at a time, messages out from any thread."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from windlass.runtime.processes.messages import (
 )
 
 PACE = 0.05
-"""Seconds between two reports of progress; the latest word counts."""
+"""Seconds between two progress reports; only the latest is sent."""
 
 
 class Channel:
-    """Messages over a socket. A copy of this process that a body forks has none: it must not answer twice."""
+    """Messages over a socket. Closed in a process that a body forks: it must not answer a second time."""
 
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
@@ -36,10 +36,10 @@ class Channel:
         after_fork(self._close_copy)
 
     def receive(self) -> ToProcess | None:
-        """The next message; None once the worker wants no more of this process."""
+        """Return the next message; None once the worker has closed the channel."""
         try:
             length = self._incoming.read(LENGTH)
-        except OSError:  # it has let go without hearing us out
+        except OSError:  # the worker has closed it before reading everything
             return None
         if len(length) < LENGTH:
             return None
@@ -47,16 +47,16 @@ class Channel:
         return message
 
     def send(self, message: FromProcess) -> None:
-        """Say something; waits as long as the worker has not read what was said before."""
+        """Send a message; blocks until the worker has read the previous ones."""
         frame = framed(message)
         try:
             with self._sending:
                 self._socket.sendall(frame)
         except OSError:
-            pass  # the worker is gone, or has let go of us, and we end with the next message that does not come
+            pass  # the worker has died or closed the channel; `receive` will return None and end this process
 
     def _close_copy(self) -> None:
-        self._sending = threading.RLock()  # it may have been held by a thread that is not here
+        self._sending = threading.RLock()  # a thread that the fork did not copy may have held it
         self._incoming.close()
         self._socket.close()
 
@@ -67,63 +67,63 @@ class Channel:
 
 
 class Reporter:
-    """What bodies say of themselves, passed on to the worker: progress at a pace it can follow, lines to keep."""
+    """Sends what bodies report to the worker: progress at a bounded rate, and log lines to keep."""
 
     def __init__(self, channel: Channel) -> None:
         self.context: JobContext | None = None
-        """The job that runs now."""
+        """The context of the running job."""
         self.keeps_log = False
         self._channel = channel
         self._lock = threading.Lock()
         self._latest: tuple[float, float | None, str] | None = None
-        self._news = threading.Event()
-        self._teller: threading.Thread | None = None
-        after_fork(self._forget_teller)
+        self._changed = threading.Event()
+        self._sender: threading.Thread | None = None
+        after_fork(self._reset_sender)
 
     def fields(self) -> LogFields:
-        """The fields of log records made now."""
+        """Return the fields of log records made now."""
         context = self.context
         return OUTSIDE if context is None else fields_of(context)
 
     # ------------------------------------------------------------------ the context's reporter, and its only report
 
     def keeps(self, logger: str) -> bool:
-        """Whether lines of a logger are kept although its level would drop them."""
+        """Return whether lines of a logger are kept although its level would drop them."""
         return self.keeps_log and logger == JOB_LOGGER
 
     def open(self, claim: Claim, received: float) -> Reporter:
-        """One job runs at a time."""
+        """Return this reporter: a process runs one job at a time."""
         del claim, received
         return self
 
     def tell(self, done: float, total: float | None, message: str) -> None:
-        """How far the job is now."""
+        """Report the job's progress."""
         with self._lock:
             self._latest = (done, total, fit(message))
-            if self._teller is None:
-                self._teller = threading.Thread(target=self._tell, name="windlass-progress", daemon=True)
-                self._teller.start()
-        self._news.set()
+            if self._sender is None:
+                self._sender = threading.Thread(target=self._send_progress, name="windlass-progress", daemon=True)
+                self._sender.start()
+        self._changed.set()
 
     def line(self, record: logging.LogRecord) -> None:
-        """A line to keep. Those that the logger's level lets through are sent anyway."""
+        """Send a line to keep. Lines that pass the logger's level are sent anyway."""
         if not logging.getLogger(record.name).isEnabledFor(record.levelno):
             self._channel.send(log_records.line_of(record, self.fields()))
 
     def flush(self) -> None:
-        """Say what was not said yet: the job has ended."""
+        """Send what was not sent yet: the job has ended."""
         with self._lock:
             latest, self._latest = self._latest, None
             if latest is not None:
                 self._channel.send(ContextCall("progress", list(latest)))
 
-    def _tell(self) -> None:
+    def _send_progress(self) -> None:
         pause = threading.Event()
-        while self._news.wait():
-            self._news.clear()
+        while self._changed.wait():
+            self._changed.clear()
             self.flush()
             pause.wait(PACE)
 
-    def _forget_teller(self) -> None:
+    def _reset_sender(self) -> None:
         self._lock = threading.Lock()
-        self._teller = None
+        self._sender = None

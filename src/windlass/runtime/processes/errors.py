@@ -1,8 +1,8 @@
-"""Exceptions on their way from a job's process to the worker: described there, rebuilt here.
+"""Exceptions carried from a job's process to the worker: described there, rebuilt here.
 
-The worker judges them like its own: by class (retry policies, `RetryAfter`), by marks (`@do_not_retry`), by message and
-causes. Nothing is imported for that: a class is looked for in modules that are loaded, and where it is not found, a
-class of its name stands in for it, below the nearest base that is.
+The worker treats them like its own: by class (retry policies, `RetryAfter`), by marks (`@do_not_retry`), by message and
+causes. Nothing is imported for that: a class is looked up in loaded modules; if it is not found, a class of the same
+name replaces it, derived from its nearest base that is loaded.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ from windlass.runtime.printed_traceback import print_traceback
 from windlass.runtime.processes.messages import ErrorNote, Raised, fit, plain
 
 TRACEBACK = "__windlass_traceback__"
-"""Attribute of a rebuilt exception that holds the traceback it had where it was raised."""
+"""Attribute of a rebuilt exception: its traceback in the process that raised it."""
 
-MOST_LINKS = 50
-"""Exceptions described at most, causes and members of groups together."""
+MAX_LINKS = 50
+"""Largest number of exceptions that are described, causes and members of groups together."""
 
 
 # ---------------------------------------------------------------------- where it was raised
 
 
 def raised(error: BaseException) -> Raised:
-    """The message for an error of the body."""
+    """Return the message for an error of the body."""
     try:
         trace = print_traceback(error)
     except BaseException as broken:  # noqa: BLE001 - users' exceptions may do anything when they are printed
         trace = f"<no traceback: printing it raised {type(broken).__name__}>"
-    told = _Told()
+    seen = _SeenErrors()
     try:
-        note = _described(error, told)
+        note = _described(error, seen)
         forbidden = forbidding(error)
-        deep = None if forbidden is None or told.knows(forbidden) else _described(forbidden, _Told(MOST_LINKS))
-    except BaseException:  # noqa: BLE001 - attributes that raise; its class and message are known all the same
+        deep = None if forbidden is None or seen.contains(forbidden) else _described(forbidden, _SeenErrors(MAX_LINKS))
+    except BaseException:  # noqa: BLE001 - attributes that raise; class and message are known anyway
         note, deep = ErrorNote(_kinds(error), _text(error)), None
     members = [[fit(name) for name in member] for member in classes_of(error).members]
     return Raised(note, fit(trace), deep, members)
 
 
-class _Told:
-    """Which exceptions were described already: chains may be circular, and endless."""
+class _SeenErrors:
+    """The exceptions that were described already: chains may be circular or endless."""
 
-    def __init__(self, besides: int = 0) -> None:
+    def __init__(self, used: int = 0) -> None:
         self._ids: set[int] = set()
-        self._most = MOST_LINKS - besides
+        self._max = MAX_LINKS - used
 
-    def knows(self, error: BaseException) -> bool:
+    def contains(self, error: BaseException) -> bool:
         return id(error) in self._ids
 
-    def news(self, error: BaseException | None) -> bool:
-        if error is None or self.knows(error) or len(self._ids) >= self._most:
+    def add(self, error: BaseException | None) -> bool:
+        if error is None or self.contains(error) or len(self._ids) >= self._max:
             return False
         self._ids.add(id(error))
         return True
 
 
-def _described(error: BaseException, told: _Told) -> ErrorNote:
-    told.news(error)
+def _described(error: BaseException, seen: _SeenErrors) -> ErrorNote:
+    seen.add(error)
     note = ErrorNote(_kinds(error), _text(error))
     if all(map(plain, error.args)):
         note.args = list(error.args)
@@ -74,13 +74,13 @@ def _described(error: BaseException, told: _Told) -> ErrorNote:
     if isinstance(error, RetryAfter):
         note.delay = _seconds(error.delay)
     note.suppressed = error.__suppress_context__
-    if told.news(error.__cause__):
-        note.cause = _described(error.__cause__, told)  # type: ignore[arg-type]  # no news if it is None
-    if told.news(error.__context__):
-        note.context = _described(error.__context__, told)  # type: ignore[arg-type]  # the same
+    if seen.add(error.__cause__):
+        note.cause = _described(error.__cause__, seen)  # type: ignore[arg-type]  # None is never added
+    if seen.add(error.__context__):
+        note.context = _described(error.__context__, seen)  # type: ignore[arg-type]  # the same
     if isinstance(error, BaseExceptionGroup):
         note.text = fit(str(error.message))
-        note.members = [_described(member, told) for member in error.exceptions if told.news(member)]
+        note.members = [_described(member, seen) for member in error.exceptions if seen.add(member)]
     return note
 
 
@@ -100,7 +100,7 @@ def _text(error: BaseException) -> str:
 
 
 def _seconds(delay: Any) -> float | None:
-    """A subclass of RetryAfter may have set its delay itself, as a number."""
+    """Return a delay in seconds; a subclass of RetryAfter may have set it to a number itself."""
     return delay.total_seconds() if isinstance(delay, timedelta) else delay if plain(delay) else None
 
 
@@ -108,7 +108,7 @@ def _seconds(delay: Any) -> float | None:
 
 
 def rebuilt(message: Raised) -> BaseException:
-    """An exception that looks, to policies and in the history, like the one described."""
+    """Return an exception that looks, to policies and in the history, like the one described."""
     error = _rebuilt(message.error)
     if message.deep is not None:
         *_, last = links(error)
@@ -143,7 +143,7 @@ def _single(note: ErrorNote) -> BaseException:
 
 
 def _remade(kind: type[BaseException] | None, note: ErrorNote) -> BaseException | None:
-    """An exception of a class, made without `__init__`, which may want anything; None if it says something else."""
+    """Return an exception made without calling `__init__`; None if its text differs from the original's."""
     if kind is None:
         return None
     args = note.args or []
@@ -157,12 +157,12 @@ def _remade(kind: type[BaseException] | None, note: ErrorNote) -> BaseException 
 
 
 def _stand_in(base: type[BaseException], note: ErrorNote) -> type[BaseException] | None:
-    """A class of the name described, below one that is known here."""
+    """Return a class of the described name, derived from a loaded base."""
     module, _, qualname = note.kinds[0].partition(":")
     body = {"__module__": module, "__qualname__": qualname, "__str__": lambda _: note.text}
     try:
         kind: type[BaseException] = type(qualname.rpartition(".")[2], (base,), body)
-    except Exception:  # noqa: BLE001 - a base that does not like to be inherited from
+    except Exception:  # noqa: BLE001 - a base that refuses subclasses
         return None
     return kind if note.do_not_retry is None else do_not_retry(note.do_not_retry)(kind)
 
@@ -183,7 +183,7 @@ def _loaded_kinds(note: ErrorNote) -> Iterator[type[BaseException]]:
 
 
 def _loaded(name: str) -> type[BaseException] | None:
-    """The exception class behind a name, if its module is loaded here; runs no code of it."""
+    """Return the exception class of a name if its module is loaded; runs none of its code."""
     module, _, qualname = name.partition(":")
     scope: Any = sys.modules.get("__main__" if module == main_module_name() else module)
     for part in qualname.split("."):

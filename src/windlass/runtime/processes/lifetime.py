@@ -1,8 +1,8 @@
-"""Beginning and end of a process that runs jobs.
+"""Start and end of a process that runs jobs.
 
-It is spawned, never forked, as the leader of a process group of its own: a Ctrl-C at the terminal does not reach it,
-and whatever it starts can be killed with it. It holds one end of a pipe, the lifeline, whose other end the worker
-holds: when the worker dies, however it dies, the kernel kills the group.
+It is spawned, never forked, as the leader of its own process group: a Ctrl-C at the terminal does not reach it, and
+everything it starts can be killed with it. It holds one end of a pipe, the lifeline, and the worker holds the other:
+when the worker dies, however it dies, the kernel kills the group.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PROGRAM = "import sys; sys.path[:] = {path!r}; from windlass.job_process import
 
 
 class Spawned(NamedTuple):
-    """A process that was just started, and our ends of what leads to it."""
+    """A process that was just started, and the worker's ends of its channel and lifeline."""
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
@@ -40,7 +40,7 @@ class Spawned(NamedTuple):
 
 
 def spawn() -> Spawned:
-    """Start a process with the interpreter, flags and import path of this one; it then waits for its first message."""
+    """Start a process with this one's interpreter, flags and import path; it waits for its first message."""
     channel, theirs = socket.socketpair()
     end, lifeline = os.pipe()
     path = [folder or os.getcwd() for folder in sys.path]
@@ -69,14 +69,14 @@ def _interpreter() -> list[str]:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL, to the process and to all that it started and that stayed in its group."""
+    """Send SIGKILL to the process and to everything in its process group."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def await_the_end_of(process: subprocess.Popen[bytes]) -> None:
-    """Block until a process has ended, and end what it started: as long as it is not reaped, its group is its own."""
+    """Block until a process has exited, then kill its group; until it is reaped the group id is its own."""
     if hasattr(os, "waitid"):
         with suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -84,7 +84,7 @@ def await_the_end_of(process: subprocess.Popen[bytes]) -> None:
 
 
 def how_it_ended(code: int) -> str:
-    """An exit code in words."""
+    """Return a description of an exit code."""
     if code >= 0:
         return f"ended with code {code}"
     with suppress(ValueError):
@@ -96,25 +96,25 @@ def how_it_ended(code: int) -> str:
 
 
 def begin(lifeline: int) -> None:
-    """What a process that runs jobs does first."""
+    """Set up signals and the lifeline; a process that runs jobs calls this first."""
     IN_JOB_PROCESS.append(True)
     os.set_inheritable(lifeline, False)
     die_with_the_worker(lifeline, by_kernel=hasattr(fcntl, "F_SETSIG"))
     for number in (signal.SIGINT, signal.SIGTERM):
-        # A handler that does nothing, and not SIG_IGN: that would be inherited by every program a body starts.
+        # A handler that does nothing, not SIG_IGN: programs that a body starts would inherit SIG_IGN.
         signal.signal(number, _nothing)
         signal.siginterrupt(number, False)
 
 
 def _nothing(number: int, frame: object) -> None:
-    """The worker decides when a job ends."""
+    """Ignore the signal: the worker decides when a job ends."""
 
 
 def die_with_the_worker(lifeline: int, *, by_kernel: bool) -> None:
-    """Be killed, with all that this process started, as soon as the other end of the lifeline is gone.
+    """Have this process and everything it started killed when the other end of the lifeline is closed.
 
-    By the kernel where it can send a signal of choice (Linux): that also ends code that never lets a thread of ours
-    run. Else by such a thread.
+    The kernel does it where it can send a chosen signal (Linux), which also ends code that never lets another thread
+    run; elsewhere a thread does it.
     """
     if not by_kernel:
         threading.Thread(target=_watch, args=(lifeline,), name="windlass-lifeline", daemon=True).start()
@@ -122,7 +122,7 @@ def die_with_the_worker(lifeline: int, *, by_kernel: bool) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([lifeline], [], [], 0)[0]:  # it was gone before
+    if select.select([lifeline], [], [], 0)[0]:  # the worker was dead already
         os.killpg(0, signal.SIGKILL)
 
 
@@ -132,10 +132,9 @@ def _watch(lifeline: int) -> None:
 
 
 def limit_memory(limit: int | None) -> Callable[[], None]:
-    """Let allocations beyond the limit fail; gives a function that takes the limit away again.
+    """Make allocations beyond the limit fail; return a function that removes the limit.
 
-    What counts on Linux is what the process may write to and shares with nobody (RLIMIT_DATA): mapped files and address
-    space that is only reserved do not.
+    On Linux the limit counts private writable memory (RLIMIT_DATA), not mapped files and reserved address space.
     """
     if limit is None:
         return lambda: None
@@ -146,7 +145,7 @@ def limit_memory(limit: int | None) -> Callable[[], None]:
 
 
 def refuse_worker() -> None:
-    """Raise in a process that runs jobs: it has imported the program, and reached what only the program should do."""
+    """Raise in a process that runs jobs: importing the program has reached code that starts a worker."""
     if IN_JOB_PROCESS:
         raise ConfigurationError(
             "a process that runs jobs has imported this module and reached app.worker(); "

@@ -1,7 +1,7 @@
-"""Log records on their way from a job's process to the worker, which handles them as if they were its own.
+"""Log records carried from a job's process to the worker, which handles them like its own.
 
-In the job's process no handler is ever used, whatever the program sets up while it is imported: the worker has the same
-ones, and a line must not be written twice. Levels are the worker's.
+The job's process never uses a handler, whatever the program configures while it is imported: the worker has the same
+handlers, and a line must not be written twice. The worker's levels apply.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _formatter = logging.Formatter()
 
 
 def levels() -> dict[str, int]:
-    """What the loggers of this process let through: those that have a level of their own."""
+    """Return the levels of the loggers of this process that have one."""
     manager = logging.root.manager
     loggers = {name: log for name, log in list(manager.loggerDict.items()) if isinstance(log, logging.Logger)}
     found = {name: log.level for name, log in loggers.items() if log.level != logging.NOTSET}
@@ -35,7 +35,7 @@ def levels() -> dict[str, int]:
 
 
 def handle(line: LogLine) -> None:
-    """Give a record of a job's process to the logger it was made by."""
+    """Pass a record of a job's process to the logger of its name."""
     logcontext.emit(logging.makeLogRecord(line.record))
 
 
@@ -43,7 +43,7 @@ def handle(line: LogLine) -> None:
 
 
 def take_levels(given: dict[str, int]) -> None:
-    """Let through what the worker lets through; the worker's levels win over those set here."""
+    """Apply the worker's levels, which override those set here."""
     manager = logging.root.manager
     manager.disable = given.get(DISABLED, 0)
     _set_level(logging.root, given.get(ROOT, logging.WARNING))
@@ -61,28 +61,28 @@ def _set_level(log: logging.Logger, level: int) -> None:
 
 
 def forward_records(send: Callable[[LogLine], None], fields: Callable[[], LogFields]) -> None:
-    """Send every record from now on, in place of handling it here.
+    """Send every record from now on instead of handling it here.
 
-    `fields` says which job runs: threads that a body starts without a copy of its context know none.
+    `fields` returns the running job's fields: threads that a body starts without a copy of its context have none.
     """
 
     def forward(logger: logging.Logger, record: logging.LogRecord) -> None:
         del logger
         send(line_of(record, fields()))
 
-    # Not by a handler on the root logger: handlers come and go with configurations, and loggers need not propagate.
+    # Not with a handler on the root logger: configurations replace handlers, and loggers need not propagate.
     logging.Logger.callHandlers = forward  # type: ignore[method-assign, assignment]
 
 
 def line_of(record: logging.LogRecord, running: LogFields) -> LogLine:
-    """The attributes of a record, `extra` included, as JSON takes them."""
+    """Return the attributes of a record, `extra` included, as JSON values."""
     attributes = dict(record.__dict__)
     if attributes.get("job_id", OUTSIDE.job_id) == OUTSIDE.job_id:
         attributes.update(running._asdict())
-    attributes["msg"] = _said(record.getMessage)
+    attributes["msg"] = _printed(record.getMessage)
     attributes["args"] = ()
     if (trace := record.exc_info) and not record.exc_text:
-        attributes["exc_text"] = _said(lambda: _formatter.formatException(trace)[-LONGEST_TRACE:])
+        attributes["exc_text"] = _printed(lambda: _formatter.formatException(trace)[-LONGEST_TRACE:])
     attributes["exc_info"] = None
     return LogLine({fit(name): _value(value) for name, value in attributes.items()})
 
@@ -90,11 +90,11 @@ def line_of(record: logging.LogRecord, running: LogFields) -> LogLine:
 def _value(value: Any) -> Any:
     if plain(value):
         return value
-    return [] if type(value) is tuple and not value else _said(lambda: str(value))
+    return [] if type(value) is tuple and not value else _printed(lambda: str(value))
 
 
-def _said(say: Callable[[], str]) -> str:
+def _printed(say: Callable[[], str]) -> str:
     try:
         return fit(say())
     except Exception as error:  # noqa: BLE001 - a value that cannot be printed must not lose the whole line
-        return f"<not to be put into words: {type(error).__name__}>"
+        return f"<not printable: {type(error).__name__}>"

@@ -1,7 +1,7 @@
-"""What a worker and a process that runs jobs for it say to each other: JSON, one length and one text a message.
+"""Messages between a worker and a process that runs its jobs: JSON, each preceded by its length.
 
-Nothing is pickled: arguments and results travel as the text they are stored as, errors and log records as what can be
-said of them in JSON.
+Nothing is pickled: arguments and results travel as the text they are stored as, errors and log records as far as JSON
+can describe them.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import msgspec
 from windlass.domain.job import Claim, Payload
 
 LENGTH: Final = 4
-"""Bytes in front of a message that say how long it is."""
+"""Bytes in front of a message that hold its length."""
 LONGEST: Final = 256 * 1024 * 1024
-"""A length beyond this is none: somebody else has written into the channel."""
+"""Longest message; a greater length means that something else has written into the channel."""
 
 
 class Start(msgspec.Struct, tag=True):
-    """The first message: what the process needs to know before its first job."""
+    """The first message: what the process needs before its first job."""
 
     argv: list[str]
     home: str | None
-    """Where the application is a global, as `module:name`; None if it is nowhere."""
+    """Where the application is a global, as `module:name`; None if it is not global."""
     needs_app: bool
-    """Whether arguments, results or names mean something only to the application, or it has middleware."""
+    """Whether arguments, results or names need the application to be understood, or it has middleware."""
     provides: bool
-    """Whether objects were provided to the application, or it has a resolver of its own."""
+    """Whether objects were provided to the application, or it has its own resolver."""
     memory_bytes: int | None
     result_bytes: int
     levels: dict[str, int]
@@ -41,25 +41,25 @@ class Run(msgspec.Struct, tag=True):
     payload: Payload
     node: str
     levels: dict[str, int]
-    """Levels of the worker's loggers: a record that the worker would drop need not be sent."""
+    """Levels of the worker's loggers, so that records the worker would drop are not sent."""
     keeps_log: bool
     """Whether what `ctx.log` writes is kept, whatever its logger's level."""
     home: str | None = None
-    """Where the function stands, as `module:qualname`: a job may be stored under a name that tells no module."""
+    """Where the function is defined, as `module:qualname`: a stored name need not contain a module."""
 
 
 class Ready(msgspec.Struct, tag=True):
-    """The process is up."""
+    """The process has started."""
 
 
 class LogLine(msgspec.Struct, tag=True):
-    """A log record: its attributes, message and traceback put into words."""
+    """A log record: its attributes, and its message and traceback as text."""
 
     record: dict[str, Any]
 
 
 class ContextCall(msgspec.Struct, tag=True):
-    """A method of the job's context was called that means something to the worker: `progress`."""
+    """A call of a context method that the worker carries out: `progress`."""
 
     method: str
     args: list[Any]
@@ -79,15 +79,15 @@ class Snoozed(msgspec.Struct, tag=True):
 
 
 class ErrorNote(msgspec.Struct):
-    """What can be said of an exception. See `errors`."""
+    """A description of an exception; see `errors`."""
 
     kinds: list[str]
-    """Its class and the bases of it, nearest first, each as `module:qualname`."""
+    """Its class and bases, nearest first, each as `module:qualname`."""
     text: str
     args: list[Any] | None = None
-    """None if they are more than plain values."""
+    """None if any is not a plain value."""
     state: dict[str, Any] = {}
-    """Those of its attributes that are plain values."""
+    """The attributes that are plain values."""
     do_not_retry: str | None = None
     delay: float | None = None
     suppressed: bool = False
@@ -102,9 +102,9 @@ class Raised(msgspec.Struct, tag=True):
     error: ErrorNote
     traceback: str
     deep: ErrorNote | None = None
-    """What forbids a retry, if it stands farther behind the error than is described."""
+    """The exception that forbids a retry, if it is deeper in the chain than what is described."""
     members: list[list[str]] = []
-    """Of a group: the classes of its members with their bases, all of them, however many are described."""
+    """For a group: the classes of all its members with their bases, however many are described."""
 
 
 Answer = Returned | Snoozed | Raised
@@ -117,19 +117,19 @@ decode_from_process: Final = msgspec.json.Decoder(FromProcess).decode
 
 
 def framed(message: ToProcess | FromProcess) -> bytes:
-    """A message as it goes through the channel."""
+    """Return a message with its length, as it goes through the channel."""
     text = _encode(message)
     return len(text).to_bytes(LENGTH, "big") + text
 
 
 class Unframer:
-    """Cuts what has come through the channel into messages."""
+    """Splits the bytes of the channel into messages."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The messages that are whole with these bytes; `ValueError` if they are no messages."""
+        """Yield the messages completed by these bytes; raise ValueError if they are not messages."""
         self._rest += data
         while len(self._rest) >= LENGTH:
             length = int.from_bytes(self._rest[:LENGTH], "big")
@@ -143,7 +143,7 @@ class Unframer:
 
 
 def plain(value: Any) -> bool:
-    """Whether a value goes through JSON as it is, without a second thought."""
+    """Return whether JSON carries a value unchanged."""
     kind = type(value)  # not isinstance: numbers of other libraries look like ours and are refused by the encoder
     if value is None or kind is bool:
         return True
@@ -155,5 +155,5 @@ def plain(value: Any) -> bool:
 
 
 def fit(text: str, longest: int = 100_000) -> str:
-    """A text that any JSON encoder takes: no lone surrogates; its first part, if it is very long."""
+    """Return the text without lone surrogates, cut to `longest`, so that any JSON encoder accepts it."""
     return text[:longest].encode("utf-8", "replace").decode("utf-8")

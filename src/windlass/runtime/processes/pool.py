@@ -1,4 +1,4 @@
-"""Runs bodies in processes of their own: warm ones first, a new one when none is free, dead ones never again."""
+"""Pool of processes that run bodies: reuses idle processes, starts one when none is idle, replaces dead ones."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from windlass.runtime.threads import BodyExit
 from windlass.spi import EncodedResult, Invocation
 
 IDLE_SECONDS = 300.0
-"""A process that nobody has needed for so long ends."""
-LAST_WORDS = 2.0
-"""Seconds for a process to end by itself when it is no longer needed; then it is killed."""
+"""Seconds after which an idle process is ended."""
+EXIT_GRACE = 2.0
+"""Seconds for a process to exit by itself when it is no longer needed; then it is killed."""
 
 
-class Surroundings(NamedTuple):
-    """What processes need to know of the application whose jobs they run; see `Start`."""
+class ProcessSettings(NamedTuple):
+    """What processes need to know about the application; see `Start`."""
 
     home: str | None = None
     needs_app: bool = False
@@ -33,14 +33,14 @@ class Surroundings(NamedTuple):
 
 
 class ProcessOptions(NamedTuple):
-    """What processes are made of."""
+    """Options of the processes."""
 
     jobs: int
-    """Jobs after which a process is replaced."""
+    """Number of jobs after which a process is replaced."""
     memory_bytes: int | None
     result_bytes: int
-    surroundings: Callable[[], Surroundings] = Surroundings
-    """Asked when the first process is started."""
+    settings: Callable[[], ProcessSettings] = ProcessSettings
+    """Called when the first process starts."""
 
 
 class ProcessExecutor:
@@ -49,11 +49,11 @@ class ProcessExecutor:
     def __init__(self, loop: asyncio.AbstractEventLoop, options: ProcessOptions) -> None:
         self._loop = loop
         self._options = options
-        self._surroundings: Surroundings | None = None
+        self._settings: ProcessSettings | None = None
         self._processes: set[JobProcess] = set()
         self._idle: dict[JobProcess, asyncio.TimerHandle] = {}
         self._unclaimed: set[asyncio.Task[JobProcess]] = set()
-        """Starts whose job has not waited for them: a short timeout must not begin anew each time."""
+        """Processes still starting whose job was cancelled, so that a short timeout does not restart them each time."""
         after_fork(self._forget)
 
     async def run(self, invocation: Invocation, /) -> object:
@@ -69,7 +69,7 @@ class ProcessExecutor:
         return _value(answer)
 
     async def close(self) -> None:
-        """End all processes: those that are idle by themselves, those that do not within a moment by SIGKILL."""
+        """End all processes: idle ones exit by themselves, those that do not in time are killed."""
         for task in self._unclaimed:
             task.cancel()
         for process in list(self._processes):
@@ -81,13 +81,13 @@ class ProcessExecutor:
 
     async def _all_gone(self) -> None:
         if self._processes:
-            await asyncio.wait({process.gone for process in self._processes}, timeout=LAST_WORDS)
+            await asyncio.wait({process.gone for process in self._processes}, timeout=EXIT_GRACE)
 
-    # ------------------------------------------------------------------ who is free
+    # ------------------------------------------------------------------ idle processes
 
     async def _free_process(self) -> JobProcess:
         while self._idle:
-            process, timer = self._idle.popitem()  # the one used last: the others may grow old
+            process, timer = self._idle.popitem()  # the most recently used one, so that the others can time out
             timer.cancel()
             if process.alive:
                 return process
@@ -96,7 +96,7 @@ class ProcessExecutor:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
             self._unclaimed.add(starting)
-            starting.add_done_callback(self._started_in_vain)
+            starting.add_done_callback(self._keep_unclaimed)
             raise
 
     async def _start(self) -> JobProcess:
@@ -107,19 +107,19 @@ class ProcessExecutor:
             await process.start(self._first_message())
         except BaseException:
             process.kill()
-            if process.pid is None:  # it was never there, and so cannot go
+            if process.pid is None:  # it never started, so `gone` is never set
                 self._gone(process)
             raise
         return process
 
     def _first_message(self) -> Start:
-        if self._surroundings is None:
-            self._surroundings = self._options.surroundings()
-        home, needs_app, provides = self._surroundings
+        if self._settings is None:
+            self._settings = self._options.settings()
+        home, needs_app, provides = self._settings
         memory, result = self._options.memory_bytes, self._options.result_bytes
         return Start(list(sys.argv), home, needs_app, provides, memory, result, log_records.levels())
 
-    def _started_in_vain(self, starting: asyncio.Task[JobProcess]) -> None:
+    def _keep_unclaimed(self, starting: asyncio.Task[JobProcess]) -> None:
         if starting in self._unclaimed:
             self._unclaimed.discard(starting)
             if not starting.cancelled() and starting.exception() is None:
@@ -142,8 +142,8 @@ class ProcessExecutor:
         timer = self._idle.pop(process, None)
         if timer is not None:
             timer.cancel()
-        process.leave()
-        self._loop.call_later(LAST_WORDS, process.kill)
+        process.close()
+        self._loop.call_later(EXIT_GRACE, process.kill)
 
     def _gone(self, process: JobProcess) -> None:
         self._processes.discard(process)
@@ -159,7 +159,9 @@ class ProcessExecutor:
 
 def _job(invocation: Invocation) -> Run:
     if invocation.claim is None or invocation.payload is None:
-        raise ConfigurationError("a job's process is told of its job by claim and payload: give them in the Invocation")
+        raise ConfigurationError(
+            "a job's process needs the claim and the payload of its job: set them in the Invocation"
+        )
     context = current_context.get()
     keeps_log = context is not None and context.keeps(JOB_LOGGER)
     home = _home(invocation.function)
@@ -174,7 +176,7 @@ def _home(function: object) -> str | None:
 
 
 def _value(answer: Answer) -> EncodedResult:
-    """What the body returned; else what it raised, in a carrier that keeps it apart from our own errors."""
+    """Return the body's result; raise its error in a carrier that distinguishes it from our own errors."""
     if isinstance(answer, Returned):
         return EncodedResult(answer.result, answer.warning)
     if isinstance(answer, Snoozed):

@@ -1,4 +1,4 @@
-"""One process that runs jobs, as its worker sees it: started, given jobs, listened to, killed."""
+"""One process that runs jobs, as its worker sees it: start it, give it jobs, read its messages, kill it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ logger = loggers.logger("windlass.process")
 START_LIMIT = 120.0
 """Seconds in which a process must have imported the program."""
 LAST_BYTES = 0.5
-"""Seconds to read what a process that has ended still had to say; a copy it forked may hold the channel open."""
+"""Seconds to read the last messages of an exited process; a process it forked may keep the channel open."""
 CONTEXT_METHODS = ("progress",)
-"""What a body may call on the worker's context."""
+"""Methods of the worker's context that a body may call."""
 
 
 class JobProcess(asyncio.Protocol):
@@ -46,10 +46,10 @@ class JobProcess(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.jobs = 0
-        """How many it was given."""
+        """Number of jobs it was given."""
         self.exit_code: int | None = None
         self.gone: asyncio.Future[None] = loop.create_future()
-        """Done once it has ended, and all it said was heard."""
+        """Done once it has exited and all its messages were read."""
         self._loop = loop
         self._unframer = Unframer()
         self._context: contextvars.Context | None = None
@@ -60,22 +60,22 @@ class JobProcess(asyncio.Protocol):
         self._channel: socket.socket | None = None
         self._lifeline: int | None = None
         self._cut_off = False
-        self._leaving = False
+        self._closing = False
 
     @property
     def pid(self) -> int | None:
-        """Its id, once it was started."""
+        """Its process id, once it was started."""
         return None if self._process is None else self._process.pid
 
     @property
     def alive(self) -> bool:
         """Whether it can be given a job."""
-        return self.exit_code is None and not (self._cut_off or self._leaving)
+        return self.exit_code is None and not (self._cut_off or self._closing)
 
     # ------------------------------------------------------------------ jobs
 
     async def start(self, start: Start) -> None:
-        """Spawn it, and wait until it is up; `WorkerLostError` if it never is."""
+        """Spawn it and wait until it is ready; raise WorkerLostError if it never is."""
         self._process, self._channel, self._lifeline = lifetime.spawn()
         threading.Thread(target=self._wait, args=(self._process,), name="windlass-process-wait", daemon=True).start()
         await self._loop.create_unix_connection(lambda: self, sock=self._channel)
@@ -84,10 +84,13 @@ class JobProcess(asyncio.Protocol):
             await asyncio.wait_for(asyncio.shield(self._ready), START_LIMIT)
         except TimeoutError:
             self.kill()
-            raise WorkerLostError(f"the job's process was not up within {START_LIMIT:g} s") from None
+            raise WorkerLostError(f"the job's process did not start within {START_LIMIT:g} s") from None
 
     async def run(self, job: Run) -> Answer:
-        """Have a job run; cancelling this does not end it, `kill` does. `WorkerLostError` if the process dies."""
+        """Run a job and return its answer; raise WorkerLostError if the process dies.
+
+        Cancelling this does not end the job; `kill` does.
+        """
         self.jobs += 1
         self._context = contextvars.copy_context()
         self._answer = self._loop.create_future()
@@ -100,21 +103,21 @@ class JobProcess(asyncio.Protocol):
         finally:
             self._answer = self._context = None
 
-    def leave(self) -> None:
-        """Let it end by itself, which it does when the channel is closed."""
-        self._leaving = True
+    def close(self) -> None:
+        """Let it exit, which it does when the channel is closed."""
+        self._closing = True
         if self._transport is not None:
             self._transport.close()
 
     def kill(self) -> None:
-        """SIGKILL, to it and to all that it started."""
+        """Send SIGKILL to it and to everything it started."""
         if self._process is not None:
             lifetime.kill(self._process)
         if self._transport is not None:
             self._transport.abort()
 
     def forget(self) -> None:
-        """In a forked child: the process belongs to the parent, and must not outlive it because of us."""
+        """Close our ends in a forked child: the process is the parent's, and must not outlive it because of us."""
         if self._channel is not None:
             self._channel.close()
         self._close_lifeline()
@@ -123,22 +126,22 @@ class JobProcess(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(framed(message))
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ its messages
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The channel is open."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
+        """Keep the transport of the open channel."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not inherit from it
 
     def data_received(self, data: bytes) -> None:
-        """Something was said."""
+        """Handle the messages in these bytes."""
         try:
             for text in self._unframer.feed(data):
-                self._hear(decode_from_process(text))
+                self._handle(decode_from_process(text))
         except (ValueError, msgspec.DecodeError) as error:
-            logger.error("process %s says what it should not (%s) and is killed", self.pid, error)
+            logger.error("killing process %s: it sent an invalid message (%s)", self.pid, error)
             self.kill()
 
-    def _hear(self, message: FromProcess) -> None:
+    def _handle(self, message: FromProcess) -> None:
         if isinstance(message, LogLine):
             self._in_context(lambda: log_records.handle(message))
         elif isinstance(message, ContextCall):
@@ -150,25 +153,25 @@ class JobProcess(asyncio.Protocol):
             self._answer.set_result(message)
 
     def _in_context(self, act: Callable[[], None]) -> None:
-        """On behalf of the attempt that runs there: its context variables are those of the attempt's task."""
+        """Act with the context variables of the attempt that runs in the process."""
         try:
             (self._context or contextvars.copy_context()).run(act)
         except Exception as error:  # noqa: BLE001 - users' handlers, which must not end the process
-            logger.error("what process %s reported could not be handled: %s", self.pid, type(error).__name__)
+            logger.error("could not handle a message of process %s: %s", self.pid, type(error).__name__)
 
     # ------------------------------------------------------------------ its end
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The channel is closed: the process has ended, or is of no more use."""
+        """Handle the closed channel: the process has exited, or is no longer usable."""
         self._cut_off = True
-        if self.exit_code is None and not self._leaving:
+        if self.exit_code is None and not self._closing:
             self.kill()
         self._when_over()
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         lifetime.await_the_end_of(process)
         code = process.wait()
-        with suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
+        with suppress(RuntimeError):  # the loop is closed: no task is waiting
             self._loop.call_soon_threadsafe(self._exited, code)
 
     def _exited(self, code: int) -> None:
@@ -191,7 +194,7 @@ class JobProcess(asyncio.Protocol):
         for waiting in (self._ready, self._answer):
             if waiting is not None and not waiting.done():
                 waiting.set_exception(error)
-                waiting.exception()  # nobody may be left to ask
+                waiting.exception()  # no task may be waiting for it
 
     def _close_lifeline(self) -> None:
         lifeline, self._lifeline = self._lifeline, None
