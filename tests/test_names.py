@@ -76,7 +76,6 @@ PAIRED_MODULES = {
 PAIRED_CLASSES = {
     "Ended": "a job, and a supervised process",
     "Attempt": "the public record of an attempt, and the engine's running one",
-    "DeadLetters": "what `app.dead_letters` is, and rename the failure package's to DeadLetterFollowUp",
     "Drained": "results of two drains, of a test and of a benchmark",
     "LogLine": "the public record, and the message that carries one out of a job's process",
     "Node": "the public record of a node, and the running node",

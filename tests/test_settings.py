@@ -338,7 +338,7 @@ def test_every_field_is_followed_by_a_line_that_explains_it(kind: type):
 )
 def test_a_variable_with_one_underscore_is_refused_with_the_right_name(variable: str, meant: str):
     """J1.10: it would be ignored otherwise."""
-    with pytest.raises(ConfigurationError, match=rf"{variable} is no setting; did you mean {meant}, with two"):
+    with pytest.raises(ConfigurationError, match=rf"{variable} is not a setting; did you mean {meant}, with two"):
         load(**{variable: "3"})
 
 

@@ -1,4 +1,4 @@
-"""What a job's body can know of itself: `JobContext.current()`."""
+"""The running job as its body sees it: `JobContext.current()`."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ current_context: ContextVar[JobContext | None] = ContextVar("windlass_job_contex
 """Set once per attempt, in its own task; log records read it too."""
 JOB_LOGGER = "windlass.job"
 KEPT_FROM = logging.INFO
-"""The level from which on log lines are kept with a job."""
+"""The level from which log lines are kept with a job."""
 _opening = threading.RLock()
 
 
 class Report(Protocol):
-    """Takes what one attempt says of itself. Called from any thread, and returns at once."""
+    """Takes what one attempt reports. Called from any thread; returns at once."""
 
     def tell(self, done: float, total: float | None, message: str) -> None:
-        """How far it is now."""
+        """Report the attempt's progress."""
 
     def line(self, record: logging.LogRecord) -> None:
-        """It has logged something that is to be kept."""
+        """Keep a log record of the attempt."""
 
 
 class Reporter(Protocol):
-    """What a node makes of what its attempts say."""
+    """Creates reports for a node's attempts."""
 
     def keeps(self, logger: str) -> bool:
-        """Whether lines of a logger are kept."""
+        """Return whether lines of a logger are kept."""
         ...
 
     def open(self, claim: Claim, received: float) -> Report:
-        """For an attempt that has something to say; most never do."""
+        """Return the report of an attempt; most attempts never need one."""
         ...
 
 
 class _JobLogger(logging.Logger):
-    """The logger `windlass.job` as bodies use it: lines that are kept are made even if no handler is to see them.
+    """The logger `windlass.job` for bodies: records that are kept are created even if no handler wants them.
 
-    What the program's own handlers get is what they would get anyway, by the level of the real logger.
+    The program's handlers get what they would get anyway, by the level of the real logger.
     """
 
     def __init__(self, real: logging.Logger) -> None:
         super().__init__(real.name)
         self.parent = self._real = real
-        self.handlers, self.filters = real.handlers, real.filters  # the same lists: whoever adds to one, adds to both
+        self.handlers, self.filters = real.handlers, real.filters  # the same lists, so that additions affect both
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - logging's own name
         if self._real.isEnabledFor(level):
@@ -80,7 +80,7 @@ _log = _JobLogger(loggers.logger(JOB_LOGGER))
 
 
 class Snooze(BaseException):
-    """Leaves the body and puts the job back, due after a delay.
+    """Ends the body and releases the job, due after a delay.
 
     A BaseException, so that `except Exception` lets it pass.
     """
@@ -98,7 +98,7 @@ class JobContext:
     def export(rows: int) -> None:
         ctx = JobContext.current()
         for row in range(rows):
-            ctx.check()  # leaves here once the job was canceled
+            ctx.check()  # raises StopJob once the job was canceled
             write(row, key=ctx.effect_key)
     ```
     """
@@ -116,13 +116,13 @@ class JobContext:
         self._stopped = False
         self._claim_lost = False
         self.node = node
-        """Id of the node it runs on."""
+        """Id of the node that runs it."""
         self.over = False
-        """Whether the attempt has ended; what it started may go on."""
+        """Whether the attempt has ended; threads that it started may still run."""
 
     @classmethod
     def current(cls) -> JobContext:
-        """The context of the job this code runs in; an error outside of jobs."""
+        """Return the context of the job this code runs in; raise an error outside of jobs."""
         context = current_context.get()
         if context is None:
             raise ConfigurationError(
@@ -152,7 +152,7 @@ class JobContext:
 
     @property
     def queue(self) -> str:
-        """The queue it came from."""
+        """The queue it was claimed from."""
         return self._claim.queue
 
     @property
@@ -162,7 +162,7 @@ class JobContext:
 
     @property
     def correlation_id(self) -> str | None:
-        """What ties it to others."""
+        """The id that it shares with related jobs."""
         return self._payload.correlation_id
 
     @property
@@ -177,14 +177,15 @@ class JobContext:
 
     @property
     def effect_key(self) -> str:
-        """The same for every attempt of this job: hand it to whatever must not happen twice."""
+        """The same for every attempt of this job: pass it to services that must not act twice."""
         return effect_key(self._claim.job_id)
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Say how far the job is: `ctx.progress(3, 10, "resizing")`; seen in `app.get(id).progress`.
+        """Report the job's progress: `ctx.progress(3, 10, "resizing")`; shown in `app.get(id).progress`.
 
-        Never waits, so a tight loop may call it in every round: the latest word counts, and is written a few times a
-        second and once more at the end of the attempt. From any thread. `StaleClaimError` if the claim was lost.
+        Never blocks, so a tight loop may call it in every round: only the latest report counts, and it is written a few
+        times a second and once more at the end of the attempt. May be called from any thread. Raises `StaleClaimError`
+        if the claim was lost.
         """
         if not isinstance(message, str):
             raise InvalidOptionError(
@@ -199,7 +200,7 @@ class JobContext:
             report.tell(done, total, message)
 
     def keeps(self, logger: str) -> bool:
-        """Whether lines of a logger are kept with this job."""
+        """Return whether lines of a logger are kept with this job."""
         return self._reporter is not None and self._reporter.keeps(logger)
 
     def keep(self, record: logging.LogRecord) -> None:
@@ -211,13 +212,13 @@ class JobContext:
 
     @property
     def reported(self) -> bool:
-        """Whether this attempt has said anything of itself."""
+        """Whether this attempt has reported anything."""
         return self._report is not None
 
     def _opened(self) -> Report | None:
         if self._reporter is None:
             return None
-        with _opening:  # two threads of one body may speak up at once
+        with _opening:  # two threads of one body may report at the same time
             self._report = self._report or self._reporter.open(self._claim, self._received)
         return self._report
 
@@ -232,11 +233,11 @@ class JobContext:
         return self._stopped
 
     def cancel(self) -> None:
-        """Ask the body to end; it sees it in `canceled` and `check`."""
+        """Ask the body to end, by `canceled` and `check`."""
         self._stopped = True
 
     def lose_claim(self) -> None:
-        """The job is another claim's by now: the body hears of it in `check` and `progress`."""
+        """Mark the claim as lost: the body learns of it in `check` and `progress`."""
         self._claim_lost = self._stopped = True
 
     def _stale(self) -> StaleClaimError:
@@ -246,12 +247,12 @@ class JobContext:
         )
 
     def check(self) -> None:
-        """Leave the body if the attempt should end: raises `StopJob`, and `StaleClaimError` if the claim was lost."""
+        """Raise `StopJob` if the attempt should end, or `StaleClaimError` if the claim was lost."""
         if self._claim_lost:
             raise self._stale()
         if self._stopped:
             raise StopJob(f"job {self.job_id} should end: it was canceled, timed out, or its node drains")
 
     def snooze(self, delay: float | timedelta) -> None:
-        """Leave the body and run the job again after `delay`, without spending an attempt."""
+        """End the body and run the job again after `delay`, without spending an attempt."""
         raise Snooze(delay)

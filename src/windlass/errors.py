@@ -20,10 +20,10 @@ WindlassError
 ├── JobStateError                      the job cannot do that in its state    .job_id .why
 ├── JobTimeoutError (TimeoutError)     an attempt ran longer than its timeout
 ├── WorkerLostError                    the process that ran the job died
-├── StopJob                            told to a body: end now
+├── StopJob                            raised in a body that should end now
 │   └── StaleClaimError                another claim has taken the job over
 ├── StoreUnavailableError              the database does not answer           .lasting
-├── StoreStatementError                the database answers, and refuses a statement of ours
+├── StoreStatementError                the database answers, but refuses a statement
 ├── MigrationRequiredError             the schema is not the one this version needs
 ├── ResultDroppedError                 the job succeeded, its result was not kept   .job_id .why
 └── WouldBlockLoopError                a blocking call on a thread with a running event loop
@@ -69,7 +69,7 @@ class WindlassError(Exception):
 
 
 class ConfigurationError(WindlassError, ValueError):
-    """A setting, URL or declaration is wrong; the message names it and says what would be right."""
+    """A setting, URL or declaration is wrong; the message names it and says what is expected."""
 
 
 class InvalidOptionError(ConfigurationError):
@@ -92,7 +92,7 @@ class TargetNotFoundError(WindlassError):
     """The stored target cannot be imported or found in this process."""
 
 
-# The classes with fields keep them in `args` and build the text in `__str__`: copies and pickles then need no help.
+# Classes with fields keep them in `args` and build the text in `__str__`: they can then be copied and pickled.
 
 
 class DuplicateBusinessKeyError(WindlassError):
@@ -111,7 +111,7 @@ class DuplicateBusinessKeyError(WindlassError):
 
 
 class NotAuthorizedError(WindlassError):
-    """The authorizer does not let `principal` do `action`; nothing was changed, and nothing shown."""
+    """The authorizer does not let `principal` do `action`; nothing was changed or shown."""
 
     def __init__(self, principal: str, action: str, job_id: UUID | None, why: str) -> None:
         super().__init__(principal, action, job_id, why)
@@ -122,7 +122,7 @@ class NotAuthorizedError(WindlassError):
 
     def __str__(self) -> str:
         job = "" if self.job_id is None else f" job {self.job_id}"
-        return f"{self.principal} may not {self.action}{job}: {self.why}; nothing was done, ask whoever grants it"
+        return f"{self.principal} may not {self.action}{job}: {self.why}; nothing was done; ask for the permission"
 
 
 class JobNotFoundError(WindlassError):
@@ -137,7 +137,7 @@ class JobNotFoundError(WindlassError):
 
 
 class UnknownResourceError(WindlassError):
-    """A job asks for a permit of a resource that nobody has configured."""
+    """A job needs a permit of a resource that is not configured."""
 
     def __init__(self, resource: str) -> None:
         super().__init__(
@@ -148,7 +148,7 @@ class UnknownResourceError(WindlassError):
 
 
 class UnknownQueueError(WindlassError):
-    """A queue that is to be steered was never used, and no job of the application is declared with it."""
+    """The queue was never used, and no job of the application is declared with it."""
 
     def __init__(self, queue: str, suggestion: str | None = None) -> None:
         super().__init__(queue, suggestion)
@@ -158,12 +158,12 @@ class UnknownQueueError(WindlassError):
     def __str__(self) -> str:
         return (
             f"no queue {self.queue!r} is known{_did_you_mean(self.suggestion)}: no job was ever in it, and no job of "
-            "this application is declared with it; pass create=True if it is meant all the same"
+            "this application is declared with it; pass create=True to create it anyway"
         )
 
 
 class UnknownCircuitError(WindlassError):
-    """A circuit that is to be switched was never used, and no job of the application is declared with it."""
+    """The circuit was never used, and no job of the application is declared with it."""
 
     def __init__(self, service: str, suggestion: str | None = None) -> None:
         super().__init__(service, suggestion)
@@ -178,7 +178,7 @@ class UnknownCircuitError(WindlassError):
 
 
 class CircuitOpenError(WindlassError):
-    """A service's circuit lets nothing through. A resilience strategy raises it to have a job wait."""
+    """A service's circuit is open. A resilience strategy raises it to make a job wait."""
 
     def __init__(self, service: str) -> None:
         super().__init__(f"the circuit of {service!r} is open; its jobs wait until it may be tried again")
@@ -213,7 +213,7 @@ class JobCanceledError(WindlassError):
 
 
 class JobStateError(WindlassError):
-    """What was asked of the job cannot be done in the state it is in; `why` says what to do instead."""
+    """The job's state does not allow this operation; `why` says what to do instead."""
 
     def __init__(self, job_id: UUID, why: str) -> None:
         super().__init__(job_id, why)
@@ -229,25 +229,25 @@ class JobTimeoutError(WindlassError, TimeoutError):
 
 
 class WorkerLostError(WindlassError):
-    """The process that ran the job died; the job is given out again until its crash budget is spent."""
+    """The process that ran the job died; the job is run again until its crash budget is spent."""
 
 
-class StopJob(WindlassError):  # noqa: N818 - an instruction to the body to end, and no failure
+class StopJob(WindlassError):  # noqa: N818 - an instruction to the body to end, not a failure
     """Raised by `ctx.check()` in a body that should end: its job was canceled or timed out, or its node drains."""
 
 
 class StaleClaimError(StopJob):
     """Raised by `ctx.check()` and `ctx.progress()` in a body whose job another claim has taken over.
 
-    The node was given up by the cluster, e.g. because it stood still. Nothing that the body still does is heard.
+    The cluster gave the node up, e.g. because it was suspended. Nothing that the body still does counts.
     """
 
 
 class StoreUnavailableError(WindlassError):
     """The database cannot be reached or does not answer in time; the operation may be tried again.
 
-    `lasting` is True when trying again will not help before somebody has acted: the file of a SQLite database is
-    missing, was deleted or replaced, may not be written, is damaged or is no database.
+    `lasting` is True when trying again will not help until someone acts: the file of a SQLite database is missing, was
+    deleted or replaced, is not writable, is damaged or is not a database.
     """
 
     def __init__(self, message: str, *, lasting: bool = False) -> None:
@@ -256,9 +256,9 @@ class StoreUnavailableError(WindlassError):
 
 
 class StoreStatementError(WindlassError):
-    """The database answers, but refuses a statement that is sound: rights are missing, the schema was changed.
+    """The database answers but refuses a correct statement: rights are missing, or the schema was changed.
 
-    Nothing was written. The same operation fails until somebody repairs the database; the message says what it met.
+    Nothing was written. The same operation fails until the database is repaired; the message says what is wrong.
     """
 
 

@@ -1,7 +1,7 @@
 """Loggers whose handlers cannot stop the engine.
 
-A handler that raises (a chat service while the network is down) is the user's, and its error would come out wherever
-the engine says something: between a verdict and its writing, or in a timer. Here it becomes a line on standard error.
+A handler that raises (a chat service while the network is down) is the user's, and its error would surface wherever the
+engine logs: between a verdict and its write, or in a timer. Here it becomes a line on standard error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 
 class CarefulLogger(logging.Logger):
-    """Says what it has to say, and goes on."""
+    """A logger that survives handlers that raise."""
 
     def handle(self, record: logging.LogRecord) -> None:
         """Pass a record to the handlers; one that raises loses this record only."""
@@ -23,7 +23,7 @@ class CarefulLogger(logging.Logger):
 
 
 def logger(name: str) -> logging.Logger:
-    """The logger of a part of Windlass; one that somebody else has made already stays as it is."""
+    """Return the logger of a part of Windlass; one that exists already is left as it is."""
     usual = logging.getLoggerClass()
     logging.setLoggerClass(CarefulLogger)
     try:

@@ -1,6 +1,6 @@
-"""What a job's body raises to steer its own retries, and the mark that forbids a retry for an exception class.
+"""Exceptions that a job's body raises to control its retries, and the mark that forbids a retry for a class.
 
-`DoNotRetry` (= `NonRetryable`) fails the job for good; `RetryAfter` chooses the delay before the next attempt. They are
+`DoNotRetry` (= `NonRetryable`) fails the job for good; `RetryAfter` sets the delay before the next attempt. They are
 instructions to Windlass rather than errors of it, hence their names.
 """
 
@@ -31,10 +31,10 @@ NonRetryable = DoNotRetry
 
 
 class RetryAfter(WindlassError):
-    """Raised by a job's body: this attempt failed, the next one comes after `delay` instead of the job's backoff.
+    """Raised by a job's body: this attempt failed, and `delay` replaces the job's backoff before the next one.
 
-    It spends an attempt like any other failure, and counts inside groups and chains too: the outermost of a chain, the
-    longest of a group. Example: `raise RetryAfter(30, "rate limited")`
+    It spends an attempt like any other failure, and counts inside groups and chains too: in a chain the outermost one,
+    in a group the longest. Example: `raise RetryAfter(30, "rate limited")`
     """
 
     def __init__(self, delay: float | timedelta, message: str = "") -> None:
@@ -64,7 +64,7 @@ def do_not_retry(marked: type[_E], /) -> type[_E]: ...
 @overload
 def do_not_retry(reason: str = "", /) -> Callable[[type[_E]], type[_E]]: ...
 def do_not_retry(target: Any = "", /) -> Any:
-    """Mark an exception class, and all that inherit from it, as never worth a retry; the reason is logged.
+    """Mark an exception class and its subclasses as not to be retried; the reason is logged.
 
     ```python
     @do_not_retry("a declined card stays declined")
@@ -92,6 +92,6 @@ def _mark(marked: Any, reason: str) -> Any:
 
 
 def mark_of(kind: type[BaseException]) -> str | None:
-    """The reason given to `@do_not_retry` on a class or a base of it ("" for the bare mark); None without a mark."""
+    """Return the reason given to `@do_not_retry` on a class or its base ("" for the bare mark); None without one."""
     reason = getattr(kind, _MARK, None)
     return None if reason is None else str(reason)

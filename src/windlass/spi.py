@@ -1,7 +1,7 @@
 """Every extension point, on one page.
 
 Each is a small Protocol with a default; an application takes a replacement by the keyword named in its docstring, e.g.
-`Windlass(retry_policy=MyPolicy())`. A replacement inherits from nothing: it only needs the methods.
+`Windlass(retry_policy=MyPolicy())`. A replacement needs no base class, only the methods.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 class RetryPolicy(Protocol):
-    """Whether and when a failed job is tried again (`retry_policy=`). Attempts count from 1.
+    """Whether and when a failed job is retried (`retry_policy=`). Attempts count from 1.
 
     ```python
     class OnlyNetworkErrors:
@@ -30,16 +30,16 @@ class RetryPolicy(Protocol):
     """
 
     def should_retry(self, attempt: int, error: BaseException) -> bool:
-        """Say False to end the job as a dead letter, whatever retries it has left."""
+        """Return False to end the job as a dead letter, whatever retries it has left."""
         ...
 
     def get_delay(self, attempt: int) -> timedelta:
-        """Give the wait after this attempt; zero leaves it to the job's own backoff."""
+        """Return the delay after this attempt; zero leaves it to the job's own backoff."""
         ...
 
 
 class ErrorSanitizer(Protocol):
-    """Takes secrets out of errors before they are stored, logged or published (`error_sanitizer=`).
+    """Removes secrets from errors before they are stored, logged or published (`error_sanitizer=`).
 
     If it also has `sanitize_text(text: str) -> str`, that one cleans tracebacks, progress messages and log lines kept
     with jobs. `windlass.DefaultErrorSanitizer` has both, and is easily added to:
@@ -52,18 +52,18 @@ class ErrorSanitizer(Protocol):
     """
 
     def sanitize(self, error: BaseException) -> str:
-        """Give the text to keep, in the form `ClassName: message`."""
+        """Return the text to store, in the form `ClassName: message`."""
         ...
 
 
 class TargetPolicy(Protocol):
-    """Which targets may be enqueued and run here (`target_policy=`); asked at enqueue and before every run.
+    """Which targets may be enqueued and run here (`target_policy=`); called at enqueue and before every run.
 
     It must not import the target to decide: a refused module is never loaded.
     """
 
     def allows(self, target: str) -> bool:
-        """Say whether `target`, e.g. `"shop.tasks:charge"`, may run."""
+        """Return whether `target`, e.g. `"shop.tasks:charge"`, may run."""
         ...
 
 
@@ -71,11 +71,11 @@ class InvocationResolver(Protocol):
     """Turns functions into stored names and back (`invocation_resolver=`)."""
 
     def describe(self, function: Callable[..., Any], /) -> str:
-        """Give the name to store; raise `SerializationError` for what could not be found again by that name."""
+        """Return the name to store; raise `SerializationError` if the function could not be found again by it."""
         ...
 
     def resolve(self, target: str, /) -> Callable[..., Any]:
-        """Give the function behind a stored name; raise `TargetNotFoundError` if it is not known here."""
+        """Return the function behind a stored name; raise `TargetNotFoundError` if it is not known here."""
         ...
 
 
@@ -83,7 +83,7 @@ class InstanceResolver(Protocol):
     """Supplies the object an instance method runs on (`instance_resolver=`), e.g. from a dependency container."""
 
     def resolve(self, cls: type[_T], /) -> _T:
-        """Give an object of `cls`; called from several threads."""
+        """Return an object of `cls`; called from several threads."""
         ...
 
 
@@ -91,15 +91,15 @@ class ResilienceStrategy(Protocol):
     """Protects named services that jobs depend on (`resilience=`); the default is a circuit breaker per service."""
 
     def available(self, service: str) -> bool:
-        """Say whether a call to `service` may be tried now."""
+        """Return whether a call to `service` may be tried now."""
         ...
 
     def retry_delay(self, service: str) -> timedelta:
-        """Give the wait after which an unavailable `service` is worth another look."""
+        """Return the delay after which an unavailable `service` should be checked again."""
         ...
 
     def execute(self, service: str, call: Callable[[], Coroutine[Any, Any, _T]]) -> Coroutine[Any, Any, _T]:
-        """Run `call`, and take note of how it went."""
+        """Run `call`, and record its outcome."""
         ...
 
 
@@ -112,14 +112,14 @@ class Invocation(NamedTuple):
     kwargs: Mapping[str, Any]
     timeout: float | None = None
     claim: Claim | None = None
-    """For kind `"process"` alone, like what follows: what a `JobContext` is made of there."""
+    """Set only for kind `"process"`, like the following fields: a `JobContext` is built from it there."""
     payload: Payload | None = None
-    """Among others the arguments as they are stored, which another process can read by itself."""
+    """Includes the stored arguments, which the other process decodes itself."""
     node: str = ""
 
 
 class EncodedResult(NamedTuple):
-    """Given by an executor that has put the result into its stored form itself, where the body ran."""
+    """Returned by an executor that has already encoded the result, where the body ran."""
 
     text: str | None
     warning: str | None = None
@@ -129,14 +129,15 @@ class JobExecutor(Protocol):
     """Runs the bodies of jobs, one call each; of one whose `runs_on_loop` is True, the worker awaits them itself."""
 
     async def run(self, invocation: Invocation, /) -> object:
-        """Run the body and give what it returns; cancelling this coroutine stops the body as far as possible.
+        """Run the body and return its result; cancelling this coroutine stops the body as far as possible.
 
-        Of kind `"process"`, it may give an `EncodedResult`, and raises `WorkerLostError` if whoever ran the body died.
+        For kind `"process"` it may return an `EncodedResult`, and raises `WorkerLostError` if the process that ran the
+        body died.
         """
         ...
 
     async def close(self) -> None:
-        """Give up threads, processes or connections; safe to call twice."""
+        """Release threads, processes or connections; safe to call twice."""
         ...
 
 
@@ -144,12 +145,15 @@ class ExecutorProvider(Protocol):
     """Where bodies run (`executors=`)."""
 
     def executor(self, kind: str) -> JobExecutor:
-        """Give the executor for `"async"`, `"thread"` or `"process"`."""
+        """Return the executor for `"async"`, `"thread"` or `"process"`."""
         ...
 
 
 class Coordinator(Protocol):
-    """Tells nodes of new work sooner than they would poll (`coordinator=`). A lost message costs time, never work."""
+    """Notifies nodes of new work sooner than they would poll (`coordinator=`).
+
+    A lost message costs time, never a job.
+    """
 
     def notify_new_work(self, queue: str, priority: int) -> None:
         """Wake nodes that serve `queue`; must not block and must not raise."""
@@ -165,37 +169,37 @@ class Coordinator(Protocol):
 
 
 class PollingStrategy(Protocol):
-    """How long a node waits before it looks for work again (`polling=`); a pure function of what it has seen."""
+    """How long a node waits before it polls again (`polling=`); a pure function of its observations."""
 
     def next_delay(self, observation: PollObservation) -> float:
-        """Give the seconds to wait, unless a wakeup or a known due time comes first."""
+        """Return the seconds to wait, unless a wakeup or a known due time comes first."""
         ...
 
 
 class Clock(Protocol):
-    """What time it is (`clock=`); tests pass one that moves only when told to."""
+    """The current time (`clock=`); tests pass one that moves only on request."""
 
     def now(self) -> datetime:
-        """Give the present moment as an aware datetime."""
+        """Return the current time as an aware datetime."""
         ...
 
 
 class Authorizer(Protocol):
-    """Who may do what (`authorizer=`); asked by every verb of the API and of the command line, never by the engine.
+    """Which principals may do what (`authorizer=`); called by every verb, never by the engine.
 
     ```python
     class OwnersAndOperators:
         def may(self, principal: object, action: str, job: Job | None) -> bool:
             if principal is None or principal in OPERATORS:
-                return True  # None is the program itself: nobody was named by `app.acting_as`
+                return True  # None is the program itself, outside of `app.acting_as`
             return job is not None and job.params.get("owner") == principal
     ```
     """
 
     def may(self, principal: object, action: str, job: Job | None) -> bool:
-        """Say whether `principal` may do `action`, the name of a verb (`"cancel"`), to `job`, or at all without one.
+        """Return whether `principal` may do `action`, the name of a verb (`"cancel"`), to `job`, or at all without one.
 
-        Called from several threads. To raise, or to say anything but True or False, is to refuse.
+        Called from several threads. Raising, or returning anything but True, refuses.
         """
         ...
 
@@ -216,7 +220,7 @@ class JobMiddleware(Protocol):
     """
 
     def around(self, ctx: JobContext) -> AbstractContextManager[Any] | AbstractAsyncContextManager[Any]:
-        """Give a context manager, which is entered where the body runs: on its loop, its thread or in its process.
+        """Return a context manager, which is entered where the body runs: on its loop, its thread or in its process.
 
         Around a coroutine it may be async. What it raises is the attempt's error; if it suppresses an error of the
         body, the job succeeds with the result None.
@@ -243,7 +247,7 @@ class CallShape(Protocol):
 
     @property
     def name(self) -> str:
-        """What errors call the target."""
+        """The target's name in errors."""
         ...
 
     @property
@@ -268,7 +272,7 @@ class CallShape(Protocol):
 
     @property
     def returns(self) -> Any:
-        """The resolved return annotation (for a coroutine function: of what it awaits to); `typing.Any` if none."""
+        """The resolved return annotation (for a coroutine function: of the awaited value); `typing.Any` if none."""
         ...
 
     def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -277,23 +281,26 @@ class CallShape(Protocol):
 
 
 class Serializer(Protocol):
-    """How arguments and results become text and come back (`serializer=`); the default is typed JSON."""
+    """How arguments and results are converted to text and back (`serializer=`); the default is typed JSON."""
 
     def encode_arguments(self, shape: CallShape, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> str:
-        """Give the text to store.
+        """Return the text to store.
 
-        Raises `SerializationError` for what could not come back as it is, `PayloadTooLargeError` over `limit` bytes.
+        Raises `SerializationError` for values that could not be restored, `PayloadTooLargeError` over `limit` bytes.
         """
         ...
 
     def decode_arguments(self, shape: CallShape, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Give the arguments back; raises `SerializationError` if they no longer fit `shape`."""
+        """Return the stored arguments; raise `SerializationError` if they no longer fit `shape`."""
         ...
 
     def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
-        """Give `(text, warning)`: never raises, since the body has run. What cannot be kept becomes a marker."""
+        """Return `(text, warning)`; never raises, since the body has run.
+
+        A result that cannot be stored becomes a marker.
+        """
         ...
 
     def decode_result(self, text: str | None, annotation: Any) -> Any:
-        """Give a stored result back, by its annotation where that is known."""
+        """Return a stored result, converted by its annotation where that is known."""
         ...

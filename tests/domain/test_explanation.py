@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.domain.clock import from_micros
-from windlass.domain.explanation import NEVER, Surroundings, WaitingJob, explain
+from windlass.domain.explanation import NEVER, Conditions, WaitingJob, explain
 from windlass.domain.gates import Gate, taken_after
 from windlass.domain.lanes import Lane
 from windlass.domain.states import JobStatus
@@ -29,7 +29,7 @@ READY = WaitingJob(
     finished_at=None,
     paused_from=None,
 )
-CALM = Surroundings(NOW, queue_paused=False, gates={}, node_queues=[None])
+CALM = Conditions(NOW, queue_paused=False, gates={}, node_queues=[None])
 
 STRIPE = Lane("stripe").text
 ACME = Lane("stripe", "acme").text
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "paused": (
         {"status": JobStatus.PAUSED, "paused_from": "FAILED"},
         {},
-        "it is paused (it was FAILED); resume it to let it go on",
+        "it is paused (it was FAILED); resume it to continue",
     ),
     "waiting_for_signal": ({"status": JobStatus.WAITING}, {}, "it waits for a signal"),
     "failed": (
@@ -77,7 +77,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         "it waits for its next try, 1 attempt has failed: ValueError: no",
     ),
-    "queue_paused": ({}, {"queue_paused": True}, "queue mail is paused; resume the queue to let its jobs go on"),
+    "queue_paused": ({}, {"queue_paused": True}, "queue mail is paused; resume the queue to run its jobs"),
     "no_worker": ({}, {"node_queues": []}, "no worker is alive; start one: windlass worker <module>:<app>"),
     "no_worker_for_queue": ({}, {"node_queues": [("web",)]}, "no worker that is alive serves queue mail"),
     "target_unknown": (
@@ -123,7 +123,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "ready": (
         {"lane": GATEWAY},
         {"gates": gates(OPEN._replace(opens_at=NOW))},
-        "nothing keeps it: it is next when a worker of queue mail has a slot and those before it are taken",
+        "nothing holds it back: it is next when a worker of queue mail has a slot and those before it are taken",
     ),
 }
 IN_ORDER = [
@@ -163,7 +163,7 @@ def test_a_circuit_opened_by_hand_has_no_end_and_says_what_to_do():
     """J6.1: nobody waits for what does not come."""
     found = explain(READY._replace(lane=GATEWAY), CALM._replace(gates=gates(OPEN._replace(opens_at=NEVER))))
     assert (found.code, found.until) == ("circuit_open", None)
-    assert found.message == "the circuit of gateway was opened by hand; close it to let its jobs go on"
+    assert found.message == "the circuit of gateway was opened by hand; close it to run its jobs"
 
 
 def test_what_expires_is_said_beside_what_keeps_the_job():
@@ -208,7 +208,7 @@ def test_of_several_reasons_the_one_is_told_that_must_go_first(reasons: set[str]
         st.none() | st.integers(0, 2 * NOW),
     ),
     st.builds(
-        Surroundings,
+        Conditions,
         st.just(NOW),
         st.booleans(),
         st.sets(st.sampled_from([FULL, FULL_KEY, TOO_FAST, OPEN, QUEUE, OPEN._replace(opens_at=None)])).map(
@@ -217,7 +217,7 @@ def test_of_several_reasons_the_one_is_told_that_must_go_first(reasons: set[str]
         st.lists(st.sampled_from([None, (), ("mail",), ("web",)]), max_size=2),
     ),
 )
-def test_there_is_an_answer_for_every_job(job: WaitingJob, around: Surroundings):
+def test_there_is_an_answer_for_every_job(job: WaitingJob, around: Conditions):
     """api.md explain: whatever the store holds, a known code and a sentence."""
     found = explain(job, around)
     assert found.code in CASES

@@ -70,7 +70,7 @@ def after(seconds: float, note: str = "") -> RetryAt:
 plain = ValueError("x")
 plain_too = ValueError("y")
 default = DefaultRetryPolicy()
-BEHIND = "DoNotRetry stands behind it"
+BEHIND = "DoNotRetry is behind it"
 RUBBISH = "{} answered with {}, not a timedelta of 0 to 100 years; the default was used"
 RAISED = "RetryPolicy.{} raised KeyError; the default was used"
 

@@ -18,7 +18,7 @@ from windlass.domain.job import Payload
 from windlass.domain.lanes import Lane
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, dead_letter, passed_over, released, retry_at, succeeded
-from windlass.failure.dead_letters import DeadLetters
+from windlass.failure.dead_letters import DeadLetterFollowUp
 from windlass.flow.callbacks import Callbacks
 from windlass.stores.claim_order import ClaimRequest, Head
 from windlass.stores.open import open_database
@@ -106,7 +106,7 @@ def test_burying_1000_jobs_is_a_handful(bench: Workbench):
     bench.apply(*[dead_letter(claim, bench.times(), FAILURE, "retry_exhausted", holds_key=False) for claim in claims])
     errors = [Failure(f"{name}: no", name) for name in ("KeyError", "OSError", "ValueError")]
     ended = [failed(claim, errors[number % 3]) for number, claim in enumerate(claims)]
-    follow = DeadLetters("postgres", "here", 1).follow
+    follow = DeadLetterFollowUp("postgres", "here", 1).follow
     assert statements(steps_of(bench, follow, ended)) <= A_HANDFUL // 2
     ids = [claim.job_id for claim in claims]
     for plan in (moves.pause, moves.resume, moves.retry):

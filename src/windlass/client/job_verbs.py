@@ -17,7 +17,7 @@ from windlass.domain.durations import seconds
 from windlass.domain.explanation import Explanation, explain
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job, Outcome
-from windlass.domain.progress import LogLine, place_of
+from windlass.domain.progress import LogLine, position_of
 from windlass.domain.states import TERMINAL, JobStatus, Move
 from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError, ResultDroppedError
 from windlass.publisher import Publisher
@@ -67,7 +67,7 @@ class JobVerbs(NamedTuple):
 
     def log_lines(self, job_id: UUID | str, after: LogLine | str | None, limit: int) -> Verb[list[LogLine]]:
         """See `app.log_lines`."""
-        wanted = (place_of(after), checked_limit(limit))
+        wanted = (position_of(after), checked_limit(limit))
         return [line_of(row) for row in (yield from self._read("log_lines", job_id, progress_reports.lines, *wanted))]
 
     def _read(self, action: str, job_id: UUID | str, plan: PlanFunction[..., T | None], *args: Any) -> Verb[T]:

@@ -57,7 +57,7 @@ class Reads(Client):
     def explain(self, job_id: UUID | str) -> Explanation:
         """Why a job is not running: the first thing that keeps it; `JobNotFoundError` if there is none.
 
-        `app.explain(handle.id).message` → `queue billing is paused; resume the queue to let its jobs go on`
+        `app.explain(handle.id).message` → `queue billing is paused; resume the queue to run its jobs`
         """
         return drive(self._job_verbs.explain(job_id))
 

@@ -1,9 +1,9 @@
-"""Which submitted jobs may be stored: idempotency keys first, then business keys (J1.4, J1.5). Pure; the store
-supplies who holds what.
+"""Admission of submitted jobs by their idempotency keys, then by their business keys (J1.4, J1.5).
 
-A unit is what one caller submitted in one call: it is stored whole or, when a conflict raises, not at all. Several
-units of concurrent callers may be decided together (they share a commit), in order, so that a later one sees the keys
-of an earlier one.
+Pure: the store passes in the current holders.
+
+A unit holds the jobs of one call: it is stored as a whole or, if a conflict raises, not at all. Units of concurrent
+callers that share a commit are decided together, in order, so that a later one sees the keys of an earlier one.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ NOT_STARTED = frozenset({"PENDING", "PAUSED", "WAITING"})
 
 
 class Holder(NamedTuple):
-    """Who has a business key now."""
+    """The job that holds a business key."""
 
     id: str
     status: str
 
 
 class Admission(NamedTuple):
-    """What to write, and what to answer each unit."""
+    """The rows to write, and the answer to each unit."""
 
     rows: list[NewJob]
     replaced: dict[str, str]
-    """Old holder → the job that supersedes it; the old one may be among `rows` itself."""
+    """Old holder → the job that supersedes it; the old one may itself be among `rows`."""
     answers: list[list[Placed] | Conflict]
 
 
 def admit(units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, str], holders: Mapping[str, Holder]) -> Admission:
-    """Decide unit by unit; nothing of a refused unit is kept."""
+    """Decide unit by unit; nothing of a refused unit is stored."""
     admission = Admission([], {}, [])
     keys, live = dict(known_keys), dict(holders)
     for unit in units:
@@ -50,7 +50,7 @@ def admit(units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, str], hold
 
 
 class _Unit:
-    """One unit being decided, on copies of the keys, so that a conflict leaves no trace."""
+    """One unit in progress, on copies of the keys, so that a conflict leaves no trace."""
 
     def __init__(self, keys: Mapping[str, str], live: Mapping[str, Holder]) -> None:
         self.keys = dict(keys)

@@ -1,4 +1,4 @@
-"""How long a failed job waits before its next attempt."""
+"""The delay of a failed job before its next attempt."""
 
 import random as randomness
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Backoff:
 
     @classmethod
     def fixed(cls, base: float | timedelta) -> Self:
-        """Wait the same time before every retry, as given, without a cap."""
+        """Wait the same time before every retry, without an upper limit."""
         return cls("fixed", _milliseconds(base))
 
     @classmethod
@@ -49,9 +49,9 @@ class Backoff:
         return cls("exponential", _milliseconds(base), _fraction(jitter))
 
     def delay(self, attempt: int, random: Callable[[], float] | None = None) -> timedelta:
-        """Give the wait after failed attempt number `attempt` (the first is 1), in whole milliseconds.
+        """Return the delay after failed attempt number `attempt` (the first is 1), in whole milliseconds.
 
-        `random` gives numbers from 0 to 1 for the jitter; tests pass their own.
+        `random` returns numbers from 0 to 1 for the jitter; tests pass their own.
         """
         if attempt < 1:
             raise InvalidOptionError(f"backoff attempt counts from 1 (the first failure), got {attempt!r}")
@@ -64,7 +64,7 @@ class Backoff:
         return timedelta(milliseconds=int(longest * (1 - self.jitter * chance)))
 
     def to_json(self) -> list[Any] | None:
-        """Give the stored form: None, `["fixed", ms]` or `["exponential", ms, jitter]`."""
+        """Return the stored form: None, `["fixed", ms]` or `["exponential", ms, jitter]`."""
         match self.kind:
             case "none":
                 return None
@@ -75,7 +75,7 @@ class Backoff:
 
     @classmethod
     def from_json(cls, stored: list[Any] | None) -> Self:
-        """Read the form `to_json` gives."""
+        """Return the backoff of a form that `to_json` returned."""
         match stored:
             case None:
                 return cls()

@@ -1,6 +1,6 @@
-"""The connections of their own that callers may enqueue on, told by the names of their classes.
+"""The kinds of connections that callers may enqueue on, recognised by the names of their classes.
 
-Nothing of those libraries is imported: whoever has such an object has imported what it needs.
+None of those libraries is imported here: a caller that has such an object has imported its library.
 """
 
 from enum import Enum
@@ -15,7 +15,7 @@ SUPPORTED: Final = (
 
 
 class ConnectionKind(Enum):
-    """How a connection is spoken to."""
+    """The interface of a connection."""
 
     SQLITE3 = "sqlite3"
     PSYCOPG = "psycopg"
@@ -49,7 +49,7 @@ _KINDS: Final = {
 
 
 def kind_of(connection: object) -> ConnectionKind | None:
-    """Tell the kind by the class or one it inherits from; None if it is none we know."""
+    """Return the kind by the object's class or a base class; None if it is not supported."""
     for cls in type(connection).__mro__:
         kind = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
         if kind is not None:
@@ -58,11 +58,11 @@ def kind_of(connection: object) -> ConnectionKind | None:
 
 
 def check_connection(value: object) -> Any:
-    """Check what was given as option `connection`."""
+    """Return the value of option `connection`, or raise InvalidOptionError."""
     if kind_of(value) is None:
         cls = type(value)
         raise InvalidOptionError(
             f"connection must be {SUPPORTED}, got an object of {cls.__module__}.{cls.__qualname__}; "
-            "pass the connection or session whose transaction the job shall belong to"
+            "pass the connection or session whose transaction the job should belong to"
         )
     return value

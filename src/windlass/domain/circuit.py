@@ -1,7 +1,7 @@
-"""The circuit breaker of a service: a pure machine. Calls go in, and out come the states CLOSED, OPEN and HALF_OPEN.
+"""The circuit breaker of a service as a pure state machine: ended calls in, the states CLOSED, OPEN and HALF_OPEN out.
 
-CLOSED counts the last calls. Once enough of them have failed it is OPEN: nothing is let through until its wait is over.
-Then it is HALF_OPEN: a few trials go through, and decide between the two.
+CLOSED counts the last calls. Once enough of them have failed it is OPEN: nothing is let through until its wait has
+passed. Then it is HALF_OPEN: a few trials are let through, and their outcomes decide between the other two.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ FAILED, WENT_WELL = "1", "0"
 
 
 class CircuitState(StrEnum):
-    """What a circuit does with jobs behind it."""
+    """What a circuit does with the jobs behind it."""
 
     CLOSED = "CLOSED"
     """It lets them through."""
     OPEN = "OPEN"
     """It lets none through."""
     HALF_OPEN = "HALF_OPEN"
-    """It lets a few through, to see how they fare."""
+    """It lets a few through as trials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,22 +34,22 @@ class CircuitSettings:
     """When a circuit opens, and how it closes again."""
 
     failure_rate: float = 50.0
-    """Percent of the counted calls that open it."""
+    """Percentage of failed calls that opens it."""
     window: int = 100
-    """How many of the last calls are counted."""
+    """Number of calls that are counted, the latest ones."""
     minimum_calls: int = 5
-    """How many must have been counted before it can open."""
+    """Number of calls that must have been counted before it can open."""
     open_wait: float = 30.0
     """Seconds until it lets trials through."""
     trials: int = 3
-    """How many it lets through then."""
+    """Number of trials that it lets through then."""
     record: tuple[str, ...] = ()
-    """Classes of errors that count as failures; none given: all of them."""
+    """Error classes that count as failures; empty means all of them."""
     ignore: tuple[str, ...] = ()
-    """Classes of errors that do not count at all."""
+    """Error classes that do not count at all."""
 
     def counts(self, raised: Sequence[str]) -> bool | None:
-        """Whether a call that raised an error of these classes failed; None if it does not count."""
+        """Return whether a call that raised an error of these classes failed; None if it does not count."""
         if not raised:
             return False
         if any(name in self.ignore for name in raised):
@@ -66,17 +66,17 @@ class CircuitProfile(Enum):
     EXTERNAL_API = CircuitSettings(failure_rate=60.0, window=50, open_wait=60.0)
 
     def with_changes(self, **changes: Any) -> CircuitSettings:
-        """These settings, some of them changed; the error names what does not fit."""
+        """Return these settings with some changed; an error names the invalid one."""
         return replace(self.value, **{name: _checked(name, value) for name, value in changes.items()})
 
 
 class Call(NamedTuple):
-    """A call to the service, as it ended."""
+    """An ended call to the service."""
 
     raised: tuple[str, ...] = ()
     """Names of the error's class and its bases; none if it returned."""
     trial: bool = False
-    """It was let through by a circuit that was not closed."""
+    """Whether a circuit that was not closed let it through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,31 +89,31 @@ class Circuit:
     opens_at: int | None = None
     """When it lets trials through; None while it is closed."""
     trials: str = ""
-    """How the trials fared so far."""
+    """Outcomes of the trials so far."""
     held_open: bool = False
-    """Opened by hand: until it is closed by hand."""
+    """Opened by hand, and stays open until it is closed by hand."""
     configured: bool = False
-    """Whether its settings were set; else they are those that nodes have for circuits nobody configured."""
+    """Whether it has its own settings; otherwise nodes use their default for circuits."""
 
     def with_default(self, settings: CircuitSettings) -> Circuit:
-        """The circuit, with these settings unless it has its own."""
+        """Return the circuit, with these settings unless it has its own."""
         return self if self.configured else replace(self, settings=settings)
 
     def state(self, now: int) -> CircuitState:
-        """What it does at this moment of the store's clock."""
+        """Return the state at this time of the store's clock."""
         if self.opens_at is None:
             return CircuitState.CLOSED
         return CircuitState.OPEN if self.held_open or self.opens_at > now else CircuitState.HALF_OPEN
 
     @property
     def cap(self) -> int | None:
-        """How many may be let through: trials that are still to be made; None for any number."""
+        """Number of jobs that may be let through, which are the remaining trials; None for any number."""
         return None if self.opens_at is None else self.settings.trials - len(self.trials)
 
     def after(self, calls: Iterable[Call], now: int) -> Circuit:
-        """The circuit once these calls have ended, in this order.
+        """Return the circuit after these calls have ended, in this order.
 
-        A trial that ends after others have opened it again says what was known already, and counts no more.
+        A trial that ends after others have opened the circuit again adds nothing, and is not counted.
         """
         circuit = self
         for call in calls:
@@ -127,15 +127,15 @@ class Circuit:
         return circuit
 
     def opened(self, now: int) -> Circuit:
-        """Open, until its wait is over."""
+        """Return it open until its wait has passed."""
         return replace(self, calls="", trials="", opens_at=now + int(self.settings.open_wait * MICROSECONDS))
 
     def opened_by_hand(self, now: int) -> Circuit:
-        """Open, until somebody closes it."""
+        """Return it open until it is closed by hand."""
         return replace(self.opened(now), opens_at=NEVER, held_open=True)
 
     def closed(self) -> Circuit:
-        """Closed, with nothing counted."""
+        """Return it closed, with nothing counted."""
         return Circuit(settings=self.settings, configured=self.configured)
 
     def _counted(self, failed: bool, now: int) -> Circuit:
@@ -146,7 +146,7 @@ class Circuit:
         return replace(self, calls=calls)
 
     def _tried(self, failed: bool, now: int) -> Circuit:
-        """Decide as soon as no further trial can change it."""
+        """Count a trial, and decide as soon as no further trial can change the decision."""
         settings = self.settings
         trials = self.trials + (FAILED if failed else WENT_WELL)
         too_many = settings.failure_rate * settings.trials / 100
@@ -157,28 +157,28 @@ class Circuit:
         return replace(self, trials=trials)
 
     def to_json(self) -> dict[str, Any]:
-        """What is stored."""
+        """Return the stored form."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Circuit:
-        """What was stored; fields that this version does not know are left out."""
+        """Return the circuit of a stored form; fields unknown to this version are ignored."""
         known = {field.name for field in fields(CircuitSettings)}
         given = {name: value for name, value in stored.get("settings", {}).items() if name in known}
         lists = {name: tuple(given[name]) for name in ("record", "ignore") if name in given}
         names = {field.name for field in fields(cls)} - {"settings"}
         rest = {name: value for name, value in stored.items() if name in names}
         settings = CircuitSettings(**{**given, **lists})
-        rest.setdefault("configured", settings != CircuitSettings())  # as stored before there was that field
+        rest.setdefault("configured", settings != CircuitSettings())  # stored before that field existed
         return cls(settings=settings, **rest)
 
 
 NEVER: Final = 2**62
-"""A time that does not come."""
+"""A time that is never reached."""
 
 
 def class_names(kind: type[BaseException]) -> tuple[str, ...]:
-    """The names of an error's class and its bases, as circuits know them."""
+    """Return the names of an error's class and its bases, as circuits store them."""
     return tuple(f"{base.__module__}:{base.__qualname__}" for base in kind.__mro__ if base is not object)
 
 

@@ -1,4 +1,4 @@
-"""The mark that puts every job of a function, or of a class's methods, behind a circuit."""
+"""The decorator that puts all jobs of a function, or of a class's methods, behind a circuit."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -31,7 +31,7 @@ def circuit_protected(service: str) -> Callable[[T], T]:
 
 
 def circuit_of(*marked: Any) -> str | None:
-    """The circuit of the first of these that is marked."""
+    """Return the circuit of the first of these that has the mark."""
     for one in marked:
         name = getattr(one, _MARK, None)
         if isinstance(name, str):

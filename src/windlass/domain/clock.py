@@ -1,6 +1,6 @@
 """Time: the only module that asks the operating system for it.
 
-The store keeps time as whole microseconds since 1970-01-01 UTC; people see aware datetimes.
+The store keeps time as whole microseconds since 1970-01-01 UTC; users get aware datetimes.
 """
 
 import threading
@@ -16,14 +16,14 @@ _MICROSECOND = timedelta(microseconds=1)
 _VIRTUAL_START = datetime(2030, 1, 1, tzinfo=UTC)
 
 monotonic = time.monotonic
-"""Seconds that only grow, for measuring and for timers; comparable within one process only."""
+"""Seconds that never decrease, for measuring and timers; comparable within one process only."""
 
 wall_nanos = time.time_ns
 """Nanoseconds since the epoch by the system's clock, which may jump in either direction."""
 
 
 def micros(moment: datetime) -> int:
-    """Give an aware datetime as microseconds since the epoch, without rounding.
+    """Return an aware datetime as microseconds since the epoch, without rounding.
 
     Example: `micros(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)) == 1_000_000`
     """
@@ -35,9 +35,9 @@ def micros(moment: datetime) -> int:
 
 
 def from_micros(value: int) -> datetime:
-    """Give microseconds since the epoch as an aware datetime in UTC; the inverse of `micros`.
+    """Return microseconds since the epoch as an aware datetime in UTC; the inverse of `micros`.
 
-    What lies outside of the calendar is its first or last moment: a damaged row must not hide a whole page.
+    A time outside the calendar becomes its first or last moment: a damaged row must not hide a whole page.
     """
     try:
         return _EPOCH + timedelta(microseconds=value)
@@ -51,11 +51,11 @@ class SystemClock:
     __slots__ = ()
 
     def now(self) -> datetime:
-        """Give the present moment, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         return datetime.now(UTC)
 
     def micros(self) -> int:
-        """Give the present moment as microseconds since the epoch."""
+        """Return the current time as microseconds since the epoch."""
         return time.time_ns() // 1000
 
 
@@ -75,11 +75,11 @@ class VirtualClock:
         self._micros = micros(start)
 
     def now(self) -> datetime:
-        """Give the moment this clock stands at, aware, in UTC."""
+        """Return the time this clock is set to, aware, in UTC."""
         return from_micros(self._micros)
 
     def micros(self) -> int:
-        """Give the moment this clock stands at as microseconds since the epoch."""
+        """Return the time this clock is set to as microseconds since the epoch."""
         return self._micros
 
     def advance(self, seconds: float | timedelta) -> None:
@@ -91,7 +91,7 @@ class VirtualClock:
             self._micros += step
 
     def set(self, moment: datetime) -> None:
-        """Stand at `moment`, which may also lie in this clock's past."""
+        """Set the clock to `moment`, which may be in its past."""
         target = micros(moment)
         with self._lock:
             self._micros = target

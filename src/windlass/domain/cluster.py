@@ -17,7 +17,7 @@ class Node:
     pid: int
     version: str
     queues: tuple[str, ...] | None
-    """The queues it serves; None: all of them. Empty: it has drained, and lives on for bodies that hold permits."""
+    """The queues it serves; None: all of them. Empty: it has drained, but bodies that hold permits still run on it."""
     started_at: datetime
     heartbeat_at: datetime
     alive: bool
@@ -28,18 +28,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueHour:
-    """What happened in a queue in this minute and the 59 before it: `Queue.last_hour`."""
+    """What happened in a queue in this minute and the 59 before: `Queue.last_hour`."""
 
     succeeded: int
     """Jobs that ended SUCCEEDED."""
     failed: int
     """Jobs that failed for good."""
     retried: int
-    """Attempts that failed and are followed by another."""
+    """Attempts that failed and were followed by another."""
     wait_ms: int | None
-    """How long those that ran had waited, since they were due, on average; None when none ran."""
+    """Average time that jobs waited between being due and starting; None when none ran."""
     run_ms: int | None
-    """How long they ran, on average."""
+    """Average run time of jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +49,13 @@ class Queue:
     name: str
     paused: bool
     waiting: int
-    """Jobs that wait in it, due or not; 10,000 stands for as many or more."""
+    """Number of waiting jobs, due or not; 10,000 means as many or more."""
     running: int
     oldest_due: datetime | None
-    """When the first of those that wait was, or will be, due."""
+    """Earliest due time of the waiting jobs."""
     concurrency: int | None
-    """How many of its jobs may run at a time; None: any number."""
+    """Number of its jobs that may run at a time; None: any number."""
     rate: int | None
-    """How many of them may start in a second, minute, hour or day (`per`); None: any number."""
+    """Number of its jobs that may start in a second, minute, hour or day (`per`); None: any number."""
     per: Per | None
     last_hour: QueueHour

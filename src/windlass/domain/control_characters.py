@@ -1,7 +1,7 @@
 """Characters that act on a terminal instead of being shown: escapes, C0 and C1 controls, bidirectional marks.
 
-A message that holds them could clear the screen, hide text or pretend to be a line of its own. What is shown to people
-has a replacement sign in their place; JSON has them escaped, which changes nothing for programs.
+A message that contains them could clear the screen, hide text or imitate a line of its own. Text for people has a
+replacement sign in their place; JSON has them escaped, which changes nothing for programs.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same, on one line: newlines are written as `\\n`.
+    """Do the same as `visible`, on one line: newlines are written as `\\n`.
 
     Example: `one_line("a\\nb") == "a\\\\nb"`
     """
@@ -33,7 +33,7 @@ def one_line(text: str) -> str:
 
 
 def indented(text: str, by: str = "    ") -> str:
-    """The same, with each line after the first indented, so that none of them looks like a line of its own."""
+    """Do the same as `visible`, with the lines after the first indented, so that none imitates another output line."""
     return visible(text).replace("\n", f"\n{by}")
 
 

@@ -27,7 +27,7 @@ class Cron:
         self.expression = " ".join(_checked(expression).split())
 
     def after(self, moment: datetime) -> datetime:
-        """The first time behind a moment."""
+        """Return the first matching time after a moment."""
         return next(CronSim(self.expression, moment.astimezone(UTC)))
 
     def __repr__(self) -> str:

@@ -1,5 +1,4 @@
-"""Dead letters as values: the envelope of a job that failed for good, groups of them, alerts, and what each reason
-asks for first."""
+"""Dead letters as values: envelopes of failed jobs, groups, alerts, and the first action for each reason."""
 
 from __future__ import annotations
 
@@ -17,24 +16,24 @@ PLATFORM: Final = "python"
 
 
 class Reason(NamedTuple):
-    """Why nothing was left to try, and what to do about it first."""
+    """Why a job was not retried, and what to do about it first."""
 
     meaning: str
     first_action: str
     retryable: bool
-    """Whether the failure is of a kind that may be over by itself when the job is tried again."""
+    """Whether this kind of failure may go away by itself when the job is retried."""
 
 
 REASONS: Final[Mapping[str, Reason]] = MappingProxyType(
     {
         "retry_exhausted": Reason(
-            "it kept failing until its retries were used up, of which it may have had none",
-            "See that what it depends on works again, then re-drive bounded batches.",
+            "it kept failing until its retries (possibly none) were used up",
+            "Make sure that what it depends on works again, then re-drive in bounded batches.",
             True,
         ),
         "non_retryable": Reason(
             "its error forbids a retry (@do_not_retry, DoNotRetry), or the retry policy refused one",
-            "Mend the data or the code that the error names; only then re-drive.",
+            "Fix the data or the code that the error names before you re-drive.",
             False,
         ),
         "circuit_deferral_exhausted": Reason(
@@ -43,13 +42,13 @@ REASONS: Final[Mapping[str, Reason]] = MappingProxyType(
             True,
         ),
         "await_timeout": Reason(
-            "the outside did not complete its step in time",
-            "Ask whoever was to complete it; re-drive to ask again.",
+            "its step was not completed from outside in time",
+            "Check the system that should have completed it; re-drive to request it again.",
             True,
         ),
         "signal_timeout": Reason(
             "the signal it waited for did not come in time",
-            "Find out who was to send the signal; re-drive to wait for it again.",
+            "Check the sender of the signal; re-drive to wait for it again.",
             True,
         ),
         "worker_lost": Reason(
@@ -58,18 +57,18 @@ REASONS: Final[Mapping[str, Reason]] = MappingProxyType(
             True,
         ),
         "poison_payload": Reason(
-            "its stored arguments fit the function no more, or the database refused to store its outcome",
-            "Compare the arguments with the function; deploy one that takes them, or enqueue the job anew.",
+            "its stored arguments no longer fit the function, or the database refused to store its outcome",
+            "Compare the arguments with the function; deploy a version that accepts them, or enqueue a new job.",
             False,
         ),
         "target_not_found": Reason(
             "no node has known its function for too long",
-            "Deploy the function under its stored name, or cancel what nobody needs any more; then re-drive.",
+            "Deploy the function under its stored name and re-drive, or cancel jobs that are no longer needed.",
             False,
         ),
         "target_not_allowed": Reason(
-            "its function is there, but may not run",
-            "Register it with @app.job, or admit its module with allow=[…]; then re-drive.",
+            "its function exists, but the target policy does not allow it to run",
+            "Register it with @app.job, or allow its module with allow=[…]; then re-drive.",
             False,
         ),
     }
@@ -82,7 +81,7 @@ UNKNOWN_REASON: Final = Reason(
 
 
 def about(reason: str) -> Reason:
-    """What a reason means; a newer version may have written one that is not known here."""
+    """Return what a reason means; a newer version may have written one that this version does not know."""
     return REASONS.get(reason, UNKNOWN_REASON)
 
 
@@ -112,24 +111,24 @@ class DeadLetter:
     platform: str
     terminal_status: str
     created_at_epoch_ms: int
-    """When it died, by the store's clock."""
+    """When it failed for good, by the store's clock."""
     terminal_reason: str
     error_code: str
     """The error's class."""
     error_message: str
     retryable: bool
-    """Whether the failure is of a kind that may be over by itself."""
+    """Whether this kind of failure may go away by itself."""
     retries_observed: int
     traceback: str | None
-    """Its end."""
+    """The end of the traceback."""
     host: str | None
-    """Where it died."""
+    """The host on which it failed."""
     definition_hash: str | None
-    """Of a pipeline's definition; None for a job."""
+    """Hash of a pipeline's definition; None for a job."""
 
     @property
     def created_at(self) -> datetime:
-        """When it died, aware, in UTC, to the millisecond."""
+        """When it failed for good, aware, in UTC, to the millisecond."""
         return from_micros(self.created_at_epoch_ms * 1000)
 
     @property
@@ -138,7 +137,7 @@ class DeadLetter:
         return about(self.terminal_reason).first_action
 
     def envelope(self) -> dict[str, Any]:
-        """The fields of the envelope in camel case: `tenantId`, `executionId`, `terminalReason` …"""
+        """Return the fields of the envelope in camel case: `tenantId`, `executionId`, `terminalReason` …"""
         own = ("job_id", "fingerprint")
         return {_camel(item.name): getattr(self, item.name) for item in fields(self) if item.name not in own}
 
@@ -159,7 +158,10 @@ class DeadLetterGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """That jobs of a target die of one kind of error, from `app.alerts.find()`. Within an hour it only counts on."""
+    """Jobs of a target fail with one kind of error, from `app.alerts.find()`.
+
+    Further ones within an hour are counted.
+    """
 
     target: str
     error_hash: str
@@ -176,17 +178,17 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Redrive:
-    """What `app.dead_letters.redrive()` did. After a dry run nothing was re-driven, and `ids` are those selected."""
+    """Result of `app.dead_letters.redrive()`. After a dry run nothing was re-driven, and `ids` are those selected."""
 
     selected: int
-    """Dead letters that fit."""
+    """Number of matching dead letters."""
     redriven: int
     ids: tuple[UUID, ...]
-    """The jobs that were started over."""
+    """The jobs that were re-driven."""
     skipped: Mapping[UUID, str] = field(default_factory=dict)
-    """Jobs that stay dead letters because another job holds their business key, with the reason in words."""
+    """Jobs that stay dead letters because another job holds their business key, with the reason as text."""
     stopped: str = ""
-    """Why it ended before its limit, if too much of what it re-drove has failed again."""
+    """Why it ended before its limit, if too many of the re-driven jobs have failed again."""
 
 
 def _camel(name: str) -> str:

@@ -1,7 +1,7 @@
-"""A job that has ended, or lives again, and what else changed with it.
+"""A job that has ended, or was revived, and what else changed with it.
 
-Every plan that ends or revives jobs gives their `Ended` values to `stores.ending.end`, in its own transaction. What the
-follow-ups of features wrote there comes back as `Effects`, which are published after the commit.
+Every plan that ends or revives jobs passes their `Ended` values to `stores.ending.end`, in its own transaction. What
+the follow-ups of features wrote there is returned as `Effects`, which are published after the commit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from windlass.domain.transition import NO_FAILURE, Failure, Times
 
 
 class Ended(NamedTuple):
-    """A job whose state has just changed by `move`. What is not known of it has its default."""
+    """A job whose state was just changed by `move`. Unknown fields have their defaults."""
 
     job_id: str
     target: str
@@ -25,26 +25,26 @@ class Ended(NamedTuple):
     priority: int
     move: Move
     left: JobStatus = JobStatus.RUNNING
-    """The state it was in."""
+    """The state it was in before."""
     correlation_id: str | None = None
     outcome: str = ""
-    """Of its last attempt, if that ended with it."""
+    """Outcome of its last attempt, if the attempt ended with it."""
     number: int = 0
-    """Of its last attempt."""
+    """Number of its last attempt."""
     attempts: int = 0
-    """Attempts that counted."""
+    """Number of attempts that counted."""
     reason: str | None = None
     failure: Failure | None = None
     result: str | None = None
     times: Times | None = None
-    """Of its last attempt; None: it ended without one, and its time is that of its commit."""
+    """Times of its last attempt; None: it ended without one, at the time of its commit."""
     delay_us: int = 0
     timeout: float | None = None
     node: str | None = None
-    """Where its attempt was lost; None: it ended here, or without an attempt."""
+    """The node that lost its attempt; None: it ended here, or without an attempt."""
     lane: str | None = None
     call: Call | None = None
-    """How its call to the service of its circuit ended; None for nearly all."""
+    """The ended call to the service of its circuit; None for most jobs."""
     payload: Payload | None = None
     """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""
 
@@ -55,7 +55,7 @@ class Ended(NamedTuple):
 
     @property
     def run_ms(self) -> int | None:
-        """Milliseconds that its body took; None if it was not entered."""
+        """Milliseconds that its body ran; None if it was not entered."""
         times = self.times
         if times is None or times.started_at is None:
             return None
@@ -63,7 +63,7 @@ class Ended(NamedTuple):
 
     @property
     def as_outcome(self) -> Outcome:
-        """What a handle is told of it."""
+        """The outcome for handles that wait for it."""
         failure = self.failure or NO_FAILURE
         error, error_class = failure.error or None, failure.error_class or None
         return Outcome(self.job_id, self.status, self.target, self.result, error, error_class, self.reason)
@@ -73,7 +73,7 @@ _NO_TIMES: Mapping[str, int] = MappingProxyType({})
 
 
 class Effects(NamedTuple):
-    """What follow-ups changed besides the jobs themselves."""
+    """What follow-ups changed in addition to the jobs themselves."""
 
     work: frozenset[tuple[str, int]] = frozenset()
     """Queues and priority levels that have new work."""
@@ -82,10 +82,10 @@ class Effects(NamedTuple):
     circuits: tuple[CircuitChange, ...] = ()
     """Circuits that opened or closed."""
     due: Mapping[str, int] = _NO_TIMES
-    """When jobs that wait for their next attempt are due, by the store's clock."""
+    """Due times, by the store's clock, of jobs that wait for their next attempt."""
 
     def __or__(self, other: Effects) -> Effects:
-        """Those of both."""
+        """Return the effects of both."""
         if other is NO_EFFECTS:
             return self
         return Effects(

@@ -1,6 +1,6 @@
-"""What stands behind an exception: causes, contexts and members of groups, and what they ask of a retry.
+"""The exceptions behind an exception (causes, contexts, members of groups) and their effect on retries.
 
-Chains can be circular, and longer than the stack is deep: every exception is met once, and nothing here recurses.
+Chains can be circular, and longer than the stack is deep: every exception is visited once, without recursion.
 """
 
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from windlass.retry_signals import DoNotRetry, RetryAfter, mark_of
 
 
 def links(exc: BaseException, stop_at: type[BaseException] | None = None) -> Iterator[BaseException]:
-    """Everything a printed traceback of `exc` would show, itself first.
+    """Yield every exception that a printed traceback of `exc` would show, itself first.
 
-    What stands behind an exception of the class `stop_at` is left out.
+    What is behind an exception of the class `stop_at` is left out.
     """
     seen: set[int] = set()
     waiting: list[BaseException | None] = [exc]
@@ -30,13 +30,13 @@ def links(exc: BaseException, stop_at: type[BaseException] | None = None) -> Ite
 
 
 def forbidding(exc: BaseException) -> BaseException | None:
-    """What forbids a retry of `exc`: the first link that is a `DoNotRetry`, or of a class under `@do_not_retry`."""
+    """Return the first link that forbids a retry: a `DoNotRetry`, or of a class marked with `@do_not_retry`."""
     return next((link for link in links(exc) if isinstance(link, DoNotRetry) or mark_of(type(link)) is not None), None)
 
 
 def delays_asked(exc: BaseException) -> list[object]:
-    """The delay of each `RetryAfter` that counts; one raised from another hides it.
+    """Return the delay of each `RetryAfter` that counts; one raised from another hides it.
 
-    As they are: a subclass may have set its delay itself, and to anything.
+    Unchecked: a subclass may have set its delay to anything.
     """
     return [link.delay for link in links(exc, stop_at=RetryAfter) if isinstance(link, RetryAfter)]

@@ -1,4 +1,4 @@
-"""Why a job is not running: a pure function of what the store says about it, its queue, its gates and the nodes."""
+"""Why a job is not running: a pure function of the job, its queue, its gates and the nodes, as the store has them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Explanation:
     """Why a job is not running, from `app.explain(id)`: `code` for programs, `message` for people."""
 
     code: str
-    """The first reason that holds: `not_due`, `queue_paused`, `permit_full` … (see the documentation for all)."""
+    """The first reason that applies: `not_due`, `queue_paused`, `permit_full` … (see the documentation for all)."""
     message: str
     until: datetime | None = None
-    """When that ends by itself, as far as it is known."""
+    """When that ends by itself, if known."""
 
 
 class WaitingJob(NamedTuple):
-    """A job, as far as it matters here."""
+    """The fields of a job that matter here."""
 
     status: JobStatus
     queue: str
@@ -45,20 +45,20 @@ class WaitingJob(NamedTuple):
     expires: int | None = None
 
 
-class Surroundings(NamedTuple):
-    """What else decides whether it runs."""
+class Conditions(NamedTuple):
+    """The other conditions that decide whether it runs."""
 
     now: int
     queue_paused: bool
     gates: Mapping[str, Gate]
     node_queues: Sequence[tuple[str, ...] | None]
-    """Of every node that lives, the queues it serves; None: all of them."""
+    """For every live node the queues it serves; None: all of them."""
     many_lanes: bool = False
-    """Whether more lanes have jobs waiting than a worker looks at in one go."""
+    """Whether more lanes have waiting jobs than a worker checks at a time."""
 
 
-def explain(job: WaitingJob, around: Surroundings) -> Explanation:
-    """The first reason why the job does not run, or that nothing keeps it."""
+def explain(job: WaitingJob, around: Conditions) -> Explanation:
+    """Return the first reason why the job does not run, or that nothing holds it back."""
     if job.status is not JobStatus.PENDING:
         found = _not_waiting(job)
     else:
@@ -68,7 +68,7 @@ def explain(job: WaitingJob, around: Surroundings) -> Explanation:
     return _with_expiry(found, job.expires, around)
 
 
-def _with_expiry(found: Explanation, expires: int, around: Surroundings) -> Explanation:
+def _with_expiry(found: Explanation, expires: int, around: Conditions) -> Explanation:
     if expires <= around.now:
         return Explanation("expired", f"it has expired{_when('at', expires)}, and is about to be canceled")
     message = f"{found.message}; it is canceled unless it has started{_when('by', expires)}"
@@ -81,7 +81,7 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             return Explanation("running", f"it runs on node {job.node}{_when('since', job.picked_at)}")
         case JobStatus.PAUSED:
             left = f" (it was {job.paused_from})" if job.paused_from else ""
-            return Explanation("paused", f"it is paused{left}; resume it to let it go on")
+            return Explanation("paused", f"it is paused{left}; resume it to continue")
         case JobStatus.WAITING:
             return Explanation("waiting_for_signal", "it waits for a signal")
         case JobStatus.FAILED:
@@ -94,15 +94,15 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             return Explanation(word, f"it has ended: {word}{_when('at', job.finished_at)}{why}")
 
 
-def _reasons(job: WaitingJob, around: Surroundings) -> Iterator[Explanation]:
-    """What keeps a job that waits, in the order in which it must be out of the way."""
+def _reasons(job: WaitingJob, around: Conditions) -> Iterator[Explanation]:
+    """Yield the reasons that hold a waiting job back, in the order in which they apply."""
     now, lane = around.now, read_lane(job.lane)
     if job.due_at is None:
         yield Explanation("not_released", "it follows another job, which has not ended yet")
     elif job.due_at > now:
         yield _not_due(job, job.due_at)
     if around.queue_paused:
-        yield Explanation("queue_paused", f"queue {job.queue} is paused; resume the queue to let its jobs go on")
+        yield Explanation("queue_paused", f"queue {job.queue} is paused; resume the queue to run its jobs")
     if not around.node_queues:
         yield Explanation("no_worker", "no worker is alive; start one: windlass worker <module>:<app>")
     elif not any(queues is None or job.queue in queues for queues in around.node_queues):
@@ -127,7 +127,7 @@ def _not_due(job: WaitingJob, due: int) -> Explanation:
     return Explanation("not_due", "it is not due yet", from_micros(due))
 
 
-def _gates(job: WaitingJob, lane: Lane, around: Surroundings) -> Iterator[Explanation]:
+def _gates(job: WaitingJob, lane: Lane, around: Conditions) -> Iterator[Explanation]:
     now = around.now
     circuit = around.gates.get(CIRCUIT + lane.circuit) if lane.circuit is not None else None
     if circuit is not None and circuit.opens_at is not None:
@@ -148,9 +148,7 @@ def _gates(job: WaitingJob, lane: Lane, around: Surroundings) -> Iterator[Explan
 
 def _circuit(service: str, gate: Gate, opens_at: int, now: int) -> Iterator[Explanation]:
     if opens_at >= NEVER:
-        yield Explanation(
-            "circuit_open", f"the circuit of {service} was opened by hand; close it to let its jobs go on"
-        )
+        yield Explanation("circuit_open", f"the circuit of {service} was opened by hand; close it to run its jobs")
     elif opens_at > now:
         yield Explanation("circuit_open", f"the circuit of {service} is open", from_micros(opens_at))
     elif places(gate, now) == 0:
@@ -167,9 +165,9 @@ def _full(gate: Gate, now: int, what: str, full: str, too_fast: str) -> Iterator
         )
 
 
-def _ready(job: WaitingJob, around: Surroundings) -> Explanation:
+def _ready(job: WaitingJob, around: Conditions) -> Explanation:
     message = (
-        f"nothing keeps it: it is next when a worker of queue {job.queue} has a slot and those before it are taken"
+        f"nothing holds it back: it is next when a worker of queue {job.queue} has a slot and those before it are taken"
     )
     if around.many_lanes:
         message += (

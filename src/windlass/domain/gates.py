@@ -1,8 +1,8 @@
 """Gates: how many jobs a resource, a limited queue or an open circuit lets through now. Pure: rows in, numbers out.
 
-A rate is a sliding window: no stretch of time as long as the window has more takes than the rate. Takes are remembered
-in twentieths of the window, and each counts until the window has passed its twentieth's end, so the promise holds for
-every moment, and at most a twentieth of the rate is left unused.
+A rate is a sliding window: no period as long as the window contains more takes than the rate allows. Takes are recorded
+in twentieths of the window, and each counts until the window has passed the end of its twentieth. The limit therefore
+holds at every moment, and at most a twentieth of the rate stays unused.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 PARTS: Final = 20
-"""Into how many parts a rate's window is divided."""
+"""Number of parts into which a rate's window is divided."""
 
 Takes = list[tuple[int, int]]
-"""How many were let through in which part of time."""
+"""Number of takes by part of time."""
 
 
 class Gate(NamedTuple):
-    """A gate as it is stored; what was freed meanwhile is taken off `in_use` already."""
+    """A gate as it is stored; permits released since are already subtracted from `in_use`."""
 
     name: str
     cap: int | None = None
-    """How many may hold it at a time; None for any number."""
+    """Number of permits; None for any number."""
     in_use: int = 0
     rate: int | None = None
-    """How many may pass in `per_us`; None for any number."""
+    """Number of takes allowed in `per_us`; None for any number."""
     per_us: int | None = None
     opens_at: int | None = None
-    """Before this nobody passes."""
+    """Nothing passes before this time."""
     taken: str | None = None
     retry_us: int = 5_000_000
-    """When to look again at a gate that is full: whoever leaves it tells of it, and this is for when that got lost."""
+    """Delay before a full gate is checked again, in case the notification of a released permit was lost."""
 
 
 def places(gate: Gate, now: int) -> int | None:
-    """How many may pass now; None for any number."""
+    """Return how many jobs may pass now; None for any number."""
     if gate.opens_at is not None and gate.opens_at > now:
         return 0
     left = [] if gate.cap is None else [gate.cap - gate.in_use]
@@ -46,7 +46,7 @@ def places(gate: Gate, now: int) -> int | None:
 
 
 def worth_a_look(gate: Gate, now: int) -> int:
-    """When somebody may pass, as far as can be told: now, when it opens, when its rate allows, or after a while."""
+    """Return when a job may pass, as far as known: now, when it opens, when its rate allows, or after `retry_us`."""
     if gate.opens_at is not None and gate.opens_at > now:
         return gate.opens_at
     if places(gate, now) != 0:
@@ -58,7 +58,7 @@ def worth_a_look(gate: Gate, now: int) -> int:
 
 
 def taken_after(gate: Gate, count: int, now: int) -> str | None:
-    """What is remembered of the takes once `count` more have passed; None for a gate without a rate."""
+    """Return the record of takes after `count` more have passed; None for a gate without a rate."""
     if gate.rate is None:
         return None
     recent, part = _recent(gate, now), now // _width(gate)
@@ -70,10 +70,10 @@ def taken_after(gate: Gate, count: int, now: int) -> str | None:
 
 
 def most_at_once(most: int, ways: Iterable[Sequence[str]], free: Mapping[str, int | None]) -> int:
-    """How many may pass in one go, up to `most`, so that on each way at most one gate can run short meanwhile.
+    """Return how many jobs may pass at a time, up to `most`, so that on each path at most one gate can run short.
 
-    `ways` are the gates that jobs pass one after the other. A job that two gates could stop would use up the places of
-    one although the other stops it; with at most one for each, every gate can be counted by itself.
+    `ways` are the gates that jobs pass one after the other. A job that two gates could stop would use up permits of one
+    although the other stops it; with at most one such gate per path, every gate can be counted independently.
     """
     for way in ways:
         second = sorted(left for gate in way if (left := free.get(gate)) is not None)[1:2]
@@ -82,7 +82,7 @@ def most_at_once(most: int, ways: Iterable[Sequence[str]], free: Mapping[str, in
 
 
 def narrowest(way: Iterable[str], free: Mapping[str, int | None], wanted: int) -> str | None:
-    """The gate of a way that has the fewest places; None if all have as many as are wanted."""
+    """Return the gate of a path with the fewest free permits; None if all have as many as are wanted."""
     short = [(left, gate) for gate in way if (left := free.get(gate)) is not None and left < wanted]
     return min(short)[1] if short else None
 
@@ -92,10 +92,10 @@ def _width(gate: Gate) -> int:
 
 
 def _recent(gate: Gate, now: int) -> Takes:
-    """The takes that still count."""
+    """Return the takes that still count."""
     width, per = _width(gate), gate.per_us or 0
     try:
         found = [(int(part), int(count)) for part, count in (json.loads(gate.taken) if gate.taken else ())]
-    except (ValueError, TypeError):  # damaged by hand: it counts anew, and every other gate goes on
+    except (ValueError, TypeError):  # damaged by hand: start counting again, so that other gates are not affected
         return []
     return [(part, count) for part, count in found if (part + 1) * width + per > now]

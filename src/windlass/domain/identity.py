@@ -1,11 +1,11 @@
 """Ids of jobs and nodes.
 
-Inside the engine a job id is its canonical text: every store takes and gives it without conversion, and it hashes
-and compares in C. The public surface (handles, jobs, events, errors) speaks of `UUID`s.
+Inside the engine a job id is its canonical text: every store accepts and returns it without conversion, and it hashes
+and compares in C. The public API (handles, jobs, events, errors) uses `UUID`s.
 
-A job id is a UUIDv7: 48 bits of milliseconds, then 74 bits that start random in each millisecond, the lower 62 of
-which grow by random steps within it. Ids of one process therefore only grow, whatever the system's clock does, and
-the order of a bulk insert is the order of its ids.
+A job id is a UUIDv7: 48 bits of milliseconds, then 74 bits that start random in each millisecond, the lower 62 of which
+grow by random steps within it. Ids of one process therefore only grow, whatever the system's clock does, and the order
+of a bulk insert is the order of its ids.
 """
 
 import os
@@ -37,7 +37,7 @@ class _Sequence:
         self.part_from_parent()
 
     def part_from_parent(self) -> None:
-        """Begin in a new process: own lock, own randomness, and a millisecond that no number was drawn in."""
+        """Restart in a forked process: new lock, new randomness, and a millisecond without any number."""
         self.lock = threading.Lock()
         self.bits = Random(os.urandom(32)).getrandbits  # noqa: S311 - unique, not secret
         self._enter(self.millisecond + 1)
@@ -97,12 +97,12 @@ def new_job_ids(count: int) -> list[str]:
 
 
 def lowest_job_id(micros: int) -> str:
-    """The id below every one made at that time or later, by the clock of whoever makes them."""
+    """Return an id below all those made at that time or later, by the clock of the process that makes them."""
     return _text(max(micros // 1000, 0) << 80)
 
 
 def parse_job_id(value: UUID | str) -> str:
-    """Read a job id given by a user; gives its canonical text.
+    """Return the canonical text of a job id given by a user.
 
     Example: `parse_job_id("0198C0DE-0000-7000-8000-000000000001")`
     """
@@ -130,5 +130,5 @@ def process_name(host: str, pid: int) -> str:
 
 
 def host_of(node_id: str) -> str:
-    """The host in a node's name: `host_of("web-1-1234-a1b2c3d4") == "web-1"`."""
+    """Return the host in a node's name: `host_of("web-1-1234-a1b2c3d4") == "web-1"`."""
     return node_id.rsplit("-", 2)[0]

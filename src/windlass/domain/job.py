@@ -1,4 +1,4 @@
-"""A job's values on its way through the engine: submitted, claimed, loaded, and as users see it."""
+"""A job's values as it passes through the engine: submitted, claimed, loaded, and as users see it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windlass.domain.progress import Progress
 from windlass.domain.states import JobStatus
 
 JobId = Annotated[str, "job id"]
-"""The id of a job, as text. Columns of this type have the database's own type for ids."""
+"""The id of a job, as text. Columns of this type have the database's id type."""
 
 
 class NewJob(NamedTuple):
@@ -37,16 +37,16 @@ class NewJob(NamedTuple):
     business_key: str | None = None
     on_conflict: str = "raise"
     parent_id: JobId | None = None
-    """The job that it follows from."""
+    """The job that it follows."""
     lane: str | None = None
-    """What it waits behind, besides its queue."""
+    """The limits it waits behind, besides those of its queue."""
     expires_at: int | None = None
-    """When it expires unless it has started; else, if that is given, `expires_us` is added to the store's own clock."""
+    """When it expires unless it has started; alternatively `expires_us` is added to the store's clock."""
     expires_us: int | None = None
 
 
 class Claim(NamedTuple):
-    """What a claim brings: light, whatever the payload, so that a waiting claim costs next to nothing."""
+    """The fields that a claim returns: small, whatever the payload, so that a waiting claim costs little memory."""
 
     job_id: str
     fence: int
@@ -58,15 +58,15 @@ class Claim(NamedTuple):
     due_at: int
     picked_at: int
     lane: str | None = None
-    """What it waited behind, besides its queue."""
+    """The limits it waited behind, besides those of its queue."""
     holds: str | None = None
-    """The gates it has a place of, as a JSON list; None for nearly all."""
+    """The gates of which it holds a permit, as a JSON list; None for most jobs."""
     expires: int | None = None
-    """When it expires; None for nearly all, and for what has started before."""
+    """When it expires; None for most jobs, and for jobs that have started before."""
 
 
 class Payload(NamedTuple):
-    """What a slot reads when it takes a claimed job: the immutable part of the job."""
+    """The immutable part of a job, read when a slot takes a claimed job."""
 
     args: str
     options: str | None
@@ -78,16 +78,16 @@ class Payload(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What became of one submitted job: `duplicate` is True when an earlier job answers for it."""
+    """The result of submitting one job; `duplicate` is True when an earlier job is returned instead."""
 
     job_id: str
     duplicate: bool = False
     supersedes: str | None = None
-    """The job that was canceled for it, because it held its business key."""
+    """The job that was canceled for it because it held the business key."""
 
 
 class Conflict(NamedTuple):
-    """A submission refused: `holder` has the business key (and is running, if the policy was to replace it)."""
+    """A refused submission: `holder` has the business key (and is running, if the policy was to replace it)."""
 
     key: str
     holder: str
@@ -95,7 +95,7 @@ class Conflict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How far a job is: its status and, once it is terminal, its result or its error."""
+    """The status of a job and, once it is terminal, its result or its error."""
 
     job_id: str
     status: JobStatus
@@ -150,7 +150,7 @@ class Job:
     resource: str | None = None
     circuit: str | None = None
     progress: Progress | None = None
-    """What its running or last attempt said of it."""
+    """The progress reported by its running or last attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +165,10 @@ class Attempt:
     picked_at: datetime | None
     """When it was claimed."""
     started_at: datetime | None
-    """When its body was entered; of a canceled attempt, which somebody else ended, when it was claimed; of a lost one,
-    None."""
+    """When its body was entered. For a canceled attempt that was ended from outside: when it was claimed.
+
+    For a lost one: None.
+    """
     ended_at: datetime
     wait_ms: int | None
     run_ms: int | None

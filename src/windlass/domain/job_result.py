@@ -1,4 +1,4 @@
-"""How a job ended, as its callbacks see it, and `RESULT`, which stands for what a job will have returned."""
+"""How a job ended, as its callbacks see it, and `RESULT`, the placeholder for its return value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class JobResult:
 
 
 class Placeholder:
-    """Stands for something that is known only later; made once, told by identity."""
+    """Stands for a value that is known only later; compared by identity."""
 
     __slots__ = ("_name",)
 
@@ -53,4 +53,4 @@ class Placeholder:
 
 
 RESULT: Final[Any] = Placeholder("RESULT")
-"""In the arguments of a callback: what the job returned, or its whole `JobResult` where the parameter asks for one."""
+"""In the arguments of a callback: the job's return value, or its `JobResult` if the parameter is annotated so."""

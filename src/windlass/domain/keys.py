@@ -88,7 +88,7 @@ def _check_tag(value: object) -> str:
 
 
 def check_params(value: object) -> dict[str, Any]:
-    """Check params: a mapping with str keys; gives a copy. Whether its values can be stored is the codec's to say."""
+    """Check params: a mapping with str keys; return a copy. The codec decides whether its values can be stored."""
     if not isinstance(value, Mapping):
         raise InvalidOptionError(f"params must be a mapping, got {_shown(value)}; e.g. params={{'tenant': 'acme'}}")
     for key in value:
@@ -98,12 +98,12 @@ def check_params(value: object) -> dict[str, Any]:
 
 
 def effect_key(job_id: str) -> str:
-    """Give the key under which a job's outside effects are made: one per job, the same in every attempt."""
+    """Return the key for a job's external effects: one per job, the same in every attempt."""
     return f"windlass-{job_id}"
 
 
 def error_fingerprint(target: str, error_class: str, message: str) -> str:
-    """Give 16 hex digits that are the same for failures that differ only in numbers, ids and quoted values."""
+    """Return 16 hex digits that are the same for failures that differ only in numbers, ids and quoted values."""
     seen = "\0".join((target, error_class, message_shape(message)))
     return hashlib.sha256(seen.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 

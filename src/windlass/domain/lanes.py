@@ -1,7 +1,7 @@
-"""Lanes: where jobs wait that not every claim may take, and which gates they wait behind.
+"""Lanes: where jobs wait that not every claim may take, and the gates they wait behind.
 
-A job behind a resource, a key of it or a circuit, and one of a target that some nodes do not know, carries a lane: a
-text of words, one for each thing that may hold it up. All others carry none, and their path knows nothing of this.
+A job behind a resource, a key of a resource or a circuit, or whose target some nodes do not know, has a lane: a text
+with one part for each condition. Other jobs have no lane and do not pay for this.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ CIRCUIT: Final = "circuit:"
 TARGET: Final = "target:"
 
 MOST_LANES: Final = 64
-"""Lanes that are looked at in one go; where there are more, the next look goes on from there."""
+"""Number of lanes that are checked at a time; if there are more, the next check continues from there."""
 
 
 class Lane(NamedTuple):
-    """What a lane's text says."""
+    """The parts of a lane's text."""
 
     resource: str | None = None
     resource_key: str | None = None
     circuit: str | None = None
     target: str | None = None
-    """Its jobs are left to nodes that know this target."""
+    """Only nodes that know this target take its jobs."""
 
     @property
     def text(self) -> str | None:
-        """The words, or None if nothing holds these jobs up."""
+        """The stored text; None if there is no condition."""
         target = None if self.target is None else TARGET + self.target
         return " ".join(word for word in (*self.gates, target) if word is not None) or None
 
@@ -50,18 +50,18 @@ NO_LANE: Final = Lane()
 
 
 def resource_gate(name: str, key: str | None = None) -> str:
-    """The gate of a resource; each key has one of its own."""
+    """Return the gate of a resource; each key has its own gate."""
     return RESOURCE + name if key is None else f"{RESOURCE}{name}/{quote(key, safe='')}"
 
 
 def general_gate(gate: str) -> str:
-    """The gate that a key's gate is made after: `resource:stripe/acme` → `resource:stripe`."""
+    """Return the gate that serves as template for a key's gate: `resource:stripe/acme` → `resource:stripe`."""
     return gate.partition("/")[0]
 
 
 @lru_cache(maxsize=4096)
 def read_lane(text: str | None) -> Lane:
-    """What a stored lane says."""
+    """Parse a stored lane."""
     found = NO_LANE
     for word in text.split(" ") if isinstance(text, str) else ():
         if word.startswith(TARGET):
@@ -75,5 +75,5 @@ def read_lane(text: str | None) -> Lane:
 
 
 def left_to_others(lane: str | None, target: str) -> str:
-    """The lane of a job whose target is not known here: it keeps its gates."""
+    """Return the lane of a job whose target is not known here; it keeps its gates."""
     return read_lane(lane)._replace(target=target).text or ""

@@ -1,4 +1,4 @@
-"""How often a node says that it is alive, and how long that is believed."""
+"""Intervals of heartbeats and durations of leases."""
 
 from math import sqrt
 from typing import Final
@@ -12,7 +12,7 @@ _LONGEST: Final = 2.0
 
 
 def heartbeat_interval(base: float, utilisation: float, live_nodes: int, store_latency: float) -> float:
-    """Give the seconds until the next heartbeat, between half and twice `base`.
+    """Return the seconds until the next heartbeat, between half and twice `base`.
 
     A busy node beats more often: if it dies, more work waits for its recovery. Many nodes (over 10) and a slow store
     (over 50 ms) stretch the interval, by a root, so that the load of all heartbeats grows slower than its cause.
@@ -26,7 +26,7 @@ def heartbeat_interval(base: float, utilisation: float, live_nodes: int, store_l
 
 
 def lease_for(interval: float, missed: int = 3) -> float:
-    """Give the seconds a heartbeat is believed: `missed` intervals of the length it promises."""
+    """Return the seconds for which a heartbeat keeps the lease: `missed` intervals of the length it announces."""
     if missed < 1:
         raise InvalidOptionError(f"node.missed_heartbeats must be at least 1, got {missed!r}")
     return interval * missed

@@ -1,4 +1,4 @@
-"""Resources and circuits as users see them, and how limits are written."""
+"""Resources and circuits as users see them, and the checks of configured limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A resource, from `app.resources()`; with a `key`, the part of it that jobs with that key share."""
+    """A resource, from `app.resources()`; with a `key`, the share that jobs with that key use."""
 
     name: str
     key: str | None
@@ -35,34 +35,34 @@ class CircuitStatus:
     service: str
     state: CircuitState
     calls: int
-    """How many calls it counts just now."""
+    """Number of calls that it counts now."""
     failures: int
     opens_at: datetime | None
     """When it lets trials through; None while it is closed, or held open by hand."""
     held_open: bool
-    """Opened by hand: until it is closed by hand."""
+    """Opened by hand, and stays open until it is closed by hand."""
     settings: CircuitSettings
 
 
 def check_cap(value: object, name: str) -> int | None:
-    """How many at a time; None for any number."""
+    """Return the limit of jobs at a time, or raise InvalidOptionError; None for any number."""
     return _whole(value, name, least=0)
 
 
 def check_rate(value: object, name: str = "rate") -> int | None:
-    """How many in a stretch of time; None for any number."""
+    """Return the limit of jobs per period, or raise InvalidOptionError; None for any number."""
     return _whole(value, name, least=1)
 
 
 def check_per(value: object) -> int:
-    """The stretch of time in microseconds."""
+    """Return a named period in microseconds, or raise InvalidOptionError."""
     if isinstance(value, str) and value in PER_US:
         return PER_US[value]
     raise InvalidOptionError(f"per must be one of {', '.join(map(repr, PER_US))}, got {value!r}")
 
 
 def per_of(per_us: int | None) -> Per | None:
-    """The name of a stretch of time."""
+    """Return the name of a period."""
     names: dict[int, Per] = {1_000_000: "second", 60_000_000: "minute", 3_600_000_000: "hour", 86_400_000_000: "day"}
     return None if per_us is None else names.get(per_us)
 

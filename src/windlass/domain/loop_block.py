@@ -1,4 +1,4 @@
-"""When an event loop counts as blocked: decided from pings that it answers late."""
+"""Detection of a blocked event loop from pings that it answers late."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 LEAST_LOOKS = 2
-"""Looks in vain that make a block: where the machine stood still, the watchdog did as well."""
+"""Number of checks without an answer that make a block: when the whole machine is suspended, so is the watchdog."""
 LONG_BLOCK = 10
-"""Thresholds after which a block is reported although it is not over."""
+"""Multiple of the threshold after which a block is reported although it has not ended."""
 QUIET_FOR = 60.0
-"""Seconds in which the same culprit is reported once."""
+"""Seconds in which the same culprit is reported only once."""
 
 
 class Block(NamedTuple, Generic[T]):
-    """A loop that did not run for so long, and what ran on it meanwhile."""
+    """A period in which a loop did not run, and what ran on it."""
 
     seconds: float
     culprit: T | None
@@ -23,7 +23,7 @@ class Block(NamedTuple, Generic[T]):
 
 
 class LoopBlocks(Generic[T]):
-    """Takes what a watchdog sees, by a clock that is passed in, and gives what is to be reported."""
+    """Takes a watchdog's observations, with a clock passed in, and returns what to report."""
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
@@ -31,7 +31,7 @@ class LoopBlocks(Generic[T]):
         self._culprit: T | None = None
         self._looks = 0
         self.noticed = False
-        """Whether the ping that waits has waited too long."""
+        """Whether the unanswered ping has waited too long."""
         self._reported_long = False
         self._quiet_until: dict[T | None, float] = {}
 
@@ -41,12 +41,15 @@ class LoopBlocks(Generic[T]):
         return self._asked_at is not None
 
     def asked(self, now: float) -> None:
-        """A ping was sent."""
+        """Record that a ping was sent."""
         self._asked_at, self._culprit, self._reported_long = now, None, False
         self._looks, self.noticed = 0, False
 
     def still_waiting(self, now: float, culprit: T | None) -> Block[T] | None:
-        """No answer yet, and this runs on the loop just now: the first one that was seen too long is the culprit."""
+        """Record that there is no answer yet while `culprit` runs; return a block to report.
+
+        The first one that is seen for too long counts as the culprit.
+        """
         self._looks += 1
         if self._asked_at is None or now - self._asked_at < self._threshold or self._looks < LEAST_LOOKS:
             return None
@@ -58,7 +61,7 @@ class LoopBlocks(Generic[T]):
         return self._report(now, over=False)
 
     def answered(self, now: float) -> Block[T] | None:
-        """The loop runs."""
+        """Record that the loop runs; return the block that ended, if there was one."""
         if self._asked_at is None:
             return None
         block = self._report(now, over=True) if self.noticed else None

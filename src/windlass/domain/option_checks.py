@@ -1,4 +1,4 @@
-"""What each option of a job may be: checks that give the value as it is used, or say what is wrong with it."""
+"""Checks of a job's options: each returns the value as it is used, or raises an error that says what is wrong."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 @runtime_checkable
 class BoundCall(Protocol):
-    """A target with arguments of its own, e.g. `clean_up.bind(RESULT, 7)`."""
+    """A target with arguments, e.g. `clean_up.bind(RESULT, 7)`."""
 
     @property
     def target(self) -> str:
@@ -40,7 +40,7 @@ class BoundCall(Protocol):
 
 
 Callback = Callable[..., object] | BoundCall
-"""What can follow a job: a job, a function that the target policy admits, or a call."""
+"""What can follow a job: a job, a function that the target policy allows, or a call."""
 
 
 def _check_max_retries(value: object) -> int:
@@ -193,4 +193,4 @@ CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "on_failure": _or_none(_callback("on_failure")),
     "connection": _or_none(check_connection),
 }
-"""By the name of the option."""
+"""The checks by name of option."""

@@ -1,4 +1,4 @@
-"""The options of a job: how they are checked, how those on the decorator and those of one call are merged."""
+"""The options of a job: their checks, and how options of the decorator and of one call are merged."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Not given, as opposed to None, which says "none"."""
+"""Not given, as opposed to None, which means "none"."""
 
 
 class JobOptionsDict(TypedDict, total=False):
@@ -62,7 +62,7 @@ class JobOptionsDict(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedOptions:
-    """Options with every default filled in; only `timeout` may still be UNSET, which means the setting decides."""
+    """Options with every default filled in; only `timeout` may still be UNSET: then the setting decides."""
 
     priority: int = Priority.NORMAL.value
     max_retries: int = 0
@@ -74,7 +74,7 @@ class ResolvedOptions:
     delay: float = 0.0
     run_at: datetime | None = None
     expires: float | datetime | None = None
-    """Seconds from the enqueue, or a time."""
+    """Seconds after the enqueue, or a time."""
     queue: str = DEFAULT_QUEUE
     tags: tuple[str, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -124,11 +124,11 @@ class JobOptions:
     on_success: Callback | Unset | None = UNSET
     on_failure: Callback | Unset | None = UNSET
     connection: Any = field(default=UNSET, repr=False)
-    """The caller's own, for one submission: the one option that is never stored."""
+    """The caller's connection, for one submission: the only option that is never stored."""
 
     @classmethod
     def make(cls, **options: Unpack[JobOptionsDict]) -> Self:
-        """Check options as a user wrote them; the error names the option, what came and what is expected."""
+        """Check options given by a user; the error names the option, what came and what is expected."""
         given: dict[str, Any] = {}
         for name, value in options.items():
             check = CHECKS.get(name)
@@ -142,7 +142,7 @@ class JobOptions:
         return cls(**given)
 
     def merged(self, over: "JobOptions") -> "JobOptions":
-        """Give these options with those set in `over` in their place; `delay` and `run_at` replace each other."""
+        """Return these options overridden by those set in `over`; `delay` and `run_at` replace each other."""
         given = {name: value for name in _NAMES if (value := getattr(over, name)) is not UNSET}
         if not given:
             return self
@@ -151,7 +151,7 @@ class JobOptions:
         return replace(self, **given)
 
     def resolved(self) -> ResolvedOptions:
-        """Give plain values, defaults filled in."""
+        """Return plain values, defaults filled in."""
         given = {name: value for name in _NAMES if (value := getattr(self, name)) is not UNSET}
         given.pop("connection", None)
         if given.get("delay", UNSET) is None:
@@ -185,7 +185,7 @@ def _is_given(value: object) -> bool:
 
 
 def _check_expires_after_due(options: ResolvedOptions) -> None:
-    """As far as both go by one clock: seconds from the enqueue, or times."""
+    """Compare both if they use the same clock: seconds after the enqueue, or times."""
     expires, run_at = options.expires, options.run_at
     if expires is None:
         return

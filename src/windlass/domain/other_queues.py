@@ -1,4 +1,4 @@
-"""What Celery, RQ, Dramatiq, Huey and Procrastinate call things, so that errors can name what is called that here."""
+"""The names that Celery, RQ, Dramatiq, Huey and Procrastinate use, so that errors can suggest ours."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -61,6 +61,6 @@ OF_AN_APPLICATION: Final[Mapping[str, str]] = {
 
 
 def not_here(what: str, name: str, known: Mapping[str, str]) -> str:
-    """Give the message for an attribute that is not there, with what is called so here, if that is known."""
+    """Return the message for an unknown attribute, with our name for it if known."""
     hint = f"; write {what}.{known[name]}" if name in known else ""
     return f"{what} has no attribute {name!r}{hint}"

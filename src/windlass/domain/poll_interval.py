@@ -1,4 +1,4 @@
-"""How long a poller waits after a claim that came back short: a pure function of what it has seen."""
+"""The delay of a poller after a claim that returned fewer jobs than asked for: a pure function of its observations."""
 
 from dataclasses import dataclass, fields
 from itertools import takewhile
@@ -13,25 +13,25 @@ _QUICKER: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollObservation:
-    """What a poller has seen when it asks how long to wait."""
+    """What a poller has observed when it computes the delay."""
 
     recent: tuple[tuple[int, int], ...] = ()
-    """(asked, got) of the last polls, newest last; older ones than the last ten do not count."""
+    """(asked, got) of the last polls, newest last; only the last ten count."""
     idle_for: float = 0.0
-    """Seconds since a poll last brought a job (or since the start)."""
+    """Seconds since a poll last returned a job (or since the start)."""
     utilisation: float = 0.0
     """Share of the node's slots that are busy, 0 to 1."""
     woken: bool = False
-    """A wakeup has arrived since the poll before the last one: more may follow at once."""
+    """Whether a wakeup has arrived since the poll before the last: more may follow at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptivePolling:
-    """Short waits while work comes, longer ones while it does not.
+    """Short delays while jobs arrive, longer ones while they do not.
 
-    A wakeup gives a burst. Otherwise the wait is `min_delay`, doubled by each empty poll in a row, half as long on an
-    idle node and twice as long on a full one, within `min_delay` and `max_delay`; three full batches in a row divide it
-    by four. Long without a job, the poller rests for `deep_idle_delay` at a time.
+    A wakeup starts a burst. Otherwise the delay is `min_delay`, doubled by each empty poll in a row, halved on an idle
+    node and doubled on a full one, within `min_delay` and `max_delay`; three full batches in a row divide it by four.
+    After a long time without a job the poller waits `deep_idle_delay`.
     """
 
     burst_delay: float = 0.5
@@ -51,7 +51,7 @@ class AdaptivePolling:
             )
 
     def next_delay(self, observation: PollObservation) -> float:
-        """Give the seconds to wait before the next poll, unless a wakeup or a known due time comes first."""
+        """Return the seconds to wait before the next poll, unless a wakeup or a known due time comes first."""
         if observation.woken:
             return self.burst_delay
         if observation.idle_for >= self.deep_idle_after:

@@ -19,7 +19,7 @@ class Priority(IntEnum):
 
 
 def parse_priority(value: object) -> int:
-    """Check a priority given by a user and give it as a plain integer.
+    """Check a priority given by a user and return it as an integer.
 
     Example: `parse_priority(Priority.HIGH) == 3`
     """

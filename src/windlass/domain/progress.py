@@ -1,4 +1,4 @@
-"""What a job says of itself while it runs: how far it is, and the log lines that are kept with it."""
+"""What a job reports while it runs: its progress, and the log lines that are kept with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXPECTED = "call progress(done) or progress(done, total), e.g. ctx.progress(3, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a job is, as its latest attempt said: `ctx.progress(3, 10, "resizing")`.
+    """The progress of a job as its latest attempt reported it: `ctx.progress(3, 10, "resizing")`.
 
     `percent` is None as long as no `total` is known, and never above 100.
     """
@@ -32,8 +32,8 @@ class Progress:
 class LogLine:
     """A log line kept with a job.
 
-    `number` counts the lines of one attempt, from 1. `fence` tells apart attempts that share their number, because the
-    first one was snoozed, handed back or lost.
+    `number` counts the lines of one attempt, from 1. `fence` distinguishes attempts that share their number because the
+    first one was snoozed, released or lost.
     """
 
     attempt: int
@@ -46,24 +46,24 @@ class LogLine:
 
     @property
     def position(self) -> str:
-        """Its place among the job's lines, as a text: `app.log_lines(id, after=position)` goes on behind it."""
+        """Its position among the job's lines, as text: `app.log_lines(id, after=position)` continues after it."""
         return f"{self.fence}.{self.number}"
 
 
-def place_of(after: LogLine | str | None) -> tuple[int, int]:
-    """Where to go on reading: fence and number of the last line seen; before all lines for None."""
+def position_of(after: LogLine | str | None) -> tuple[int, int]:
+    """Return where to continue reading, as fence and number of the last line seen; None: before all lines."""
     if after is None:
         return (-1, 0)
     if isinstance(after, LogLine):
         return (after.fence, after.number)
     found = _POSITION.fullmatch(str(after))
     if found is None:
-        raise InvalidOptionError(f"after must be a LogLine or its position, got {after!r}; give the last line you have")
+        raise InvalidOptionError(f"after must be a LogLine or its position, got {after!r}; pass the last line you have")
     return (int(found[1]), int(found[2]))
 
 
 def amount(value: object, name: str) -> float:
-    """Check `done` or `total` of a progress and give it as a float."""
+    """Check `done` or `total` of a progress and return it as a float."""
     if type(value) is not int and type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
         raise InvalidOptionError(
             f"{name} of a progress must be a number, got {value!r} ({type(value).__name__}); {_EXPECTED}"
@@ -72,13 +72,13 @@ def amount(value: object, name: str) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not 0 <= number < math.inf:  # so written that NaN is caught, too
+    if not 0 <= number < math.inf:  # written so that NaN is caught too
         raise InvalidOptionError(f"{name} of a progress must be a finite number from 0 on, got {value!r}; {_EXPECTED}")
     return number
 
 
 def percent_of(done: float, total: float | None) -> float | None:
-    """The share that is done; of nothing to do, all is done."""
+    """Return the percentage done; 100 if there is nothing to do."""
     if total is None:
         return None
     return min(100.0 * done / total, 100.0) if total else 100.0

@@ -1,6 +1,6 @@
-"""When a duty of the cluster is due, given when it last passed: every so often, or at times of day.
+"""When a duty of the cluster is due, given its last pass: at an interval, or at times of a cron expression.
 
-Times are the store's, in microseconds: pure arithmetic, so that all nodes keep one rhythm.
+Times are the store's, in microseconds: pure arithmetic, so that all nodes agree.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ MICROSECONDS = 1_000_000
 
 
 class Rhythm(Protocol):
-    """Says how long to wait for the next pass."""
+    """Determines when the next pass is due."""
 
     def wait(self, now: int, since: int, passed_at: int | None) -> int:
-        """Microseconds until the next pass is due, 0 or less if it is; `since`: when the duty was first heard of."""
+        """Return the microseconds until the next pass is due, 0 or less if it is; `since`.
+
+        When the duty first existed.
+        """
         ...
 
 
@@ -27,27 +30,30 @@ class Every(NamedTuple):
     seconds: float
 
     def wait(self, now: int, since: int, passed_at: int | None) -> int:
-        """Until so long after the last pass. A last pass in the future is one by a clock that was set back."""
+        """Return the rest of the interval after the last pass.
+
+        A last pass in the future means that a clock was set back.
+        """
         del since
         interval = int(self.seconds * MICROSECONDS)
         return 0 if passed_at is None or passed_at > now else passed_at + interval - now
 
 
 class AtTimes(NamedTuple):
-    """A pass at each time of a cron expression; several that were missed are made up for by one."""
+    """A pass at each time of a cron expression; several missed times need only one pass."""
 
     cron: Cron
 
     def wait(self, now: int, since: int, passed_at: int | None) -> int:
-        """Until the first time behind the last pass."""
+        """Return the time until the first one after the last pass."""
         last = min(since if passed_at is None else passed_at, now)
         return micros(self.cron.after(from_micros(last))) - now
 
 
 class Always(NamedTuple):
-    """Due whenever somebody asks."""
+    """Always due."""
 
     def wait(self, now: int, since: int, passed_at: int | None) -> int:
-        """Never."""
+        """Return 0: always due."""
         del now, since, passed_at
         return 0

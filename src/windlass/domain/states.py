@@ -4,7 +4,7 @@
 PENDING → RUNNING → SUCCEEDED | FAILED (dead letter) | PENDING (retry, release, recovery)
 PENDING, FAILED → PAUSED → the state it was paused from
 PENDING, RUNNING, PAUSED, WAITING → CANCELED
-WAITING → PENDING (signal) | FAILED (its timeout)
+WAITING → PENDING (signal) | FAILED (timeout)
 FAILED → PENDING (retry by hand)
 ```
 """
@@ -16,7 +16,7 @@ from typing import Final
 
 
 class JobStatus(StrEnum):
-    """Where a job is in its life; the value is what the store, the command line and JSON show."""
+    """The state of a job; the value is what the store, the command line and JSON show."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -31,17 +31,17 @@ LIVE: Final = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.WAITING
 """States that hold a business key (a job PAUSED from FAILED excepted)."""
 
 TERMINAL: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
-"""States in which a job has ended; only FAILED can be left again, by hand."""
+"""States in which a job has ended; only FAILED can be left, by hand."""
 
 
 class Move(StrEnum):
-    """What moves a job from one state to another."""
+    """An event that moves a job from one state to another."""
 
     CLAIM = "claim"
     SUCCEED = "succeed"
     FAIL = "fail"
     REQUEUE = "requeue"  # due again after a delay: a failure that is retried, a snooze, an open circuit
-    RELEASE = "release"  # due as before: a drain, a lost process, a target that is left to other nodes
+    RELEASE = "release"  # due as before: a drain, a lost process, a target that only other nodes know
     CANCEL = "cancel"
     PAUSE = "pause"
     RESUME = "resume"
@@ -69,13 +69,13 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
         Move.GIVE_UP: frozenset({(_S.PENDING, _S.FAILED)}),
     }
 )
-"""The table: for each move the (state it leaves, state it enters) pairs."""
+"""For each move, the pairs of (state before, state after)."""
 
 _LEGAL: Final = frozenset(pair for pairs in MOVES.values() for pair in pairs)
 
 
 def may_move(source: JobStatus, target: JobStatus) -> bool:
-    """Tell whether any move leads from `source` straight to `target`."""
+    """Return whether any move leads directly from `source` to `target`."""
     return (source, target) in _LEGAL
 
 
@@ -86,9 +86,9 @@ ENTERED: Final[Mapping[Move, JobStatus]] = MappingProxyType(
         if len({target for _, target in pairs}) == 1
     }
 )
-"""The state that a move enters, of those that enter only one."""
+"""The state after a move, for moves that lead to only one state."""
 
 
 def leaves(move: Move) -> frozenset[JobStatus]:
-    """Give the states that `move` may leave, e.g. for the guard of its compare-and-set."""
+    """Return the states that `move` may start from, e.g. for the guard of its compare-and-set."""
     return frozenset(source for source, _ in MOVES[move])

@@ -1,11 +1,11 @@
-"""Suggestions for a name that is not known: the known one that is spelled most like it."""
+"""Suggestions for an unknown name: the most similar known one."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Give the end of an error message, or nothing where no known name is close.
+    """Return the end of an error message; empty if no known name is similar.
 
     Example: `did_you_mean("stats", ["status", "queue"]) == "; did you mean 'status'?"`
     """
@@ -14,5 +14,5 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def closest(given: object, known: Iterable[str]) -> str | None:
-    """Give the known name that is spelled most like the one given, if any comes close."""
+    """Return the known name that is spelled most similarly, if any is close."""
     return next(iter(difflib.get_close_matches(str(given), sorted(known), n=1)), None)

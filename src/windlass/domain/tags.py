@@ -6,12 +6,12 @@ import json
 
 
 def tags_text(tags: tuple[str, ...]) -> str | None:
-    """Tags in their stored form."""
+    """Return tags in their stored form."""
     return json.dumps(tags) if tags else None
 
 
 def tags_of(text: str | None) -> tuple[str, ...]:
-    """Tags as they were; none if somebody damaged them: a whole claim must not fail over one row's tags."""
+    """Return stored tags; none if they are damaged: a whole claim must not fail because of one row."""
     if not text:
         return ()
     try:

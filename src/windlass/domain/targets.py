@@ -1,14 +1,14 @@
-"""Stored names of functions: what to do where one is not known, as part of messages."""
+"""Stored names of functions, and the advice in messages where one is not known."""
 
 
 def module_of(target: str) -> str | None:
-    """The module of `module:qualname`; None for a name that names none, e.g. `billing.charge`."""
+    """Return the module of `module:qualname`; None for a name without one, e.g. `billing.charge`."""
     module, colon, _ = target.partition(":")
     return module if colon else None
 
 
 def not_imported(target: str) -> str:
-    """Why a target is not known where nothing of that name is loaded."""
+    """Return why a target is not known where nothing of that name is loaded."""
     module = module_of(target)
     if module is None:
         return f"no job called {target} is declared here: {how_to_import(target)}"
@@ -16,7 +16,7 @@ def not_imported(target: str) -> str:
 
 
 def how_to_import(target: str) -> str:
-    """How workers get to know a target."""
+    """Return the advice how to make a target known to workers."""
     module = module_of(target)
     if module is None:
         return "have workers import the module that declares it: Windlass(include=[...])"

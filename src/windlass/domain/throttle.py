@@ -7,7 +7,7 @@ from windlass.errors import InvalidOptionError
 
 
 class Action(Enum):
-    """What a request asks of its caller."""
+    """What the caller has to do."""
 
     SEND = "send"
     WAIT = "wait"
@@ -15,7 +15,7 @@ class Action(Enum):
 
 
 class Decision(NamedTuple):
-    """Send now; or call `due` at `until` and send then; or do nothing, a send that covers this is already to come."""
+    """Send now; or call `due` at `until` and send then; or do nothing: a pending send covers this request."""
 
     action: Action
     until: float | None = None
@@ -26,7 +26,7 @@ NOTHING: Final = Decision(Action.NOTHING)
 
 
 class Throttle:
-    """Decides when to send; the caller sends, keeps the time, and guards it if several threads use it.
+    """Decides when to send; the caller sends, keeps the time, and holds a lock if several threads use it.
 
     ```python
     throttle = Throttle(0.02)
@@ -47,7 +47,7 @@ class Throttle:
         self._pending = False
 
     def request(self, now: float) -> Decision:
-        """Ask for a send that is not earlier than `now`."""
+        """Request a send that is not earlier than `now`."""
         if self.may_send(now):
             return SEND
         if self._pending:
@@ -56,25 +56,25 @@ class Throttle:
         return Decision(Action.WAIT, self._free_at)
 
     def may_send(self, now: float) -> bool:
-        """Tell whether a send is allowed now, and count it as sent if so; it covers what is owed."""
+        """Return whether a send is allowed now, and count it as sent if so; it covers pending requests."""
         if now < self._free_at:
             return False
         self._sent(now)
         return True
 
     def owe(self) -> None:
-        """A send that was counted did not happen: another one has to come."""
+        """Note that a send that was counted did not happen: another one has to follow."""
         self._pending = True
 
     def due(self, now: float) -> bool:
-        """Tell whether the trailing send is due, and count it as sent if so."""
+        """Return whether the trailing send is due, and count it as sent if so."""
         if not self._pending or now < self._free_at:
             return False
         self._sent(now)
         return True
 
     def flush(self, now: float) -> bool:
-        """Tell whether a trailing send is still owed, due or not, and count it as sent if so: for the exit."""
+        """Return whether a trailing send is pending, due or not, and count it as sent if so: for the exit."""
         owed = self._pending
         if owed:
             self._sent(now)

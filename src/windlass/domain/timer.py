@@ -16,7 +16,7 @@ _SLACK = 64
 class Deadlines(Generic[_Token]):
     """Deadlines gathered in buckets of `granularity` seconds; each fires at the end of its bucket, so never early.
 
-    Most deadlines of jobs are disarmed long before they fire; nothing is kept of those.
+    Most deadlines of jobs are disarmed long before they fire; nothing is kept for those.
 
     ```python
     deadlines = Deadlines[str]()
@@ -37,7 +37,7 @@ class Deadlines(Generic[_Token]):
         self._heap: list[int] = []
 
     def arm(self, token: _Token, at: float) -> None:
-        """Set the deadline of `token`, in place of the one it may have."""
+        """Set the deadline of `token`, replacing an earlier one."""
         if token in self._bucket_of:
             self.disarm(token)
         bucket = ceil(at * self._per_second)
@@ -52,7 +52,7 @@ class Deadlines(Generic[_Token]):
             tokens.add(token)
 
     def disarm(self, token: _Token) -> bool:
-        """Forget the deadline of `token`; False if it has none (any more)."""
+        """Remove the deadline of `token`; return False if it has none."""
         bucket = self._bucket_of.pop(token, None)
         if bucket is None:
             return False
@@ -66,7 +66,7 @@ class Deadlines(Generic[_Token]):
         return True
 
     def expired(self, now: float) -> list[_Token]:
-        """Take out and give the tokens whose time has come, the earliest first to within the granularity."""
+        """Remove and return the tokens whose deadline has passed, earliest first to within the granularity."""
         fired: list[_Token] = []
         while (bucket := self._first()) is not None and self._end(bucket) <= now:
             heappop(self._heap)
@@ -77,7 +77,7 @@ class Deadlines(Generic[_Token]):
         return fired
 
     def next_at(self) -> float | None:
-        """Give the earliest time at which `expired` has something to give, None while nothing is armed."""
+        """Return the earliest time at which `expired` returns something; None while nothing is armed."""
         bucket = self._first()
         return None if bucket is None else self._end(bucket)
 

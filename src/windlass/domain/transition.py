@@ -1,7 +1,7 @@
 """A state change as a value.
 
-Whoever decides what becomes of a running job (the verdict, a drain, the poller handing claims back) builds one of
-these with a named constructor; `stores.jobs.apply` is the only place that writes them.
+Code that decides what a running job becomes (the verdict, a drain, the poller releasing claims) builds one of these
+with a named constructor; only `stores.plans.jobs.apply` writes them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class Times(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What is kept of an error: already sanitised."""
+    """The stored part of an error, already sanitised."""
 
     error: str
     error_class: str
     traceback: str | None = None
     note: str = ""
-    """For the log: why it is given up, where that is not plain. Not stored."""
+    """For the log: why it is not retried, where that is not obvious. Not stored."""
 
 
 EXPIRED = "expired"
-"""Reason and outcome of a job that had not started by the time it was given."""
+"""Reason and outcome of a job that had not started by its expiry time."""
 
 NO_FAILURE = Failure("", "")
 
@@ -46,7 +46,7 @@ class Transition(NamedTuple):
     number: int
     """The attempt's number in the history."""
     attempts: int
-    """Attempts counted so far once this is written."""
+    """Attempts counted once this is written."""
     times: Times
     delay_us: int = 0
     result: str | None = None
@@ -55,9 +55,9 @@ class Transition(NamedTuple):
     lane: str | None = None
     releases_business_key: bool = False
     crashes: int = 0
-    """1 if the process that ran the body died, which is charged to the job's crash budget."""
+    """1 if the process that ran the body died, which counts against the job's crash budget."""
     lingers: bool = False
-    """Whether the body goes on although its job has ended, and so keeps its places at gates."""
+    """Whether the body still runs although its job has ended, and therefore keeps its permits."""
 
     @property
     def status(self) -> JobStatus:
@@ -66,12 +66,12 @@ class Transition(NamedTuple):
 
     @property
     def terminal(self) -> bool:
-        """Whether the job is over once this is written."""
+        """Whether the job has ended once this is written."""
         return ENTERED[self.move] in TERMINAL
 
 
 def succeeded(claim: Claim, times: Times, result: str | None, *, holds_key: bool) -> Transition:
-    """The body returned."""
+    """Return the transition for a body that returned."""
     number = claim.attempts + 1
     return Transition(
         claim.job_id,
@@ -91,7 +91,7 @@ def succeeded(claim: Claim, times: Times, result: str | None, *, holds_key: bool
 
 
 def retry_at(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Transition:
-    """The attempt failed and another one follows after the delay."""
+    """Return the transition for a failed attempt that is followed by another after the delay."""
     number = claim.attempts + 1
     return Transition(
         claim.job_id, claim.fence, Move.REQUEUE, "retried", number, number, times, delay_us, failure=failure
@@ -101,7 +101,10 @@ def retry_at(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Tra
 def dead_letter(
     claim: Claim, times: Times, failure: Failure, reason: str, *, holds_key: bool, counted: bool = True
 ) -> Transition:
-    """The job failed for good. `counted` is False when its body was never entered (a denied or unknown target)."""
+    """Return the transition for a job that failed for good.
+
+    `counted` is False when its body was never entered (a refused or unknown target).
+    """
     number = claim.attempts + 1
     return Transition(
         job_id=claim.job_id,
@@ -118,7 +121,7 @@ def dead_letter(
 
 
 def expired(claim: Claim, times: Times, *, holds_key: bool) -> Transition:
-    """Claimed after it had expired: canceled, its body was not entered."""
+    """Return the transition for a job that was claimed after it had expired: canceled without entering its body."""
     return Transition(
         claim.job_id,
         claim.fence,
@@ -133,12 +136,12 @@ def expired(claim: Claim, times: Times, *, holds_key: bool) -> Transition:
 
 
 def released(claim: Claim, times: Times, *, outcome: str = "released") -> Transition:
-    """Back to its queue as if never claimed: unstarted on drain, or cut off by a forced drain."""
+    """Return the transition back to its queue as if never claimed: not started, or cut off by a forced drain."""
     return Transition(claim.job_id, claim.fence, Move.RELEASE, outcome, claim.attempts + 1, claim.attempts, times)
 
 
 def snoozed(claim: Claim, times: Times, delay_us: int) -> Transition:
-    """The body asked to be run later: due again after the delay, without spending an attempt."""
+    """Return the transition for a body that snoozed: due again after the delay, without spending an attempt."""
     return _requeued(claim, times, "snoozed", delay_us)
 
 
@@ -147,21 +150,27 @@ def _requeued(claim: Claim, times: Times, outcome: str, delay_us: int) -> Transi
 
 
 def lost(claim: Claim, times: Times, failure: Failure) -> Transition:
-    """The process that ran the body died: given out again, without spending an attempt."""
+    """Return the transition for a job whose process died: claimed again, without spending an attempt."""
     return released(claim, times, outcome="lost")._replace(failure=failure, crashes=1)
 
 
 def given_up(claim: Claim, times: Times, failure: Failure, *, holds_key: bool) -> Transition:
-    """The process that ran the body died, as too many have before it."""
+    """Return the transition for a job whose processes died more often than its crash budget allows."""
     last = dead_letter(claim, times, failure, "worker_lost", holds_key=holds_key, counted=False)
     return last._replace(outcome="lost", crashes=1)
 
 
 def deferred(claim: Claim, times: Times, delay_us: int) -> Transition:
-    """Its circuit has opened since it was claimed: due when that may be tried again, without spending an attempt."""
+    """Return the transition for a job whose circuit has opened since the claim: due when trials are allowed.
+
+    It spends no attempt.
+    """
     return _requeued(claim, times, "deferred", delay_us)
 
 
 def passed_over(claim: Claim, times: Times, lane: str) -> Transition:
-    """Left to nodes that know its target: waits in a lane of its own, so no claim of this node meets it again."""
+    """Return the transition for a job whose target this node does not know.
+
+    It waits in a lane for that target, so that this node does not claim it again.
+    """
     return released(claim, times, outcome="passed_over")._replace(lane=lane)

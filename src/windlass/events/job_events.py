@@ -32,7 +32,7 @@ JOB_EVENTS: Final = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, Aler
 
 
 def job_events(ended: Ended, effects: Effects, now: datetime) -> list[Event]:
-    """The events of one job, in order; `now` is the time of a job that ended without an attempt."""
+    """Return the events of one job, in order; `now` is the time of a job that ended without an attempt."""
     at = now if ended.times is None else from_micros(ended.times.ended_at)
     base: dict[str, Any] = {
         "job_id": UUID(ended.job_id),
@@ -72,7 +72,7 @@ class MovedJob(Protocol):
 
 
 def move_events(kind: type[JobEvent], moved: Iterable[MovedJob], at: datetime) -> list[Event]:
-    """One event of this kind for each job."""
+    """Return one event of this kind for each job."""
     return [
         kind(job_id=UUID(job.job_id), target=job.target, queue=job.queue, correlation_id=job.correlation_id, at=at)
         for job in moved
@@ -80,7 +80,7 @@ def move_events(kind: type[JobEvent], moved: Iterable[MovedJob], at: datetime) -
 
 
 def circuit_events(changes: Iterable[CircuitChange]) -> list[Event]:
-    """An event for each circuit that opened or closed."""
+    """Return an event for each circuit that opened or closed."""
     return [
         (CircuitOpened if change.opened else CircuitClosed)(at=from_micros(change.now), service=change.service)
         for change in changes

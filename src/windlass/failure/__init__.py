@@ -1,1 +1,1 @@
-"""What follows a failed attempt: whether and when it is retried, what of its error is kept, the dead letter."""
+"""What follows a failed attempt: the retry decision, the sanitised error, the dead letter."""

@@ -1,6 +1,6 @@
-"""Secrets on command lines, where a letter says what comes next: `mysql -p…`, `curl -u user:…`.
+"""Secrets on command lines that follow a short option: `mysql -p…`, `curl -u user:…`.
 
-As they were typed, and as the list of arguments that Python prints. Long options (`--password …`) are named values.
+Both as typed, and as the list of arguments that Python prints. Long options (`--password …`) are named values.
 """
 
 import re
@@ -8,7 +8,7 @@ from re import Match
 
 _BETWEEN = r"""["',\s]{1,6}"""
 _WITHIN = r"""[^\n]{0,200}?["'\s]"""
-"""What may stand between a command and its option: the same line, and not much of it."""
+"""What may be between a command and its option: text of the same line, of limited length."""
 
 _SECRET = re.compile(
     rf"""(?P<name>
@@ -28,7 +28,7 @@ _COMMANDS = ("mysql", "mariadb", "redis-cli", "sshpass", "login", "curl", "pass:
 
 
 def redact_command_lines(text: str, replacement: str) -> str:
-    """Put `replacement` in the place of secrets that stand behind an option of a well-known command."""
+    """Replace secrets that follow an option of a well-known command."""
 
     def keep_name(match: Match[str]) -> str:
         return match["name"] + replacement

@@ -1,6 +1,7 @@
-"""Dead letters and alerts: put into words, and stored by the transaction in which a job fails for good.
+"""Dead letters and alerts, stored by the transaction in which a job fails for good.
 
-Either both are committed or neither is: there is no FAILED job without its dead letter, and none of a job that lives.
+Either both are committed or neither is: there is no FAILED job without its dead letter, and no dead letter of a live
+job.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from windlass.stores.plans.dead_letters import Envelope, Letter
 
 MICROSECONDS: Final = 1_000_000
 LONGEST_NAME: Final = 500
-"""Characters of a target or an error's class that a dead letter is found by: an index takes no more."""
+"""Length in characters to which a target or error class is indexed: an index accepts no more."""
 
 
 def feature(transport: str, host: str, settings: DeadLettersSettings) -> Feature:
-    """Dead letters, for an application and its nodes; `transport` is the store's dialect, `host` this machine."""
+    """Return the dead letters of an application and its nodes; `transport` is the dialect, `host` this machine."""
     window_us = int(settings.alert_window * MICROSECONDS)
-    letters = DeadLetters(transport, host, window_us)
+    letters = DeadLetterFollowUp(transport, host, window_us)
     follow_up = FollowUp(frozenset({Move.FAIL, Move.GIVE_UP}), _always, letters.follow)
     purge = purge_duties("dead letters", dead_letters.purge, settings.retention, settings.purge_cron)
     return Feature("dead letters", (follow_up,), purge)
@@ -42,8 +43,8 @@ def _always(ended: Ended) -> bool:
     return True
 
 
-class DeadLetters:
-    """Turns jobs that fail for good into dead letters and alerts."""
+class DeadLetterFollowUp:
+    """The follow-up that turns jobs that fail for good into dead letters and alerts."""
 
     def __init__(self, transport: str, host: str, alert_window_us: int) -> None:
         self._transport = transport
@@ -51,7 +52,7 @@ class DeadLetters:
         self._window_us = alert_window_us
 
     def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
-        """Store the dead letters of jobs that fail, in the transaction in which they do."""
+        """Store the dead letters of failed jobs, in the transaction in which they fail."""
         letters = [self._letter(job) for job in ended]
         return Effects(alerts=(yield from dead_letters.bury(dialect, letters, self._window_us)))
 

@@ -1,4 +1,4 @@
-"""Names of secrets whose letters are not what they seem: an invisible character in between, letters of full width."""
+"""Names of secrets with disguised letters: invisible characters in between, or full-width letters."""
 
 import re
 from re import Match
@@ -16,7 +16,7 @@ _TO_ASCII: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 
 def plain_names(text: str) -> str:
-    """Write the letters of a disguised name as ASCII, so that it is recognised; other texts stay as they are."""
+    """Write the letters of a disguised name as ASCII, so that it is recognised; other texts stay unchanged."""
     if text.isascii() and "\\" not in text:
         return text
     return _FULL_WIDTH.sub(_as_ascii, _INVISIBLE.sub(_left_out, text))

@@ -1,7 +1,7 @@
-"""The sanitizer of an application: the user's own, if there is one, with the default behind it.
+"""The sanitizer of an application: the user's, if there is one, backed by the default.
 
-Whatever a user's sanitizer does, an error is stored, nothing that it was to take out comes through another way, and
-what is stored can be stored.
+Whatever a user's sanitizer does, an error is stored, nothing that it should remove gets through another way, and the
+stored text is one that every database accepts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOURCE: Final = re.compile(r"[ |]*    \S.*|[ |]*    [ ~^]*\^[ ~^]*")
 
 
 class GuardedSanitizer:
-    """Cleans errors, tracebacks and other texts; raises nothing."""
+    """Sanitizes errors, tracebacks and other texts; never raises."""
 
     def __init__(self, given: ErrorSanitizer | None, default: DefaultErrorSanitizer, longest: int) -> None:
         self._given = given
@@ -36,24 +36,24 @@ class GuardedSanitizer:
         self._own_text: Callable[[str], object] | None = own if callable(own) else None
         self._default = default
         self._longest = longest
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def sanitize(self, error: BaseException) -> str:
-        """An error as it may be stored, logged and published."""
+        """Return the text of an error that may be stored, logged and published."""
         given = self._given
         if given is None:
             return self._default.sanitize(error)
-        text = self._asked(lambda: given.sanitize(error), "sanitize")
+        text = self._call_users(lambda: given.sanitize(error), "sanitize")
         return self._default.sanitize(error) if text is None else text[: self._longest] or class_name(error)
 
     def sanitize_text(self, text: str) -> str:
-        """A text that is no error: a log line that is kept, a progress message."""
+        """Sanitize a text that is not an error: a log line that is kept, a progress message."""
         own = self._own_text
-        cleaned = None if own is None else self._asked(lambda: own(text), "sanitize_text")
+        cleaned = None if own is None else self._call_users(lambda: own(text), "sanitize_text")
         return self._default.sanitize_text(text) if cleaned is None else cleaned
 
     def traceback_tail(self, error: BaseException, limit: int = 4000) -> str:
-        """The end of an error's traceback."""
+        """Return the end of an error's traceback."""
         if self._given is None:
             return self._default.traceback_tail(error, limit)
         text = traceback_of(error)
@@ -64,17 +64,17 @@ class GuardedSanitizer:
         return last_lines(f"{frames}\n{self.sanitize(error)}".lstrip("\n"), limit)
 
     def printed_traceback(self, text: str, limit: int) -> str:
-        """The end of a traceback of which nothing but its text is left.
+        """Return the end of a traceback that exists only as text.
 
-        Where a sanitizer of errors alone was given, it keeps its frames only: its messages are those of errors, which
-        that sanitizer has not seen.
+        If a user's sanitizer handles errors only, just the frames are kept: the messages in the text are those of
+        errors, which that sanitizer has not seen.
         """
         if self._given is not None and self._own_text is None:
             text = "\n".join(_frames(text))
         return redacted_tail(text, self.sanitize_text, limit) or ""
 
-    def _asked(self, question: Callable[[], object], name: str) -> str | None:
-        """What the user's sanitizer says; None if it raises or gives no text, which is logged once per kind."""
+    def _call_users(self, question: Callable[[], object], name: str) -> str | None:
+        """Return the result of the user's sanitizer; None, logged once per kind, if it raises or returns no text."""
         try:
             answer = question()
         except Exception as broken:  # noqa: BLE001 - users' code
@@ -86,13 +86,13 @@ class GuardedSanitizer:
         return storable(answer)
 
     def _complain(self, trouble: str) -> None:
-        if trouble not in self._said:
-            self._said.add(trouble)
-            logger.error("the error sanitizer is broken: %s; the default is used in its place", trouble)
+        if trouble not in self._logged:
+            self._logged.add(trouble)
+            logger.error("the error sanitizer is broken: %s; using the default instead", trouble)
 
 
 def _frames(text: str) -> Iterator[str]:
-    """The lines of a printed traceback that say where; not those that say what."""
+    """Yield the lines of a printed traceback that give locations, not those with messages."""
     inside = False
     for line in text.splitlines():
         inside = _FRAME.fullmatch(line) is not None or (inside and _SOURCE.fullmatch(line) is not None)

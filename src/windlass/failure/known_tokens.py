@@ -1,4 +1,4 @@
-"""Secrets that are known by their form alone, whatever stands around them: private keys, tokens of services."""
+"""Secrets that are recognised by their form alone: private keys, tokens of well-known services."""
 
 import re
 from re import Match
@@ -59,7 +59,7 @@ _ADDRESS = re.compile(
 
 
 def redact_known_tokens(text: str, replacement: str) -> str:
-    """Put `replacement` in the place of all that can be told by its form."""
+    """Replace everything that is recognised by its form."""
     if "-----BEGIN" in text:
         text = _PRIVATE_KEY.sub(replacement, text)
     if "-----END" in text:

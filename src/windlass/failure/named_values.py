@@ -1,4 +1,4 @@
-"""Secrets that are known by their name: `password=…`, `"api_key": "…"`, `--token …`, in every notation there is."""
+"""Secrets that are recognised by their name: `password=…`, `"api_key": "…"`, `--token …`, in every notation."""
 
 import re
 from re import Match
@@ -143,7 +143,7 @@ _NAME_PARTS = (
 
 
 def redact_named_values(text: str, replacement: str) -> str:
-    """Put `replacement` in the place of every value whose name says that it is secret."""
+    """Replace every value whose name says that it is secret."""
 
     def keep_name(match: Match[str]) -> str:
         groups = match.groupdict()
@@ -164,7 +164,7 @@ def redact_named_values(text: str, replacement: str) -> str:
 
 
 def _patterns(text: str, lowered: str) -> list[re.Pattern[str]]:
-    """Those that can find something; the more particular ones come first."""
+    """Return the patterns that can match; the more specific ones come first."""
     found = [_CHALLENGED] if "authorization" in lowered else []
     found += [_BLOCK] if _BLOCK_MARK.search(text) else []
     found += [_SENTENCE] if "phrase" in lowered or "mnemonic" in lowered else []

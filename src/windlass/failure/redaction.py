@@ -1,11 +1,11 @@
 """Finds what must not be stored, logged or published, in any text: credentials, tokens, keys, e-mail addresses.
 
-Every pattern runs in linear time, because messages come from users' users. The house rules for that: a pattern begins
+Every pattern runs in linear time, because messages come from users' users. The rules for that: a pattern begins
 with something rare (`://`, a key word) or is only tried at the start of a word, and what may repeat is bounded or
-consumed whether or not it turns out to be a secret, so that no character is looked at once per possible beginning.
+consumed whether or not it turns out to be a secret, so that no character is examined once per possible start.
 
-Where prose and secret look alike (`token: expired`) the text is taken for a secret: a word too few in an error message
-costs less than a leaked key.
+Where prose and secrets look alike (`token: expired`) the text is treated as a secret: a missing word in an error
+message costs less than a leaked key.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Whether a failed job is tried again, and when: a pure decision, whose order of checks is read and tested here."""
+"""Whether and when a failed job is retried: a pure decision, whose order of checks is defined and tested here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,24 +23,24 @@ _Answer = TypeVar("_Answer")
 
 
 class DefaultRetryPolicy:
-    """Leaves everything to the job's own `max_retries` and `backoff`."""
+    """Applies only the job's own `max_retries` and `backoff`."""
 
     def should_retry(self, attempt: int, error: BaseException) -> bool:
-        """Never refuse."""
+        """Return True: never refuse a retry."""
         return True
 
     def get_delay(self, attempt: int) -> timedelta:
-        """Add nothing."""
+        """Return 0: add no delay."""
         return _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
 class RetryAt:
-    """Try again after `delay`."""
+    """Retry after `delay`."""
 
     delay: timedelta
     note: str = ""
-    """What the caller should log, if anything: a policy that raised, and was passed over."""
+    """What the caller should log, if anything: a policy that raised and was ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +87,16 @@ def decide_retry(
 
 
 def _why(forbidden: BaseException, exc: BaseException) -> str:
-    """What to log besides the error: never a message, which may hold secrets, and is in the error's text already."""
+    """Return what to log in addition to the error: no message, which may hold secrets and is in the error's text."""
     if reason := mark_of(type(forbidden)):
         return reason
-    return "" if forbidden is exc else f"{type(forbidden).__name__} stands behind it"
+    return "" if forbidden is exc else f"{type(forbidden).__name__} is behind it"
 
 
 def _broken_rule(rules: RetryRules, exc: BaseException) -> str | None:
-    """Which of the job's own rules forbids a retry of `exc`, as it is to be logged.
+    """Return which of the job's rules forbids a retry of `exc`, as text for the log.
 
-    Of a group one member in `give_up_on` is enough, and all members have to be in `retry_on`. Causes do not count.
+    For a group, one member in `give_up_on` is enough, and all members have to be in `retry_on`. Causes do not count.
     """
     classes = classes_of(exc)
     if classes.any_in(rules.give_up_on):
@@ -106,28 +106,28 @@ def _broken_rule(rules: RetryRules, exc: BaseException) -> str | None:
     return None
 
 
-class _Rubbish(Exception):  # noqa: N818 - it never leaves this file
-    """Something else was answered than what was asked for."""
+class _InvalidAnswer(Exception):  # noqa: N818 - it never leaves this file
+    """A policy returned a value of the wrong type or range."""
 
 
 def _yes_or_no(answer: object) -> bool:
     if isinstance(answer, bool):
         return answer
-    raise _Rubbish(f"answered with {type(answer).__name__}, not True or False")  # most often a forgotten return
+    raise _InvalidAnswer(f"answered with {type(answer).__name__}, not True or False")  # most often a forgotten return
 
 
 def _duration(answer: object) -> timedelta:
     try:  # checked because it is users' code: a negative delay would put the job before all others
         return timedelta(seconds=seconds(answer, "a delay"))
     except InvalidOptionError:
-        raise _Rubbish(f"answered with {type(answer).__name__}, not a timedelta of 0 to 100 years") from None
+        raise _InvalidAnswer(f"answered with {type(answer).__name__}, not a timedelta of 0 to 100 years") from None
 
 
 def _ask(question: Callable[[], _Answer], default: _Answer, name: str) -> tuple[_Answer, str]:
-    """Ask users' code; if it raises or answers with rubbish, the default answers, and the note says so."""
+    """Call users' code; if it raises or returns an invalid value, use the default and say so in the note."""
     try:
         return question(), ""
-    except _Rubbish as rubbish:
+    except _InvalidAnswer as rubbish:
         return default, f"{name} {rubbish}; the default was used"
-    except Exception as error:  # noqa: BLE001 - a broken policy must not decide about jobs by being broken
+    except Exception as error:  # noqa: BLE001 - a broken policy must not change what happens to jobs
         return default, f"{name} raised {type(error).__name__}; the default was used"  # not its message: secrets

@@ -1,4 +1,4 @@
-"""What is stored, logged and published about an error: its class, its message and its causes, without secrets."""
+"""The text that is stored, logged and published for an error: its class, message and causes, without secrets."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -9,7 +9,7 @@ from windlass.runtime.processes.errors import TRACEBACK
 
 _MAX_CAUSES = 5
 _MAX_MEMBERS = 3
-LONGEST_INPUT = LONGEST  # what is beyond it need not be searched for secrets
+LONGEST_INPUT = LONGEST  # text beyond it need not be searched for secrets
 _LONGEST_NAME = 2_000
 _CAUSED_BY = " caused by "
 _ELLIPSIS = "…"
@@ -26,9 +26,9 @@ class DefaultErrorSanitizer:
         self._max_length = max_length
 
     def sanitize(self, error: BaseException) -> str:
-        """Give `ClassName: message caused by ClassName: message …`, redacted, at most `max_length` characters.
+        """Return `ClassName: message caused by ClassName: message …`, redacted, up to `max_length` characters.
 
-        When it is too long, each message gives way as far as it must, so that no cause is pushed out by another.
+        If it is too long, all messages are shortened, so that no cause is lost because of another.
         """
         parts = [(class_name(link), self.sanitize_text(self._message(link))) for link in _chain(error)]
         frame = sum(len(name) for name, _ in parts) + (len(parts) - 1) * len(_CAUSED_BY) + 2 * len(parts)
@@ -37,7 +37,7 @@ class DefaultErrorSanitizer:
         return _cut(whole, self._max_length)
 
     def sanitize_text(self, text: str) -> str:
-        """Give any text redacted and fit to be stored: no NUL, no lone surrogates, its first 100,000 characters."""
+        """Return the first 100,000 characters of a text, redacted and storable: no NUL, no lone surrogates."""
         if len(text) > LONGEST_INPUT:
             # At a space if there is one, so that no secret is cut in half and then not recognised.
             space = text.rfind(" ", 0, LONGEST_INPUT)
@@ -45,7 +45,7 @@ class DefaultErrorSanitizer:
         return redact(storable(text), emails=self._redact_emails)
 
     def traceback_tail(self, error: BaseException, limit: int = 4000) -> str:
-        """Give the end of the traceback, redacted, in whole lines, at most `limit` characters."""
+        """Return the end of the traceback, redacted, in whole lines, at most `limit` characters."""
         text = traceback_of(error)
         tail = None if text is None else redacted_tail(text, self.sanitize_text, limit)
         return self.sanitize(error)[-limit:] if tail is None else tail
@@ -63,14 +63,14 @@ class DefaultErrorSanitizer:
 
 
 def storable(text: str) -> str:
-    """Put a sign in the place of what no database can store."""
+    """Replace characters that no database can store."""
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode("utf-8")
     return text.replace("\0", "\ufffd")
 
 
 def class_name(error: BaseException) -> str:
-    """Give the name of an error's class, redacted: a class made at run time may be called anything."""
+    """Return the name of an error's class, redacted: a class created at run time may have any name."""
     return _clean_name(type(error).__name__)
 
 
@@ -80,7 +80,7 @@ def _clean_name(name: str) -> str:
 
 
 def traceback_of(error: BaseException) -> str | None:
-    """Give the traceback as it would be printed, its last 100,000 characters; None if it cannot be printed."""
+    """Return the traceback as it would be printed, its last 100,000 characters; None if it cannot be printed."""
     try:
         # An error from a job's process brings its traceback along as a text.
         return str(getattr(error, TRACEBACK, None) or print_traceback(error))
@@ -89,7 +89,7 @@ def traceback_of(error: BaseException) -> str | None:
 
 
 def redacted_tail(text: str, clean: Callable[[str], str], limit: int) -> str | None:
-    """Give the end of a printed traceback in whole lines, redacted first and cut afterwards.
+    """Return the end of a printed traceback in whole lines, redacted first and cut afterwards.
 
     None for one that had lost its beginning before: a secret whose name was cut off is not recognised.
     """
@@ -97,7 +97,7 @@ def redacted_tail(text: str, clean: Callable[[str], str], limit: int) -> str | N
 
 
 def last_lines(text: str, limit: int) -> str:
-    """Give the end of a text in whole lines, at most `limit` characters."""
+    """Return the end of a text in whole lines, at most `limit` characters."""
     text = text.rstrip("\n")
     if len(text) <= limit:
         return text
@@ -114,13 +114,13 @@ def _said(error: BaseException) -> str:
 
 
 def _with_causes(error: BaseException) -> str:
-    """A member of a group and what it was caused by, without the members of groups among that."""
+    """Return the text of a group's member with its causes, without members of groups among those."""
     links = ((class_name(link), _said(link)) for link in _chain(error))
     return _CAUSED_BY.join(f"{name}: {message}" if message else name for name, message in links)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Follow what a traceback would follow; chains may be long, and circular."""
+    """Yield what a traceback would show; chains may be long, and circular."""
     link: BaseException | None = error
     seen: set[int] = set()
     while link is not None and id(link) not in seen and len(seen) <= _MAX_CAUSES:
@@ -142,7 +142,7 @@ def _leaves(group: BaseExceptionGroup[BaseException], most: int) -> Iterator[Bas
 
 
 def _fair_share(lengths: list[int], room: int) -> int:
-    """Give the length to cut messages to, so that together they fit into `room` and short ones stay whole."""
+    """Return the length to cut messages to, so that all fit into `room` and short ones stay whole."""
     for number, length in enumerate(sorted(lengths)):
         share = room // (len(lengths) - number)
         if length > share:

@@ -1,4 +1,4 @@
-"""Finds user names and passwords in front of a host: in URLs, in connection strings, and in `user:password@host`."""
+"""Redaction of user names and passwords before a host: in URLs, connection strings, and `user:password@host`."""
 
 import re
 from re import Match
@@ -28,7 +28,7 @@ _ENCODED = re.compile(
 
 
 def redact_url_credentials(text: str, replacement: str) -> str:
-    """Put `replacement` in the place of all credentials that stand before an @."""
+    """Replace all credentials before an @."""
 
     def keep_name(match: Match[str]) -> str:
         return match["name"] + replacement
@@ -60,13 +60,13 @@ def _clean_url(match: Match[str], replacement: str) -> str:
 
 
 def _scheme(before: str) -> str:
-    """Give the scheme at the end of `before`: "https" for "see git+https"."""
+    """Return the scheme at the end of `before`: "https" for "see git+https"."""
     match = _SCHEME_END.search(before[-_LONGEST_SCHEME:])
     return match.group().lower().rpartition("+")[2] if match else ""
 
 
 def _end_of_web_credentials(rest: str) -> int:
-    """Tell where credentials end, or -1: before the path; or after it began, if a password has an unescaped slash."""
+    """Return where credentials end, or -1: before the path, or later if a password has an unescaped slash."""
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     end = authority.rfind("@")
     if end >= 0 or rest.startswith("[") or ":" not in authority or _PORT.match(rest, authority.index(":") + 1):
@@ -75,7 +75,7 @@ def _end_of_web_credentials(rest: str) -> int:
 
 
 def _end_of_dsn_credentials(rest: str) -> int:
-    """Tell the same for databases and brokers, where no @ can follow the host: the last one counts."""
+    """Return the same for databases and brokers, where no @ can follow the host: the last @ counts."""
     rest = rest if "@" in rest.partition(";")[0] else ""  # sqlserver://host;password=p@ss: properties, not credentials
     authority, slash, _ = rest.partition("/")
     if slash and ":" not in authority and "@" not in authority:  # s3://bucket/file@version

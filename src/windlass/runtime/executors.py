@@ -17,7 +17,7 @@ class LoopExecutor:
     runs_on_loop = True
 
     def __init_subclass__(cls) -> None:
-        cls.runs_on_loop = False  # its `run` may do more
+        cls.runs_on_loop = False  # a subclass may do more in `run`
 
     async def run(self, invocation: Invocation, /) -> object:
         """Await the body on this loop."""
@@ -41,7 +41,7 @@ class ThreadExecutor:
         return await self._threads.run(body)
 
     def turn_until(self, until: float) -> Turn:
-        """A place in line, until then by the monotonic clock, for a body of a plain function."""
+        """Return a position in the line for a sync body, valid until this time of the monotonic clock."""
         return Turn(self._threads, until)
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """Every setting of every component: its default, its meaning, what it accepts, and where its value comes from.
 
-`Settings.load()` lays a file, the environment and arguments over the defaults. What an application is given in code is
-laid over the same sources, field by field: a field that is not given comes from the environment, the file, or the
+`Settings.load()` merges the defaults, a file, the environment and arguments. Settings that an application gets in code
+override the same sources, field by field: a field that is not given comes from the environment, the file, or the
 default.
 
 ```python
@@ -59,66 +59,66 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class PollerSettings(Section):
-    """How a node looks for due jobs."""
+    """How a node polls for due jobs."""
 
     section: ClassVar[str] = "poller"
 
     batch_size: Whole = whole(1000, minimum=1)
-    """How many jobs one claim takes at most; free slots bound it too."""
+    """Largest number of jobs that one claim takes; it never exceeds the free slots."""
     burst_delay: Seconds = duration(0.5)
     """Pause between polls right after a wakeup."""
     min_delay: Seconds = duration(2)
-    """Shortest pause between polls in normal times."""
+    """Shortest pause between polls."""
     max_delay: Seconds = duration(30)
-    """Longest pause between polls in normal times."""
+    """Longest pause between polls."""
     deep_idle_delay: Seconds = duration(60)
     """Pause between polls of a node that has been idle for `deep_idle_after`."""
     deep_idle_after: Seconds = duration(300)
-    """How long a node sees no job before it counts as deeply idle."""
+    """How long a node must find no job before it counts as deeply idle."""
 
     def __post_init__(self) -> None:
         if self.min_delay > self.max_delay:
             raise ConfigurationError(
                 f"poller.min_delay must be at most poller.max_delay ({self.max_delay:g}), got {self.min_delay:g}; "
-                "lower the one or raise the other"
+                "lower the first or raise the second"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSettings(Section):
-    """How a worker process lives in the cluster."""
+    """How a worker process behaves in the cluster."""
 
     section: ClassVar[str] = "node"
 
     heartbeat_interval: Seconds = duration(5)
-    """Base interval of the heartbeat; load moves it between half and twice this."""
+    """Base interval of the heartbeat; load moves it between half and twice this value."""
     missed_heartbeats: Whole = whole(3, minimum=1)
-    """After how many promised and missed heartbeats a node counts as lost."""
+    """Number of announced heartbeats that a node may miss before it counts as lost."""
     crash_budget: Whole = whole(3, minimum=0)
-    """How often a job is given out again after its node or process died, before it fails as `worker_lost`."""
+    """How often a job is run again after its node or process died, before it fails as `worker_lost`."""
     drain_timeout: Seconds = duration(30, zero="at once")
-    """How long running jobs may go on when a node drains, before they are cancelled and released."""
+    """How long running jobs may continue when a node drains, before they are cancelled and released."""
     loop_block_warning: Seconds = duration(1, zero="off")
-    """From how many seconds on it is warned of that a job blocks the event loop; 0 turns it off."""
+    """Seconds after which a warning is logged that a job blocks the event loop; 0 turns it off."""
     recovery_interval: Seconds = duration(2)
     """How often lost nodes are looked for."""
     sweep_interval: Seconds = duration(10)
-    """How often one node of the cluster looks again at what should have been done by itself."""
+    """How often one node of the cluster checks for work that was missed elsewhere."""
     statistics_interval: Seconds = duration(10)
-    """How often one node of the cluster adds up what was counted of ended jobs."""
+    """How often one node of the cluster adds up the counts of ended jobs."""
     concurrency: Whole = whole(100, minimum=1)
-    """How many jobs a worker runs at a time, unless it is told otherwise."""
+    """Number of jobs that a worker runs at a time, unless the worker sets its own."""
     unknown_target_after: Seconds = duration(86_400, zero="at once")
-    """How long no node may have known a target, since one passed it over, before its jobs fail: `target_not_found`."""
+    """How long a target may be unknown to all nodes before its jobs fail with `target_not_found`."""
     process_jobs: Whole = whole(1000, minimum=1)
-    """How many jobs with `executor="process"` a process runs before it is replaced."""
+    """Number of jobs with `executor="process"` that a process runs before it is replaced."""
     process_memory_bytes: OptionalWhole = optional_bytes(None, minimum=67_108_864)
-    """How much memory such a process may take, beyond which its job gets a `MemoryError`; None for no limit."""
+    """Memory limit of such a process; beyond it the job gets a `MemoryError`; None for no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobsSettings(Section):
-    """What holds for every job that does not say otherwise."""
+    """Defaults for every job that does not override them."""
 
     section: ClassVar[str] = "jobs"
 
@@ -127,9 +127,9 @@ class JobsSettings(Section):
     timeout: OptionalSeconds = optional_duration(1800)
     """How long one attempt may run; None (`none` in files and variables) for no limit."""
     max_payload_bytes: Whole = whole(102_400, minimum=1)
-    """Largest encoded arguments a job may be enqueued with."""
+    """Largest size of the encoded arguments of a job."""
     max_result_bytes: Whole = whole(65_536, minimum=1)
-    """Largest encoded result that is kept; a larger one is replaced by a marker."""
+    """Largest size of an encoded result that is kept; a larger one is replaced by a marker."""
     retention: Seconds = duration(2_592_000, zero="archive at once")
     """How long finished jobs stay in the main tables before they are archived."""
     archive_interval: Seconds = duration(60)
@@ -139,37 +139,37 @@ class JobsSettings(Section):
     redact_emails: Switch = switch(True)
     """Whether e-mail addresses are removed from stored errors."""
     max_error_length: Whole = whole(2000, minimum=100)
-    """How many characters of an error are kept."""
+    """Number of characters of an error that are kept."""
     keep_logs: KeepLogs = kept_logs("job")
-    """Log lines kept with a job: `job`: those of `ctx.log`; `all`: every logger's, as levels let through; `none`."""
+    """Log lines kept with a job: `job`: those of `ctx.log`; `all`: those of every logger, by its level; `none`."""
     max_log_lines: Whole = whole(1000, minimum=1)
-    """How many log lines of one attempt are kept."""
+    """Number of log lines that are kept for one attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeadLettersSettings(Section):
-    """How long dead letters are kept, and when they are alerted of."""
+    """How long dead letters are kept, and how alerts are grouped."""
 
     section: ClassVar[str] = "dead_letters"
 
     retention: Seconds = duration(7_776_000)
-    """How long after its death a job that FAILED is kept, live or archived, before it is purged."""
+    """How long a FAILED job is kept after its failure, live or archived, before it is purged."""
     purge_cron: Cron = cron("0 2 * * *")
     """When dead letters are purged, by one node, in UTC; None (`none` in files and variables) for never."""
     alert_window: Seconds = duration(3600)
-    """How long further deaths of the same target and kind of error only add to an alert's count."""
+    """How long further failures of the same target and kind of error only add to an alert's count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CircuitsSettings(Section):
-    """When circuits open that nobody configured, and how long a node believes what it knows of them."""
+    """The default profile of circuits, and how long a node caches their state."""
 
     section: ClassVar[str] = "circuits"
 
     profile: Profile = circuit_profile(CircuitProfile.DEFAULT)
-    """The profile of circuits that were never configured."""
+    """The profile of circuits that are not configured."""
     refresh: Seconds = duration(1)
-    """How long a node believes what it last read of circuits, paused queues and due jobs, if no notification comes."""
+    """How long a node uses its cached state of circuits, paused queues and due jobs without a notification."""
 
 
 SECTIONS: Final[dict[str, type[Section]]] = {
@@ -186,15 +186,15 @@ class Settings:
     """
 
     poller: PollerSettings = field(default_factory=PollerSettings)
-    """How a node looks for due jobs."""
+    """How a node polls for due jobs."""
     node: NodeSettings = field(default_factory=NodeSettings)
-    """How a worker process lives in the cluster."""
+    """How a worker process behaves in the cluster."""
     jobs: JobsSettings = field(default_factory=JobsSettings)
-    """What holds for every job that does not say otherwise."""
+    """Defaults for every job that does not override them."""
     dead_letters: DeadLettersSettings = field(default_factory=DeadLettersSettings)
-    """How long dead letters are kept, and when they are alerted of."""
+    """How long dead letters are kept, and how alerts are grouped."""
     circuits: CircuitsSettings = field(default_factory=CircuitsSettings)
-    """When circuits open that nobody configured, and how long a node believes what it knows of them."""
+    """The default profile of circuits, and how long a node caches their state."""
 
     def __post_init__(self) -> None:
         for name, kind in SECTIONS.items():
@@ -218,21 +218,21 @@ class Settings:
         """
         given: dict[str, dict[str, Any]] = {
             name: {key: option.default for key, option in kind.options().items()} for name, kind in SECTIONS.items()
-        }  # in full, so that what was loaded once is not laid over other sources again
+        }  # in full, so that loaded settings are not merged with other sources again
         entries = (
             *from_file(path, SECTIONS),
             *from_environ(environ, SECTIONS),
             *from_overrides(overrides or {}, SECTIONS),
         )
         for entry in entries:
-            checked = entry.value(SECTIONS)  # before the lookup: it is what refuses an unknown section
+            checked = entry.value(SECTIONS)  # before the lookup: this check refuses an unknown section
             given[entry.section][entry.key] = checked
         parts: dict[str, Any] = {name: kind(**given[name]) for name, kind in SECTIONS.items()}
         return cls(**parts)
 
 
 def in_force(given: object) -> Settings:
-    """Give the settings of an application: those given in code over the environment, the file and the defaults."""
+    """Return the settings of an application: those given in code over the environment, the file and the defaults."""
     if given is None:
         return Settings.load()
     if not isinstance(given, Settings):
@@ -243,5 +243,5 @@ def in_force(given: object) -> Settings:
 
 
 def adaptive_polling(poller: PollerSettings) -> AdaptivePolling:
-    """Give the default polling strategy with these delays."""
+    """Return the default polling strategy with these delays."""
     return AdaptivePolling(**{item.name: getattr(poller, item.name) for item in fields(AdaptivePolling)})

@@ -1,4 +1,4 @@
-"""One settings field: its default, what it accepts, how it is read from text, and the error that names it."""
+"""One settings field: its default, what it accepts, how it is parsed from text, and the error that names it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 
 class Default(Generic[Value]):
-    """What a field is given when nobody gave it anything, so that it can be told from the same value given in code."""
+    """A field's value when none was given, so that it can be distinguished from the same value given in code."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -27,10 +27,10 @@ class Default(Generic[Value]):
 
 
 class Option(Generic[Accepted, Value]):
-    """A field of a settings section, as a descriptor: checks what it is given, and keeps it in one form.
+    """A field of a settings section, as a descriptor: checks values and stores them in one form.
 
-    Being a descriptor, it can take more than it gives: a duration may be set as a timedelta and is read as seconds, and
-    type checkers know both.
+    As a descriptor it can accept more types than it returns: a duration may be set as a timedelta, is read as seconds,
+    and type checkers know both.
     """
 
     def __init__(self, default: Value, allowed: str, wire_type: Any, accept: Callable[[Any], Value]) -> None:
@@ -85,11 +85,11 @@ class Section:
 
     @classmethod
     def options(cls) -> dict[str, Option[Any, Any]]:
-        """Give the fields by name, for whoever loads or documents them."""
+        """Return the fields by name, for code that loads or documents them."""
         return {item.name: vars(cls)[item.name] for item in fields(cls)}
 
     def given(self) -> dict[str, Any]:
-        """Give the fields that were given a value, even if it is that of the default."""
+        """Return the fields that were given a value, even if it equals the default."""
         names: set[str] = vars(self).get("_given", set())
         return {name: getattr(self, name) for name in self.options() if name in names}
 

@@ -1,4 +1,4 @@
-"""Where settings are written down: files, the environment, arguments; and what to say about an unknown name."""
+"""Sources of settings: files, the environment, arguments; and the errors for unknown names."""
 
 import difflib
 import os
@@ -15,11 +15,11 @@ from windlass.settings.option import Option, Section
 Sections = Mapping[str, type[Section]]
 _PREFIX = "WINDLASS_"
 _ALIKE = 0.85
-"""How alike a name must be to a setting's to be taken for it: the variables of CLI options are not."""
+"""Similarity from which a name is taken for a misspelled setting; variables of CLI options are less similar."""
 
 
 class Entry(NamedTuple):
-    """One value somebody gave, and where."""
+    """One given value and its source."""
 
     section: str
     key: str
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     typed: bool = False
 
     def value(self, sections: Sections) -> object:
-        """Return the checked value; an error names the source too."""
+        """Return the checked value; an error also names the source."""
         option = _option(sections, self.section, self.key, self.source)
         try:
             return option.accept(self.raw) if self.typed else option.read(self.raw)
@@ -67,7 +67,7 @@ def _refuse_single_underscore(variable: str, name: str, sections: Sections) -> N
         if key != name and (close := difflib.get_close_matches(key, kind.options(), n=1, cutoff=_ALIKE)):
             right = f"{_PREFIX}{section}__{close[0]}".upper()
             raise ConfigurationError(
-                f"the variable {variable} is no setting; did you mean {right}, with two underscores?"
+                f"the variable {variable} is not a setting; did you mean {right}, with two underscores?"
             )
 
 

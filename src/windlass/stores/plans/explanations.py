@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windlass.domain.explanation import Surroundings, WaitingJob
+from windlass.domain.explanation import Conditions, WaitingJob
 from windlass.domain.lanes import MOST_LANES, QUEUE, read_lane
 from windlass.domain.states import JobStatus
 from windlass.stores.dialect import Dialect
@@ -11,7 +11,7 @@ from windlass.stores.plans import reads
 from windlass.stores.plans.queues import FIRST_LANE, gates_named
 
 
-def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Surroundings] | None]:
+def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Conditions] | None]:
     """A job and what is around it; None when there is no such job."""
     found = yield from reads.get(dialect, job_id)
     if found is None:
@@ -33,14 +33,14 @@ def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Surroun
         paused_from=row["paused_from"],
         expires=expires,
     )
-    return job, (yield from _surroundings(dialect, job))
+    return job, (yield from _conditions(dialect, job))
 
 
-def _surroundings(dialect: Dialect, job: WaitingJob) -> Plan[Surroundings]:
+def _conditions(dialect: Dialect, job: WaitingJob) -> Plan[Conditions]:
     now = (yield Step("store_now"))[0]
     paused = dict((yield Step("list_queues"))).get(job.queue, 0)
     gates = yield from gates_named(dialect, [QUEUE + job.queue, *read_lane(job.lane).gates])
     nodes = yield Step("list_nodes")
     served = [None if row[4] is None else tuple(row[4].split(",")) for row in nodes if row[7]]
     lanes = [] if job.lane is None else (yield from dialect.waiting_lanes(FIRST_LANE, MOST_LANES + 1))
-    return Surroundings(now, bool(paused), gates, served, many_lanes=len(lanes) > MOST_LANES)
+    return Conditions(now, bool(paused), gates, served, many_lanes=len(lanes) > MOST_LANES)

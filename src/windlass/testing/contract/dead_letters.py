@@ -14,7 +14,7 @@ from windlass.domain.ended import Ended
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, dead_letter
-from windlass.failure.dead_letters import DeadLetters as Writer
+from windlass.failure.dead_letters import DeadLetterFollowUp as Writer
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.plan import SCRIPT, Plan, Step
