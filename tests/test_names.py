@@ -27,7 +27,6 @@ PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tell
 TO_RENAME = {
     "client.dead_letter_views.AlertFilterWords": "AlertFilter",
     "domain.job.Placed": "SubmittedJob",
-    "submission.authorization._Acting": "_PrincipalScope",
     "stores.caller_transactions.rules.Opening": "TransactionState",
     "stores.claim_order.Allotment": "Share",
     "stores.postgres.listener.Deaf": "NotListening",

@@ -1,6 +1,6 @@
 """The program of a process that runs jobs for a worker: it imports what the worker names, and calls it.
 
-It is no worker itself: it claims nothing, and writes no outcome. The worker's `ProcessExecutor` starts it
+It is not a worker: it claims nothing and writes no outcome. The worker's `ProcessExecutor` starts it
 (`windlass.runtime.processes.lifetime`), sends it one job after the other, and kills it.
 """
 
@@ -40,11 +40,11 @@ def main(channel: int, lifeline: int) -> None:
     talk = Channel(channel)
     start = talk.receive()
     if isinstance(start, Start):
-        Jobs(talk, start).serve()
+        JobLoop(talk, start).serve()
 
 
-class Jobs:
-    """One job after the other, on the main thread, so that a body can do there whatever a program can."""
+class JobLoop:
+    """Runs one job after the other on the main thread, so that a body can do whatever a program can."""
 
     def __init__(self, channel: Channel, start: Start) -> None:
         sys.argv = list(start.argv)
@@ -58,12 +58,12 @@ class Jobs:
         self._program = Program(start)
 
     def serve(self) -> None:
-        """Answer each job."""
+        """Run each job and send its answer."""
         self._channel.send(Ready())
         while isinstance(job := self._channel.receive(), Run):
             answer = contextvars.copy_context().run(self._run, job)
             if self._channel.closed:
-                os._exit(0)  # a copy that the body forked, and that came back here with it
+                os._exit(0)  # a process that the body forked, and that returned here
             self._reporter.flush()
             self._channel.send(answer)
 
@@ -77,7 +77,7 @@ class Jobs:
             return Snoozed(snooze.delay)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             if isinstance(error, MemoryError):
-                self._lift_memory_limit()  # there must be room to say so; the worker then replaces this process
+                self._lift_memory_limit()  # the answer needs memory; the worker then replaces this process
             return raised(_without_our_frames(error))
         finally:
             context.over = True
@@ -87,7 +87,7 @@ class Jobs:
     def _answer(self, job: Run) -> Answer:
         log_records.take_levels(job.levels)
         found = self._program.find(job.claim.target, job.home)
-        log_records.take_levels(job.levels)  # a module may have set up logging while it was imported
+        log_records.take_levels(job.levels)  # a module may have configured logging while it was imported
         spec = found.known.spec
         args, kwargs = found.serializer.decode_arguments(spec, job.payload.args)
         if spec.contexts:
@@ -101,8 +101,8 @@ class Jobs:
         return Returned(*stored_result(found.serializer, value, spec.returns, self._result_bytes))
 
 
-class Found(NamedTuple):
-    """A target, and what its arguments, result and object depend on."""
+class RunnableTarget(NamedTuple):
+    """A target with its serializer, instances and middleware."""
 
     known: Known
     serializer: Serializer
@@ -111,36 +111,36 @@ class Found(NamedTuple):
 
 
 class Program:
-    """The program whose jobs are run: its application, where it has one that can be found, and its targets."""
+    """The program whose jobs are run: its application, if it can be found, and its targets."""
 
     def __init__(self, start: Start) -> None:
         self._needs_app = start.needs_app
         self._provides = start.provides
-        self._found: dict[str, Found | TargetNotFoundError] = {}
+        self._found: dict[str, RunnableTarget | TargetNotFoundError] = {}
         self._home, _, name = (start.home or "").partition(":")
         self._app: Windlass | None = None
         self._import_error: TargetNotFoundError | None = None
         if self._home:
             try:
                 self._app = _app_named(self._home, name)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - said to the first job that needs it
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - reported by the first job that needs it
                 text = f"importing {self._home!r} failed here: {type(error).__name__}: {error}"
                 self._import_error = TargetNotFoundError(text)
 
-    def find(self, target: str, home: str | None = None) -> Found:
-        """What a stored name means here. The worker has asked the target policy already, and knows where it stands."""
+    def find(self, target: str, home: str | None = None) -> RunnableTarget:
+        """Resolve a stored name. The worker has called the target policy already, and knows the function's home."""
         found = self._found.get(target)
         if found is None:
             try:
                 found = self._look_up(target, home)
             except TargetNotFoundError as error:
-                found = error  # a failed import is not tried again: it may have done half of its work
+                found = error  # a failed import is not repeated: it may have done half of its work
             self._found[target] = found
         if isinstance(found, TargetNotFoundError):
             raise found
         return found
 
-    def _look_up(self, target: str, home: str | None) -> Found:
+    def _look_up(self, target: str, home: str | None) -> RunnableTarget:
         app = self._app
         if self._import_error is not None and target.startswith(f"{self._home}:"):
             raise self._import_error
@@ -152,17 +152,17 @@ class Program:
         if target in given:
             known = given.resolve(target)
         else:
-            known = Registry(policy=_Admitted(), resolver=given.resolver).resolve(place)
+            known = Registry(policy=_AllowAll(), resolver=given.resolver).resolve(place)
         if not isinstance(known, Known):
             raise TargetNotFoundError(known.error)
         if app is None and self._provides and known.owner is not None:
             raise self._import_error or _homeless(target, "the objects it provides")
         if app is None:
-            return Found(known, JsonSerializer(), given.instances)
-        return Found(known, app.parts.serializer, given.instances, app.parts.middleware)
+            return RunnableTarget(known, JsonSerializer(), given.instances)
+        return RunnableTarget(known, app.parts.serializer, given.instances, app.parts.middleware)
 
     def _imported(self, target: str, home: str | None) -> str:
-        """Import the module that declares a target; answers the name that leads there: its own, else its home."""
+        """Import the module that declares a target; return the name that leads there: its own, else its home."""
         resolver = ImportResolver() if self._app is None else self._app.registry.resolver
         try:
             resolver.resolve(target)
@@ -174,8 +174,8 @@ class Program:
         return target
 
 
-class _Admitted:
-    """The policy for what the worker's policy has admitted."""
+class _AllowAll:
+    """A policy that allows what the worker's policy has allowed."""
 
     def allows(self, target: str) -> bool:
         return True
@@ -187,7 +187,7 @@ def _app_named(module: str, name: str) -> Windlass | None:
 
 
 def _app_behind(target: str) -> Windlass | None:
-    """The application that a job was declared with."""
+    """Return the application that a job was declared with."""
     found = find_loaded(target)
     inner = getattr(found.value, "__func__", found.value) if found is not None else None
     submitter = inner.submitter if isinstance(inner, Enqueueable) else None
@@ -203,7 +203,7 @@ def _homeless(target: str, what: str) -> ConfigurationError:
 
 
 def _without_our_frames(error: BaseException) -> BaseException:
-    """The traceback begins where the body does."""
+    """Return the error with a traceback that starts at the body."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, middleware.__file__):
         trace = trace.tb_next
@@ -211,7 +211,7 @@ def _without_our_frames(error: BaseException) -> BaseException:
 
 
 def _flush_output() -> None:
-    """What a body prints must not wait for the next job, nor be lost if this process is killed."""
+    """Flush what a body printed: it must not wait for the next job, nor be lost if this process is killed."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()

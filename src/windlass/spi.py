@@ -131,8 +131,7 @@ class JobExecutor(Protocol):
     async def run(self, invocation: Invocation, /) -> object:
         """Run the body and return its result; cancelling this coroutine stops the body as far as possible.
 
-        For kind `"process"` it may return an `EncodedResult`, and raises `WorkerLostError` if the process that ran the
-        body died.
+        For kind `"process"` it may return an `EncodedResult`, and raises `WorkerLostError` if the body's process died.
         """
         ...
 
@@ -150,10 +149,7 @@ class ExecutorProvider(Protocol):
 
 
 class Coordinator(Protocol):
-    """Notifies nodes of new work sooner than they would poll (`coordinator=`).
-
-    A lost message costs time, never a job.
-    """
+    """Notifies nodes of new work before they would poll (`coordinator=`). A lost message costs time, never a job."""
 
     def notify_new_work(self, queue: str, priority: int) -> None:
         """Wake nodes that serve `queue`; must not block and must not raise."""
@@ -295,10 +291,7 @@ class Serializer(Protocol):
         ...
 
     def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
-        """Return `(text, warning)`; never raises, since the body has run.
-
-        A result that cannot be stored becomes a marker.
-        """
+        """Return `(text, warning)`; never raises, since the body has run. An unstorable result becomes a marker."""
         ...
 
     def decode_result(self, text: str | None, annotation: Any) -> Any:

@@ -12,7 +12,7 @@ from tests.chaos.oracle import Violation
 from windlass.domain.clock import monotonic
 
 LINE_EVERY = 5.0
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 
 
 class Progress:
@@ -91,10 +91,10 @@ def show(facts: Facts, standing: Standing, violations: list[Violation]) -> None:
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name.ljust(width)}  {value}")
-    for violation in violations[:MOST_SHOWN]:
+    for violation in violations[:MAX_SHOWN]:
         print(f"  {violation}")
-    if len(violations) > MOST_SHOWN:
-        print(f"  … and {len(violations) - MOST_SHOWN} more")
+    if len(violations) > MAX_SHOWN:
+        print(f"  … and {len(violations) - MAX_SHOWN} more")
 
 
 def _counts(counts: dict[str, int]) -> str:

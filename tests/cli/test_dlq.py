@@ -141,7 +141,7 @@ def test_what_is_no_dead_letter_is_not_shown(desk):
     waiting = desk.charge.using(delay=60).enqueue(1)
     result = desk.run("dlq", "show", waiting.id)
     assert result.exit_code == 1
-    assert f"it is no dead letter, but PENDING; look at it with: windlass job show {waiting.id}" in result.stderr
+    assert f"it is not a dead letter, but PENDING; look at it with: windlass job show {waiting.id}" in result.stderr
 
 
 # ------------------------------------------------------------------ redrive
@@ -211,9 +211,9 @@ def test_a_purge_forgets_what_is_old_enough(desk):
     refused = desk.run("dlq", "purge")
     assert (refused.exit_code, "older than 90 days" in refused.stderr) == (2, True)
     dry = desk.run("dlq", "purge", "--older-than", "0s", "--dry-run")
-    assert (dry.exit_code, dry.stdout.split("\t")[0], dry.stderr) == (0, job, "1 dead letter would be forgotten\n")
-    assert desk.told("dlq", "purge", "--yes") == "forgot 0 dead letters\n"
-    assert desk.told("dlq", "purge", "--older-than", "0s", "--yes") == "forgot 1 dead letter\n"
+    assert (dry.exit_code, dry.stdout.split("\t")[0], dry.stderr) == (0, job, "1 dead letter would be deleted\n")
+    assert desk.told("dlq", "purge", "--yes") == "deleted 0 dead letters\n"
+    assert desk.told("dlq", "purge", "--older-than", "0s", "--yes") == "deleted 1 dead letter\n"
     assert "no job has the id" in desk.run("dlq", "show", job).stderr
 
 

@@ -80,9 +80,9 @@ def test_people_get_a_table_of_resources(sqlite_desk):
 
 def test_circuits_are_listed_opened_closed_and_reset(desk):
     """J6.1: by hand, through the command."""
-    assert desk.run("circuit", "list").stderr == "no circuit was ever used\n"
+    assert desk.run("circuit", "list").stderr == "no circuit has been used\n"
     opened = desk.run("circuit", "open", "gateway", "--create")
-    assert opened.stdout == "circuit gateway is open until somebody closes it\n"
+    assert opened.stdout == "circuit gateway is open until it is closed\n"
     assert opened.stderr == "to undo it: windlass circuit close gateway\n"
     waits = desk.charge.using(circuit="gateway").enqueue(1)
     assert desk.app.circuit("gateway").state() is CircuitState.OPEN

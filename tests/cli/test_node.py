@@ -55,7 +55,7 @@ def test_a_supervisor_does_not_bring_back_who_was_asked_to_leave(commands, shop_
     first, second = shop.app.nodes()
     code, said = commands.run("node", "drain", first.id, "--yes", environ=QUICK)
     assert (code, said) == (0, f"node {first.id} was asked to drain\n")
-    workers.says(r"worker \d was asked to leave and ended with code 0; it is not started again")
+    workers.says(r"worker \d was asked to drain and ended with code 0; it is not restarted")
     assert [node.id for node in shop.app.nodes()] == [second.id]
     assert shop.enqueue("charge", 1).result(timeout=20) == f"charged 1 in {second.pid}"
     assert workers.process.poll() is None

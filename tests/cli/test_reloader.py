@@ -43,7 +43,7 @@ def test_a_changed_module_starts_the_worker_anew(sqlite_commands, shop_on):
     shop = shop_on(sqlite_commands.url)
     assert shop.enqueue("charge", 1).result(timeout=20) == "old"
     write(folder / "words.py", JOBS.format("new"))
-    worker.says(r"words\.py has changed: starting anew")
+    worker.says(r"words\.py has changed: restarting")
     until(lambda: worker.said.count("ready: node") == 2, "the worker to be there again")
     assert shop.enqueue("charge", 1).result(timeout=20) == "new"
     worker.terminate()
@@ -56,7 +56,7 @@ def test_a_worker_that_cannot_start_is_tried_again_after_the_next_change(sqlite_
     write(folder / "words.py", "def text(:\n")
     (folder / "shop.py").write_text(SHOP)
     worker = sqlite_commands.start("worker", "shop:app", "--reload")
-    worker.says(r"the worker ended with code \d; it is started again when a file below \S+ has changed")
+    worker.says(r"the worker ended with code \d; restarting it when a file below \S+ changes")
     write(folder / "words.py", JOBS.format("mended"))
     worker.says("^ready")
     worker.terminate()
@@ -66,7 +66,7 @@ def test_a_worker_that_cannot_start_is_tried_again_after_the_next_change(sqlite_
 def test_a_signal_ends_a_reloader_that_waits_for_a_change(sqlite_commands):
     (sqlite_commands.folder / "shop.py").write_text("app = 1 / 0\n")
     worker = sqlite_commands.start("worker", "shop:app", "--reload")
-    worker.says("it is started again when")
+    worker.says("restarting it when")
     worker.terminate()
     assert worker.exit_code() == 0
 

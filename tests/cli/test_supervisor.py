@@ -82,7 +82,7 @@ def test_a_child_that_ends_without_being_asked_is_started_again(sqlite_commands,
     pids(workers, 2)
     shop = shop_on(sqlite_commands.url)
     handle = shop.enqueue("leave", code)
-    workers.says(rf"worker \d ended with code {code} after .* without having been asked to; restarting it in 0\.5 s")
+    workers.says(rf"worker \d ended with code {code} unexpectedly after .*; restarting it in 0\.5 s")
     assert handle.join(timeout=60) is JobStatus.FAILED
     assert shop.app.get(handle.id).reason == "worker_lost"
     assert [attempt.outcome for attempt in shop.app.history(handle.id)] == ["lost"] * 4
@@ -96,7 +96,7 @@ def test_pauses_between_restarts_grow(sqlite_commands):
     (sqlite_commands.folder / "shop.py").write_text(SHOP + ENDS_AT_ONCE)
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2")
     for pause in (r"0\.5", r"1\.0", r"2\.0"):
-        workers.says(rf"worker 1 ended with code 0 after .* without having been asked to; restarting it in {pause} s")
+        workers.says(rf"worker 1 ended with code 0 unexpectedly after .*; restarting it in {pause} s")
     workers.terminate()
     assert workers.exit_code() == 0
 

@@ -141,6 +141,6 @@ def test_a_worker_leaves_when_its_file_is_deleted(sqlite_commands: Commands, sho
     if processes == "1":
         assert worker.exit_code() == 1
     else:
-        worker.says(r"ended with code 1 after .* without having been asked to; restarting it")
+        worker.says(r"ended with code 1 unexpectedly after .*; restarting it")
         worker.terminate()
         worker.exit_code()

@@ -9,7 +9,7 @@ from tests.engine.apps import LONG, Apps
 from tests.support.hostile_values import ClosedMapping, Proxy, nested, nested_dicts
 from windlass import RESULT, DroppedResult, JobResult, JobStatus, Windlass
 from windlass.submission.codec import JsonSerializer
-from windlass.submission.json_depth import MOST_LEVELS
+from windlass.submission.json_depth import MAX_LEVELS
 
 
 class ProxyClass:
@@ -61,7 +61,7 @@ RESULTS = {
     kind.__name__: kind for kind in (Proxy, ProxyClass, Exiting, Interrupting, Endless, OutOfMemory, Unprintable)
 } | {
     "ClosedMapping": lambda: ClosedMapping(a=1),
-    "deep": lambda: nested(MOST_LEVELS + 1),
+    "deep": lambda: nested(MAX_LEVELS + 1),
     "too deep for anything": lambda: nested(100_000),
 }
 
@@ -125,7 +125,7 @@ def note_both(own: Any, result: JobResult) -> None:
 @pytest.mark.parametrize("make", [nested, nested_dicts])
 def test_a_callback_takes_the_deepest_argument_that_is_accepted(app: Windlass, make: Any):
     """J1.1, J5.4: what enqueue accepts can be an argument, a result, and both in a callback."""
-    value = make(MOST_LEVELS)
+    value = make(MAX_LEVELS)
     note = app.job(note_both)
     with app.worker():
         handle = app.job(deepest).using(on_success=note.bind(value, RESULT)).enqueue(value)

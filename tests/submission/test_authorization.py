@@ -259,9 +259,9 @@ async def test_find_shows_only_what_may_be_got(apps: Apps):
     ("answer", "why"),
     [
         (RuntimeError("token=hunter2"), "the authorizer raised RuntimeError"),
-        (None, "the authorizer answered with NoneType, not True or False"),
-        (1, "the authorizer answered with int, not True or False"),
-        ("yes", "the authorizer answered with str, not True or False"),
+        (None, "the authorizer returned NoneType, not True or False"),
+        (1, "the authorizer returned int, not True or False"),
+        ("yes", "the authorizer returned str, not True or False"),
     ],
     ids=["raises", "None", "number", "text"],
 )

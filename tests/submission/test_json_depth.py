@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.hostile_values import nested
-from windlass.submission.json_depth import MOST_LEVELS, is_too_deep
+from windlass.submission.json_depth import MAX_LEVELS, is_too_deep
 
 TEXTS = st.text(alphabet='[]{}"\\,a', max_size=12)
 VALUES = st.recursive(
@@ -37,7 +37,7 @@ def test_brackets_in_texts_are_no_levels(text: str):
 
 
 def test_the_limit_itself_is_allowed():
-    assert not is_too_deep(json.dumps(nested(MOST_LEVELS)).encode())
-    deeper = json.dumps(nested(MOST_LEVELS + 1)).encode()
+    assert not is_too_deep(json.dumps(nested(MAX_LEVELS)).encode())
+    deeper = json.dumps(nested(MAX_LEVELS + 1)).encode()
     assert is_too_deep(deeper)
     assert is_too_deep(deeper.replace(b"[]", b'["]"]'))

@@ -12,7 +12,7 @@ from windlass.runtime.error_classes import class_name
 from windlass.runtime.global_names import main_module_name
 from windlass.submission.stored_options import (
     DEFAULTS,
-    MOST_CACHED_TEXT,
+    MAX_CACHED_TEXT,
     RetryRules,
     StoredCallback,
     StoredOptions,
@@ -76,7 +76,7 @@ def test_exception_classes_are_stored_by_name():
 
 def test_texts_that_are_no_two_alike_are_not_kept():
     """J3.3: a node's memory does not grow with the arguments of callbacks."""
-    long = msgspec.structs.replace(BARE, args=([None, "x" * MOST_CACHED_TEXT], {}))
+    long = msgspec.structs.replace(BARE, args=([None, "x" * MAX_CACHED_TEXT], {}))
     text, short = stored({"on_success": long}), stored({"on_success": BARE})
     assert from_text(text) == from_text(text)
     assert from_text(text) is not from_text(text)

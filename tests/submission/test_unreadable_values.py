@@ -7,7 +7,7 @@ import pytest
 from tests.support.hostile_values import ClosedMapping, Proxy, nested
 from windlass import InvalidOptionError, SerializationError, Windlass
 from windlass.domain.options import JobOptions
-from windlass.submission.json_depth import MOST_LEVELS
+from windlass.submission.json_depth import MAX_LEVELS
 
 
 def circular() -> Any:
@@ -20,7 +20,7 @@ HOSTILE = {
     "lone surrogate": "\ud800",
     "lone surrogate inside": {"a": ["\ud800"]},
     "lone surrogate as key": {"\ud800": 1},
-    "too deep": nested(MOST_LEVELS + 1),
+    "too deep": nested(MAX_LEVELS + 1),
     "far too deep": nested(3_000),
     "circular": circular(),
 }

@@ -1,1 +1,1 @@
-"""The `windlass` command: one module per noun; rich is imported only where something is drawn."""
+"""The `windlass` command: one module per noun; rich is imported only where output is drawn."""

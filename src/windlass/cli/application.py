@@ -23,12 +23,12 @@ from windlass.errors import ConfigurationError
 _FORM: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _DECLARED: Final = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:windlass\.)?Windlass\(", re.MULTILINE)
-_MOST_FILES: Final = 100
-_MOST_BYTES: Final = 65_536
+_MAX_FILES: Final = 100
+_MAX_BYTES: Final = 65_536
 
 
 def application(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command its application (first argument, `--app`/`-a`, or `WINDLASS_APP`), as the parameter `place`."""
+    """Pass a command its application (first argument, `--app`/`-a`, or `WINDLASS_APP`) as the parameter `place`."""
 
     @click.argument("app_argument", metavar="[APP]", required=False)
     @click.option(
@@ -68,7 +68,7 @@ def load_app(place: str) -> Windlass:
 
 
 def place_of(place: str | None, example: str = "--app shop:app") -> str:
-    """Check the form of `module:attribute`; what is wrong with it is wrong usage."""
+    """Return `module:attribute` if its form is right; raise a usage error otherwise."""
     if not place:
         raise click.UsageError(
             f"no application given: name it as module:attribute ({example}), "
@@ -86,7 +86,7 @@ def _put_folder_on_path() -> None:
 
 
 def _apps_of_module(place: str) -> list[str]:
-    """The applications of a module that was named without an attribute, and can be imported."""
+    """Return the applications of an importable module that was named without an attribute."""
     if not _MODULE.fullmatch(place):
         return []
     _put_folder_on_path()
@@ -101,7 +101,7 @@ def _module(name: str, attribute: str) -> ModuleType:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
-            raise _broken(name, error) from error  # it is there, but something it imports is not
+            raise _broken(name, error) from error  # the module exists, but something it imports does not
         here = [place for place in _declared_here() if place.endswith(f":{attribute}")] or _declared_here()
         close = difflib.get_close_matches(f"{name}:{attribute}", here, n=1, cutoff=0.4)
         raise ConfigurationError(
@@ -112,7 +112,7 @@ def _module(name: str, attribute: str) -> ModuleType:
 
 
 def _broken(name: str, error: BaseException) -> ConfigurationError:
-    """What went wrong inside the user's module, with their lines and without ours."""
+    """Return the error of the user's module, with the user's lines and without ours."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
     lines = "".join([*traceback.format_list(theirs), *traceback.format_exception_only(error)])
@@ -134,11 +134,11 @@ def _apps_in(module: ModuleType) -> list[str]:
 
 
 def _declared_here() -> list[str]:
-    """Applications that the files of the current folder seem to make, without importing any."""
+    """Return applications that files of the current folder seem to create, without importing them."""
     found: list[str] = []
-    for file in sorted(Path.cwd().glob("*.py"))[:_MOST_FILES]:
+    for file in sorted(Path.cwd().glob("*.py"))[:_MAX_FILES]:
         try:
-            text = file.read_bytes()[:_MOST_BYTES].decode(errors="replace")
+            text = file.read_bytes()[:_MAX_BYTES].decode(errors="replace")
         except OSError:
             continue
         found += [f"{file.stem}:{name}" for name in _DECLARED.findall(text)]
@@ -146,7 +146,7 @@ def _declared_here() -> list[str]:
 
 
 def _repaired(place: str) -> list[str]:
-    """What was probably meant by a path, a dotted name or a bare module."""
+    """Return what was probably meant by a path, a dotted name or a bare module."""
     path, _, attribute = place.partition(":")
     module = path.removesuffix(".py").removeprefix("./").strip("/").replace("/", ".")
     here = _declared_here()

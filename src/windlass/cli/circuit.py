@@ -1,4 +1,4 @@
-"""`windlass circuit`: which services jobs are kept from, and switching circuits by hand."""
+"""`windlass circuit`: list circuits, and switch them by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
 from windlass.cli.known_names import known_name
-from windlass.cli.output import note, say, say_items
+from windlass.cli.output import note, write_items, write_line
 from windlass.cli.parameters import create_option, json_option, on_application
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.circuit import CircuitState
@@ -44,12 +44,12 @@ def list_circuits(app: Windlass, as_json: bool) -> None:
     """
     found = app.circuits()
     if as_json:
-        say_items(found)
+        write_items(found)
     elif found:
         now = app.parts.clock.now()
         table(COLUMNS, [_row(circuit, now) for circuit in found])
     else:
-        note("no circuit was ever used")
+        note("no circuit has been used")
 
 
 @command.command(name="open", epilog=CODES)
@@ -67,7 +67,7 @@ def open_circuit(app: Windlass, service: str, create: bool) -> None:
     """
     with known_name():
         app.circuit(service).open(create=create)
-    say(f"circuit {service} is open until somebody closes it")
+    write_line(f"circuit {service} is open until it is closed")
     note(f"to undo it: windlass circuit close {service}")
 
 
@@ -82,7 +82,7 @@ def close_circuit(app: Windlass, service: str) -> None:
     """
     with known_name(may_create=False):
         app.circuit(service).close()
-    say(f"circuit {service} is closed")
+    write_line(f"circuit {service} is closed")
 
 
 @command.command(name="reset", epilog=CODES)
@@ -96,7 +96,7 @@ def reset_circuit(app: Windlass, service: str) -> None:
     """
     with known_name(may_create=False):
         app.circuit(service).reset()
-    say(f"circuit {service} is closed and counts from the start")
+    write_line(f"circuit {service} is closed and counts from the start")
 
 
 def _row(circuit: CircuitStatus, now: datetime) -> list[Cell]:

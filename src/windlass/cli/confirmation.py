@@ -1,4 +1,4 @@
-"""Asking before something that cannot be taken back, if there is somebody to ask."""
+"""Confirmation before something that cannot be undone, if a terminal is there to ask."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import click
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Go on, or end the command: nobody to ask is wrong usage (2), and a "no" is a refusal (1)."""
+    """Return if confirmed, else end the command: no terminal is wrong usage (2), "no" is a refusal (1)."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} Nobody can be asked here: pass --yes")
+        raise click.UsageError(f"{question} There is no terminal to confirm on: pass --yes")
     click.confirm(question, abort=True, err=True)

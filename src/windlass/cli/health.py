@@ -7,7 +7,7 @@ import dataclasses
 import click
 
 from windlass.cli.application import application, load_app
-from windlass.cli.output import drawn, say, say_json
+from windlass.cli.output import drawn, write_json, write_line
 from windlass.cli.parameters import json_option
 from windlass.client.health import Health
 from windlass.domain.control_characters import visible
@@ -43,7 +43,7 @@ def command(place: str, max_age: float | None, as_json: bool) -> None:
         app.close()
     if as_json:
         fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-        say_json({"healthy": bool(found), **fields})
+        write_json({"healthy": bool(found), **fields})
     elif found:
         _tell(found)
     if not found:
@@ -57,4 +57,4 @@ def _tell(found: Health) -> None:
     workers = "1 worker" if found.workers == 1 else f"{found.workers} workers"
     word = click.style("healthy", fg="green") if drawn() else "healthy"
     swept = "" if found.sweeper_age is None else f", swept {found.sweeper_age:.0f} s ago"
-    say(f"{word}: {found.store}, schema current, {workers} alive{swept}")
+    write_line(f"{word}: {found.store}, schema current, {workers} alive{swept}")

@@ -1,4 +1,4 @@
-"""Refusing to steer a queue, circuit or resource that is not known: in an incident, the one that was meant goes on."""
+"""Refuse to change an unknown queue, circuit or resource: in an incident, a typo would leave the right one running."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windlass.errors import UnknownCircuitError, UnknownQueueError
 
 @contextmanager
 def known_name(*, may_create: bool = True) -> Iterator[None]:
-    """Turn the error of an unknown queue or circuit into one that speaks of the command line."""
+    """Convert the error of an unknown queue or circuit into one in terms of the command line."""
     try:
         yield
     except UnknownQueueError as error:
@@ -23,14 +23,14 @@ def known_name(*, may_create: bool = True) -> Iterator[None]:
 
 
 def check_known(noun: str, name: str, known: Iterable[str]) -> None:
-    """The same for names that only the command looks up."""
+    """Do the same for names that only the command looks up."""
     names = set(known)
     if name not in names:
         raise unknown(noun, name, closest(name, names), may_create=True)
 
 
 def unknown(noun: str, name: str, suggestion: str | None, *, may_create: bool) -> click.ClickException:
-    """The error of a name that is not known."""
+    """Return the error of a name that is not known."""
     hint = "" if suggestion is None else f"; did you mean {suggestion}?"
     way = f" Pass --create if {name} is meant." if may_create else ""
     return click.ClickException(f"no {noun} {name} is known, so nothing was changed{hint or '.'}{way}")

@@ -1,4 +1,4 @@
-"""Log lines of a command, for programs that have not set up logging themselves."""
+"""Log output of a command, for programs that have not configured logging themselves."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class PlainFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the line; what follows it, a traceback for example, is indented, so that no message can forge a line."""
+        """Return the line; further lines, e.g. of a traceback, are indented, so that no message can forge a line."""
         return indented(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the standard library's name
-        """Give the line, with the job it belongs to unless the message names it already."""
+        """Return the line, with the job it belongs to unless the message contains it."""
         line = super().formatMessage(record)
         job = getattr(record, "job_id", OUTSIDE.job_id)
         if job == OUTSIDE.job_id or job in record.message:

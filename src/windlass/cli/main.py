@@ -1,4 +1,4 @@
-"""The `windlass` command itself: finds the subcommand, and turns our errors into a line and an exit code.
+"""The `windlass` command: finds the subcommand, and turns our errors into a line and an exit code.
 
 Exit codes: 0 done, 1 an error, a refusal or a "no" (`migrate --check`), 2 wrong usage, 3 a worker forced to stop.
 """
@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "circuit": ("windlass.cli.circuit", "List circuits, open, close and reset them."),
     "demo": ("windlass.cli.demo.command", "Watch it work: a small shop on SQLite, nothing else needed."),
     "dlq": ("windlass.cli.dlq.command", "List, group, show, re-drive and purge dead letters."),
-    "health": ("windlass.cli.health", "Say whether an application can work and, if not, why."),
+    "health": ("windlass.cli.health", "Check whether an application can work and, if not, why."),
     "job": ("windlass.cli.job.command", "List, show, explain, follow, cancel, pause, resume and retry jobs."),
     "migrate": ("windlass.cli.migrate", "Bring a store's schema up to date, or say how far it is."),
     "node": ("windlass.cli.node", "List the worker processes of the cluster, or have one leave."),
@@ -28,25 +28,25 @@ COMMANDS: Final = {
     "resource": ("windlass.cli.resource", "List resources, and say how many jobs may use one at a time."),
     "worker": ("windlass.cli.worker", "Run the jobs of an application until told to stop."),
 }
-"""Where each subcommand lives (as `command`), and what it does. Imported when called, so that help is quick."""
+"""The module of each subcommand (as `command`), and its summary. Imported when called, so that help is fast."""
 
 
 class Commands(NounGroup):
-    """Imports a subcommand when it is asked for; a `WindlassError` ends the program with its message."""
+    """Imports a subcommand when it is used; a `WindlassError` ends the program with its message."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the alphabet."""
+        """Return the names in alphabetical order."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name."""
+        """Return the command of a name."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing any of them."""
+        """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 

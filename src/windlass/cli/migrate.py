@@ -1,4 +1,4 @@
-"""`windlass migrate`: apply what is missing, or say (`--status`), print (`--sql`) or test (`--check`) what that is."""
+"""`windlass migrate`: apply missing migrations, or list (`--status`), print (`--sql`) or check (`--check`) them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli.application import application, load_app
-from windlass.cli.output import console, drawn, say, say_json
+from windlass.cli.output import console, drawn, write_json, write_line
 from windlass.cli.parameters import json_option
 from windlass.stores import migrate, queries
 from windlass.stores.migrate import Migration
@@ -18,7 +18,7 @@ _NOW: Final = {
     "postgres": "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
 }
-"""The present time in microseconds, as any client of the database can say it."""
+"""The current time in microseconds, as an SQL expression."""
 
 
 @click.command(
@@ -57,7 +57,7 @@ def command(place: str, status: bool, check: bool, sql: bool, assumed: int | Non
         if status or check or (sql and assumed is None):
             app.database.require()
         if sql:
-            say(script(app, assumed))
+            write_line(script(app, assumed))
         elif status:
             _status(app, as_json=as_json)
         elif check:
@@ -71,18 +71,18 @@ def command(place: str, status: bool, check: bool, sql: bool, assumed: int | Non
 def _apply(app: Windlass) -> None:
     applied = app.migrate()
     for name in applied:
-        say(f"applied {name}")
-    say(f"{app.database.description}: {'up to date' if applied else 'nothing to do, the schema is current'}")
+        write_line(f"applied {name}")
+    write_line(f"{app.database.description}: {'up to date' if applied else 'nothing to do, the schema is current'}")
 
 
 def _check(app: Windlass, place: str, *, as_json: bool) -> None:
     store, missing = app.database.description, [migration.name for migration in migrate.pending(app.database)]
     if as_json:
-        say_json({"store": store, "current": not missing, "pending": missing})
+        write_json({"store": store, "current": not missing, "pending": missing})
     elif missing:
-        say(f"{store}: the schema lacks {', '.join(missing)}; run `windlass migrate {place}`")
+        write_line(f"{store}: the schema lacks {', '.join(missing)}; run `windlass migrate {place}`")
     else:
-        say(f"{store}: the schema is current")
+        write_line(f"{store}: the schema is current")
     if missing:
         raise SystemExit(1)
 
@@ -95,13 +95,13 @@ def _status(app: Windlass, *, as_json: bool) -> None:
     ]
     if as_json:
         items = [dict(zip(("version", "name", "state"), row, strict=True)) for row in rows]
-        say_json({"store": app.database.description, "items": items, "next_cursor": None})
+        write_json({"store": app.database.description, "items": items, "next_cursor": None})
     elif drawn():
         _draw_status(app.database.description, rows)
     else:
-        say(app.database.description)
+        write_line(app.database.description)
         for _, name, state in rows:
-            say(f"  {name}: {state}")
+            write_line(f"  {name}: {state}")
 
 
 def _draw_status(store: str, rows: Sequence[tuple[int, str, str]]) -> None:
@@ -116,7 +116,7 @@ def _draw_status(store: str, rows: Sequence[tuple[int, str, str]]) -> None:
 
 
 def script(app: Windlass, assumed: int | None) -> str:
-    """What is missing as one script per migration, which any client can run; it leaves the store as we would."""
+    """Return the missing migrations as SQL for any client; it leaves the store as `windlass migrate` would."""
     dialect = app.database.dialect.name
     if assumed is None:
         missing = migrate.pending(app.database)

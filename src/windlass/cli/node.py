@@ -1,4 +1,4 @@
-"""`windlass node`: the worker processes of the cluster, and having one of them leave."""
+"""`windlass node`: list the worker processes of the cluster, and drain one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.confirmation import confirm
 from windlass.cli.groups import NounGroup
-from windlass.cli.output import console, drawn, note, say, say_items
+from windlass.cli.output import console, drawn, note, write_items, write_line
 from windlass.cli.parameters import json_option, on_application, yes_option
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.cluster import Node
@@ -40,17 +40,17 @@ def command() -> None:
 @on_application
 @json_option("node list")
 def list_nodes(app: Windlass, as_json: bool) -> None:
-    """List every node that has not signed off, oldest first.
+    """List every registered node, oldest first.
 
-    Running is how many jobs it ran at its last heartbeat, a few seconds ago. One whose lease has run out is shown as
-    lost, until what it ran is given to others.
+    Running is how many jobs it ran at its last heartbeat, a few seconds ago. A node whose lease has expired is shown as
+    lost until its jobs have been recovered.
 
     \b
         windlass node list
     """
     nodes = app.nodes()
     if as_json:
-        say_items(nodes)
+        write_items(nodes)
     elif nodes:
         now = app.parts.clock.now()
         table(COLUMNS, [_row(node, now) for node in nodes])
@@ -66,8 +66,8 @@ def list_nodes(app: Windlass, as_json: bool) -> None:
 def drain(app: Windlass, node: str, wait: bool, yes: bool) -> None:
     """Have a node finish what it runs, and leave.
 
-    It hears of it at its next heartbeat, within seconds. Running jobs have node.drain_timeout to end, then they are
-    released to others. Its process ends by itself, and a supervisor (worker --processes) does not start it again.
+    The node sees the request at its next heartbeat, within seconds. Running jobs have node.drain_timeout to end, then
+    they are released to others. Its process exits by itself, and a supervisor (worker --processes) does not restart it.
 
     \b
         windlass node drain web1-1234-a1b2c3d4 --wait
@@ -80,7 +80,7 @@ def drain(app: Windlass, node: str, wait: bool, yes: bool) -> None:
     if wait:
         _await_leave(app, node)
     else:
-        say(f"node {node} was asked to drain")
+        write_line(f"node {node} was asked to drain")
 
 
 def _await_leave(app: Windlass, node_id: str) -> None:
@@ -91,8 +91,8 @@ def _await_leave(app: Windlass, node_id: str) -> None:
                 status.update(f"waiting for {node_id} to leave; it runs {phrases.jobs(node.running)}")
             pause.wait(INTERVAL)
     if node is not None:
-        raise click.ClickException(f"node {node_id} was lost while it drained; what it ran is given to others")
-    say(f"node {node_id} has drained and left")
+        raise click.ClickException(f"node {node_id} was lost while it drained; its jobs are recovered by others")
+    write_line(f"node {node_id} has drained and left")
 
 
 def _find(app: Windlass, node_id: str) -> Node | None:

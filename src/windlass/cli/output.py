@@ -1,4 +1,4 @@
-"""Where to write, and how: drawn for people at a terminal, plain lines for everybody else."""
+"""Output of commands: drawn at a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ NO_STYLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def drawn() -> bool:
-    """Whether standard output deserves colours and boxes: it is a terminal, or `FORCE_COLOR` says so."""
+    """Return whether to use colours and boxes: standard output is a terminal, or `FORCE_COLOR` is set."""
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def console() -> Console:
-    """A rich console on standard output."""
+    """Return a rich console on standard output."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
-def say(text: str) -> None:
-    """Write a line at once: whoever reads a pipe must not wait for a buffer to fill."""
+def write_line(text: str) -> None:
+    """Write a line and flush: the reader of a pipe must not wait for a full buffer."""
     click.echo(text)
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def note(text: str) -> None:
-    """Write a remark for people, beside what the command puts out."""
+    """Write a remark to standard error, beside the command's output."""
     click.secho(text, err=True, dim=True)
 
 
-def say_json(value: Any, *, indent: int = 2) -> None:
-    """Write a value for programs: times in ISO 8601 and UTC, what JSON has no form for as its `repr`."""
+def write_json(value: Any, *, indent: int = 2) -> None:
+    """Write a value as JSON: times in ISO 8601 and UTC, values without a JSON form as their `repr`."""
     text = json_text(value)
-    say(msgspec.json.format(text, indent=indent) if indent else text)
+    write_line(msgspec.json.format(text, indent=indent) if indent else text)
 
 
-def say_items(items: Sequence[Any], next_cursor: str | None = None) -> None:
-    """Write a list for programs; `next_cursor` leads to more of it."""
-    say_json({"items": items, "next_cursor": next_cursor})
+def write_items(items: Sequence[Any], next_cursor: str | None = None) -> None:
+    """Write a list as JSON; `next_cursor` leads to the next page."""
+    write_json({"items": items, "next_cursor": next_cursor})
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON, on one line."""
+    """Return a value as JSON, on one line."""
     return json_escaped(msgspec.json.encode(value, enc_hook=_written).decode())
 
 
@@ -73,9 +73,9 @@ def facts(title: str, rows: Sequence[tuple[str, str]], styles: Mapping[str, str]
     """Write labelled values, some of them in a style: in a box, or as `label: value` lines."""
     title, rows = visible(title), [(label, visible(value)) for label, value in rows]
     if not drawn():
-        say(title)
+        write_line(title)
         for label, value in rows:
-            say(f"  {label}: {indented(value)}")
+            write_line(f"  {label}: {indented(value)}")
         return
     from rich.panel import Panel
     from rich.table import Table
@@ -86,5 +86,5 @@ def facts(title: str, rows: Sequence[tuple[str, str]], styles: Mapping[str, str]
     grid.add_column(overflow="fold")
     for label, value in rows:
         grid.add_row(label, Text(value, styles.get(label, "")))
-    heading = Text(title, "bold")  # no markup: it may show what users wrote
+    heading = Text(title, "bold")  # no markup: the text may come from users
     console().print(Panel(grid, title=heading, title_align="left", border_style="cyan", expand=False))

@@ -1,4 +1,4 @@
-"""A page as a table, and going on where it has ended."""
+"""A page as a table, and the command for the next one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 def show_page(
     page: Page[T], columns: Sequence[Column], row: Callable[[T], Sequence[Cell]], noun: str, cursor: str | None
 ) -> None:
-    """Write a page of what was found from `cursor` on, and how to go on."""
+    """Write the page that starts at `cursor`, and how to continue."""
     if page.items:
         table(columns, [row(item) for item in page])
     elif page.next_cursor is None:
@@ -33,7 +33,7 @@ def show_page(
 
 
 def again(cursor: str) -> str:
-    """What was typed, with another cursor; an age is the time it meant, so that it stays the same."""
+    """Return the command line with another cursor; an age becomes the time it meant, so that it stays the same."""
     context = click.get_current_context()
     words = context.command_path.split()
     for parameter in context.command.params:

@@ -25,7 +25,7 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours",
 
 
 def on_application(command: Command) -> Command:
-    """Give a command the application of `--app`/`-a` or `WINDLASS_APP` as `app`; it is closed afterwards.
+    """Pass a command the application of `--app`/`-a` or `WINDLASS_APP` as `app`; close it afterwards.
 
     What the command does is done as `cli:<user>`, for an authorizer to judge. A SQLite file that is missing or was
     never used is an error, and is not made: there is nothing in it to look at or to steer.
@@ -54,7 +54,7 @@ def on_application(command: Command) -> Command:
 
 
 def principal() -> str:
-    """Whoever runs the command, by the operating system's word: the variables of a shell say what they are told."""
+    """Return the user who runs the command, from the operating system: environment variables can be forged."""
     try:
         import pwd
 
@@ -145,7 +145,7 @@ def filter_options(command: Command) -> Command:
 
 
 def moment(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
-    """So long ago, or a date and time; without a zone the local one is meant."""
+    """Parse an age or a date and time; without a zone local time is meant."""
     del context
     if value is None:
         return None
@@ -161,7 +161,7 @@ def moment(context: click.Context, parameter: click.Parameter, value: str | None
 
 
 def age(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
-    """So long."""
+    """Parse an age."""
     del context
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Times, amounts and errors as people say them; for pipes, times are absolute and in UTC."""
+"""Times, amounts and errors as text for people; for pipes, times are absolute and in UTC."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from windlass.domain.job import Job
 from windlass.domain.priority import Priority
 from windlass.domain.progress import Progress
 
-MOST_COUNTED: Final = 10_000
-"""Where `app.queues()` stops counting."""
+MAX_COUNTED: Final = 10_000
+"""The number at which `app.queues()` stops counting."""
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _OLD: Final = timedelta(days=30)
 
 
 def distance(moment: datetime, now: datetime) -> str:
-    """How far away a moment is: "3 s ago", "in 5 min", and its date when that is over a month."""
+    """Return how far away a moment is: "3 s ago", "in 5 min", and its date when that is over a month."""
     away = now - moment
     if abs(away) >= _OLD:
         return f"{moment.astimezone():%Y-%m-%d}"
@@ -28,17 +28,17 @@ def distance(moment: datetime, now: datetime) -> str:
 
 
 def local(moment: datetime) -> str:
-    """A moment by the clock on the wall."""
+    """Return a moment in local time."""
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def utc(moment: datetime) -> str:
-    """A moment in ISO 8601, in UTC, to the second."""
+    """Return a moment in ISO 8601, in UTC, to the second."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def span(milliseconds: int) -> str:
-    """A duration: "12 ms", "1.2 s", "3 min 4 s", "2 h 5 min"."""
+    """Return a duration: "12 ms", "1.2 s", "3 min 4 s", "2 h 5 min"."""
     if milliseconds < 1_000:
         return f"{milliseconds} ms"
     if milliseconds < 60_000:
@@ -51,32 +51,32 @@ def span(milliseconds: int) -> str:
 
 
 def counted(waiting: int) -> str:
-    """A number of jobs that was counted up to a bound: "9,999", "10,000+"."""
-    return f"{waiting:,}+" if waiting >= MOST_COUNTED else f"{waiting:,}"
+    """Return a number of jobs that was counted up to a limit: "9,999", "10,000+"."""
+    return f"{waiting:,}+" if waiting >= MAX_COUNTED else f"{waiting:,}"
 
 
 def jobs(count: int) -> str:
-    """A number of jobs: "1 job", "12 jobs"."""
+    """Return a number of jobs: "1 job", "12 jobs"."""
     return f"{count:,} job" if count == 1 else f"{count:,} jobs"
 
 
 def priority(value: int) -> str:
-    """The name of a priority, or its number if it has none."""
+    """Return the name of a priority, or its number if it has none."""
     return Priority(value).name if value in list(Priority) else str(value)
 
 
 def attempts(job: Job) -> str:
-    """Attempts spent, of how many: "1/4"."""
+    """Return the attempts spent and allowed: "1/4"."""
     return f"{job.attempts}/{job.max_retries + 1}"
 
 
 def first_line(text: str | None) -> str:
-    """The first line of an error that says something."""
+    """Return the first non-empty line of an error."""
     return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
 
 
 def progress(said: Progress) -> str:
-    """How far a job is: "30 %, 3 of 10, resizing"."""
+    """Return a job's progress: "30 %, 3 of 10, resizing"."""
     parts = [] if said.percent is None else [f"{said.percent:.0f} %"]
     parts.append(f"{said.done:,g}" if said.total is None else f"{said.done:,g} of {said.total:,g}")
     parts += [said.message] if said.message else []
@@ -84,6 +84,6 @@ def progress(said: Progress) -> str:
 
 
 def bar(percent: float, width: int = 20) -> str:
-    """A bar of text."""
+    """Return a bar of text."""
     full = round(percent / 100 * width)
     return "━" * full + "┄" * (width - full)

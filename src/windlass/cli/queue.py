@@ -1,4 +1,4 @@
-"""`windlass queue`: what waits in which queue, and pausing whole queues."""
+"""`windlass queue`: list queues, and pause, resume and limit them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
 from windlass.cli.known_names import known_name
-from windlass.cli.output import note, say, say_items
+from windlass.cli.output import note, write_items, write_line
 from windlass.cli.parameters import create_option, json_option, on_application, rate_options
-from windlass.cli.resource import limit_words
+from windlass.cli.resource import limit_text
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.cluster import Queue, QueueHour
 from windlass.domain.limits import Per
@@ -44,23 +44,23 @@ def command() -> None:
 @on_application
 @json_option("queue list")
 def list_queues(app: Windlass, as_json: bool) -> None:
-    """List every queue that was ever used, with what waits in it, what runs and what ended in the last hour.
+    """List every queue that has been used, with its waiting and running jobs and the last hour's counts.
 
-    What waits is counted up to 10,000. At a time and rate: its limit, if it has one (`windlass queue limit`). /h: jobs
-    that succeeded, jobs that failed for good and attempts that are retried, in the last hour; wait and run: how long
-    those that ran had waited, and how long they ran, on average.
+    Waiting jobs are counted up to 10,000. At a time and rate: its limit, if any (`windlass queue limit`). /h: jobs
+    that succeeded, jobs that failed for good and attempts that were retried, in the last hour; wait and run: average
+    waiting time and run time.
 
     \b
         windlass queue list
     """
     queues = app.queues()
     if as_json:
-        say_items(queues)
+        write_items(queues)
     elif queues:
         now = app.parts.clock.now()
         table(COLUMNS, [_row(queue, now) for queue in queues])
     else:
-        note("no queue was ever used")
+        note("no queue has been used")
 
 
 @command.command(name="pause", epilog=CODES)
@@ -68,7 +68,7 @@ def list_queues(app: Windlass, as_json: bool) -> None:
 @click.argument("name")
 @create_option("queue")
 def pause(app: Windlass, name: str, create: bool) -> None:
-    """Have no node claim from a queue, until it is resumed. What runs goes on.
+    """Stop claims from a queue until it is resumed. Running jobs continue.
 
     A queue is known once a job was in it, or if a job of the application is declared with it.
 
@@ -77,7 +77,7 @@ def pause(app: Windlass, name: str, create: bool) -> None:
     """
     with known_name():
         changed = app.pause_queue(name, create=create)
-    say(f"queue {name} is paused" if changed else f"queue {name} was paused already")
+    write_line(f"queue {name} is paused" if changed else f"queue {name} was paused already")
     note(f"to undo it: windlass queue resume {name}")
 
 
@@ -92,7 +92,7 @@ def resume(app: Windlass, name: str) -> None:
     """
     with known_name(may_create=False):
         changed = app.resume_queue(name)
-    say(f"queue {name} is resumed" if changed else f"queue {name} was not paused")
+    write_line(f"queue {name} is resumed" if changed else f"queue {name} was not paused")
 
 
 @command.command(name="limit", epilog=CODES)
@@ -110,7 +110,7 @@ def limit(app: Windlass, name: str, concurrency: int | None, rate: int | None, p
     """
     with known_name():
         app.limit_queue(name, concurrency, rate, per, create=create)
-    say(f"queue {name} lets through {limit_words(concurrency, rate, per)}")
+    write_line(f"queue {name} lets through {limit_text(concurrency, rate, per)}")
     if concurrency is not None or rate is not None:
         note(f"to lift it: windlass queue limit {name}")
 
@@ -130,7 +130,7 @@ def _row(queue: Queue, now: datetime) -> list[Cell]:
 
 
 def _hour(hour: QueueHour) -> list[Cell]:
-    """Nothing is shown as nothing: columns that are empty for all queues are left out, and failures catch the eye."""
+    """Return the cells of the last hour; zero is empty, so that unused columns are left out and failures stand out."""
     counts = ((hour.succeeded, ""), (hour.failed, "bold red"), (hour.retried, "yellow"))
     means = (hour.wait_ms, hour.run_ms)
     return [

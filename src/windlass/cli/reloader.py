@@ -1,7 +1,7 @@
-"""`windlass worker --reload`: runs a worker, and another one each time a source file has changed.
+"""`windlass worker --reload`: runs a worker, and restarts it each time a source file has changed.
 
-The worker itself knows which modules it has imported, watches their files, drains, and leaves with a code of its own.
-One that cannot start, for an error in the source, is tried again when a file below the current folder has changed.
+The worker knows which modules it has imported, watches their files, drains, and exits with a special code. A worker
+that cannot start because of an error in the source is restarted when a file below the current folder has changed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from windlass.worker import CLEAN
 logger = logging.getLogger("windlass.reload")
 
 RELOAD: Final = 4
-"""Exit code of a worker that leaves because a source file has changed."""
+"""Exit code of a worker that exits because a source file has changed."""
 
 
 class Reloader(Supervisor):
-    """Runs one worker after another, until told to stop."""
+    """Runs one worker after another until it is told to stop."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         super().__init__(arguments, 1)
@@ -39,7 +39,7 @@ class Reloader(Supervisor):
             if asked:
                 return code
             folder = os.getcwd()
-            logger.error("the worker %s; it is started again when a file below %s has changed", ending(code), folder)
+            logger.error("the worker %s; restarting it when a file below %s changes", ending(code), folder)
             await self._change_below(folder)
             if self._asked.is_set():
                 return CLEAN

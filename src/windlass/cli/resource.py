@@ -1,4 +1,4 @@
-"""`windlass resource`: how many jobs may use what at a time."""
+"""`windlass resource`: list resources, and set their limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from windlass.app import Windlass
 from windlass.cli.groups import NounGroup
 from windlass.cli.known_names import check_known
-from windlass.cli.output import note, say, say_items
+from windlass.cli.output import note, write_items, write_line
 from windlass.cli.parameters import create_option, json_option, on_application, rate_options
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
 from windlass.domain.keys import check_name
@@ -35,14 +35,14 @@ def command() -> None:
 @on_application
 @json_option("resource list")
 def list_resources(app: Windlass, as_json: bool) -> None:
-    """List resources, the keys of them that were used lately, and what is in use.
+    """List resources, their recently used keys, and the permits in use.
 
     \b
         windlass resource list
     """
     found = app.resources()
     if as_json:
-        say_items(found)
+        write_items(found)
     elif found:
         table(COLUMNS, [_row(resource) for resource in found])
     else:
@@ -77,13 +77,13 @@ def set_resource(
     if not create and check_name(name, "resource") not in (declared := declared_resources(app.registry)):
         check_known("resource", name, {*declared, *(known.name for known in app.resources())})
     app.configure_resource(name, max_concurrent, rate, per, retry_delay)
-    say(f"resource {name} lets through {limit_words(max_concurrent, rate, per)}")
+    write_line(f"resource {name} lets through {limit_text(max_concurrent, rate, per)}")
     if max_concurrent == 0:
         note(f"its jobs wait until it is opened again: windlass resource set {name} --max-concurrent 1")
 
 
-def limit_words(cap: int | None, rate: int | None, per: Per | None) -> str:
-    """A limit as people say it."""
+def limit_text(cap: int | None, rate: int | None, per: Per | None) -> str:
+    """Return a limit as text."""
     words = [] if cap is None else [f"{cap:,} at a time"]
     if rate is not None:
         words.append(f"{rate:,} per {per}")

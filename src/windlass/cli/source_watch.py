@@ -1,4 +1,4 @@
-"""Source files of this program: which there are, and whether one has changed. For `windlass worker --reload`."""
+"""Watches the source files of this program for changes, for `windlass worker --reload`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Final
 logger = logging.getLogger("windlass.reload")
 
 INTERVAL: Final = 0.5
-"""Seconds between two looks."""
-MOST_FILES: Final = 5000
+"""Seconds between two checks."""
+MAX_FILES: Final = 5000
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages", "venv"})
 
 Stamp = tuple[int, int]
 
 
 def stamps(files: Iterable[str]) -> dict[str, Stamp]:
-    """When each file was changed, and its size; files that are not there are left out."""
+    """Return modification time and size of each file; missing files are left out."""
     found: dict[str, Stamp] = {}
     for file in files:
         with suppress(OSError):
@@ -32,12 +32,12 @@ def stamps(files: Iterable[str]) -> dict[str, Stamp]:
 
 
 def changed(before: dict[str, Stamp], now: dict[str, Stamp]) -> str | None:
-    """A file that is another now. One that is gone may be about to be replaced, and is waited for."""
+    """Return a file that has changed. A missing one may be about to be replaced, and is waited for."""
     return next((file for file, stamp in now.items() if before.get(file, stamp) != stamp), None)
 
 
 def imported_sources() -> set[str]:
-    """The files of all modules that were imported, but for Python's own and installed ones."""
+    """Return the files of all imported modules, except the standard library's and installed ones."""
     library = sysconfig.get_path("stdlib")
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     return {
@@ -51,23 +51,23 @@ def imported_sources() -> set[str]:
 
 
 def sources_below(folder: str) -> list[str]:
-    """Python files in a folder and its subfolders, hidden ones and those of virtual environments left out."""
+    """Return Python files in a folder and its subfolders, except hidden ones and virtual environments."""
     files: list[str] = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _SKIPPED]
         files += [os.path.join(place, name) for name in names if name.endswith(".py")]
-        if len(files) > MOST_FILES:
+        if len(files) > MAX_FILES:
             break
     return files
 
 
 def log_change(file: str) -> None:
-    """Say which file it was."""
-    logger.warning("%s has changed: starting anew", os.path.relpath(file))
+    """Log the file that has changed."""
+    logger.warning("%s has changed: restarting", os.path.relpath(file))
 
 
 class SourceWatch(threading.Thread):
-    """Looks at the files of imported modules, and calls back once when one of them has changed."""
+    """Checks the files of imported modules, and calls back once when one of them has changed."""
 
     def __init__(self, when_changed: Callable[[], object]) -> None:
         super().__init__(name="windlass-reload", daemon=True)
@@ -76,7 +76,7 @@ class SourceWatch(threading.Thread):
         """The file that has changed."""
 
     def run(self) -> None:
-        """Look until something has changed; modules that are imported later are watched from then on."""
+        """Check until a file has changed; modules imported later are included from then on."""
         known = stamps(imported_sources())
         pause = threading.Event()
         while self.changed is None:

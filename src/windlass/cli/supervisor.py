@@ -1,11 +1,11 @@
-"""Keeps several worker processes alive: restarts those that end, passes signals on, ends when they have ended.
+"""Keeps several worker processes running: restarts those that exit, forwards signals, exits when they have exited.
 
-One that was asked to leave (`windlass node drain`, a signal of its own) is not replaced. Its exit code does not tell: a
-job's body may end the process with any code. So a worker that has drained sends a farewell before it exits.
+A worker that was asked to drain (`windlass node drain`, a signal sent to it alone) is not replaced. Its exit code does
+not tell: a job's body may end the process with any code. So a worker that has drained sends a farewell before it exits.
 
-Each child is a `python -m windlass worker` in a process group of its own, so that Ctrl-C reaches the supervisor alone
-and is passed on once. A child holds one end of a socket whose other end only the supervisor holds: when the supervisor
-dies, however it dies, the socket ends, and the child drains. Farewells go the other way.
+Each child is a `python -m windlass worker` in its own process group, so that Ctrl-C reaches only the supervisor and is
+forwarded once. A child holds one end of a socket whose other end only the supervisor holds: when the supervisor dies,
+however it dies, the socket closes, and the child drains. Farewells go the other way.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ logger = logging.getLogger("windlass.supervisor")
 FIRST_PAUSE: Final = 0.5
 LAST_PAUSE: Final = 30.0
 STEADY_AFTER: Final = 60.0
-"""A child that lived this long is restarted as if it had never died before."""
+"""Seconds after which a child counts as stable: its next restart has no backoff."""
 ECHO: Final = 0.05
-"""A signal this soon after another is the same one: `timeout` and shells send it to a process and to its group."""
-LAST_WORDS: Final = 10.0
-"""How long children may take to end after the second signal; then they are killed."""
+"""A signal this soon after another is a duplicate: `timeout` and shells signal a process and its group."""
+EXIT_GRACE: Final = 10.0
+"""Seconds that children may take to exit after the second signal; then they are killed."""
 FAREWELL: Final = b"drained"
-"""What a worker sends that leaves because it was asked to, after its last job."""
+"""What a worker sends before it exits because it was asked to drain."""
 
 
 class Lifeline:
@@ -48,13 +48,13 @@ class Lifeline:
         threading.Thread(target=self._watch, name="windlass-lifeline", daemon=True).start()
 
     def _watch(self) -> None:
-        """Drain when the supervisor is gone, however it went."""
+        """Drain when the supervisor has died."""
         os.read(self._number, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def say_farewell(self) -> None:
-        """Tell the supervisor that this process ends because it was asked to."""
-        with suppress(OSError):  # it is gone
+    def send_farewell(self) -> None:
+        """Notify the supervisor that this process exits because it was asked to."""
+        with suppress(OSError):  # the supervisor has died
             os.write(self._number, FAREWELL)
 
 
@@ -63,11 +63,11 @@ class Ended(NamedTuple):
 
     code: int
     asked: bool
-    """Whether it had been asked to leave, by its own word."""
+    """Whether it reported that it had been asked to drain."""
 
 
 class Supervisor:
-    """Runs `count` children of one command line until told to stop."""
+    """Runs `count` children of one command line until it is told to stop."""
 
     def __init__(self, arguments: Sequence[str], count: int) -> None:
         self._arguments = arguments
@@ -78,7 +78,7 @@ class Supervisor:
         self._forced = asyncio.Event()
 
     def run(self) -> int:
-        """Block until all children have drained; 0 if all did so cleanly, else 3."""
+        """Block until all children have drained; return 0 if all did so cleanly, else 3."""
         return asyncio.run(self._run())
 
     async def _run(self) -> int:
@@ -103,7 +103,7 @@ class Supervisor:
                 child.terminate()
 
     async def _keep(self, slot: int) -> int:
-        """Keep one child running; answers the exit code of the last one."""
+        """Keep one child running; return the exit code of the last one."""
         pause = FIRST_PAUSE
         while True:
             started = monotonic()
@@ -111,12 +111,12 @@ class Supervisor:
             if self._asked.is_set():
                 return self._end_code(code)
             if asked:
-                logger.info("worker %d was asked to leave and %s; it is not started again", slot, ending(code))
+                logger.info("worker %d was asked to drain and %s; it is not restarted", slot, ending(code))
                 return code
             lived = monotonic() - started
             pause = FIRST_PAUSE if lived > STEADY_AFTER else pause
             logger.warning(
-                "worker %d %s after %.1f s without having been asked to; restarting it in %.1f s",
+                "worker %d %s unexpectedly after %.1f s; restarting it in %.1f s",
                 *(slot, ending(code), lived, pause),
             )
             with suppress(TimeoutError):
@@ -125,7 +125,7 @@ class Supervisor:
             pause = min(pause * 2, LAST_PAUSE)
 
     def _end_code(self, code: int) -> int:
-        """Of a child that was told to stop; one that could not listen yet had not begun, and left nothing undone."""
+        """Return the code of a child that was told to stop; one that was still starting counts as 0."""
         return CLEAN if code in (CLEAN, -signal.SIGTERM) else FORCED
 
     async def _one_life(self, slot: int) -> Ended:
@@ -141,20 +141,20 @@ class Supervisor:
             self._children[slot] = child
             if self._asked.is_set():  # the signal came while it was being started
                 child.terminate()
-            return Ended(await child.wait(), _said_farewell(ours))
+            return Ended(await child.wait(), _read_farewell(ours))
         finally:
             self._children.pop(slot, None)
             ours.close()
 
     async def _kill_the_stubborn(self) -> None:
         await self._forced.wait()
-        await asyncio.sleep(LAST_WORDS)
+        await asyncio.sleep(EXIT_GRACE)
         for slot, child in self._children.items():
-            logger.error("worker %d does not end: killed; its jobs run again elsewhere", slot)
+            logger.error("worker %d did not exit: killed; its jobs run again elsewhere", slot)
             child.kill()
 
 
-def _said_farewell(ours: socket.socket) -> bool:
+def _read_farewell(ours: socket.socket) -> bool:
     ours.setblocking(False)
     with suppress(OSError):  # nothing was sent, or the connection was reset
         return ours.recv(len(FAREWELL)) == FAREWELL
@@ -162,7 +162,7 @@ def _said_farewell(ours: socket.socket) -> bool:
 
 
 def ending(code: int) -> str:
-    """How a process ended, for people."""
+    """Return how a process ended, for people."""
     if code >= 0:
         return f"ended with code {code}"
     with suppress(ValueError):

@@ -1,11 +1,11 @@
-"""Tables: columns for people at a terminal that is wide enough, stacked where it is not, tab-separated for pipes."""
+"""Tables: columns at a terminal that is wide enough, stacked where it is not, tab-separated for pipes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from windlass.cli.output import console, drawn, say
+from windlass.cli.output import console, drawn, write_line
 from windlass.domain.control_characters import visible
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 GAP: Final = 2
 LEAST_REST: Final = 24
-"""What a column that takes the rest must at least get, or the table is stacked."""
+"""Least width of the column that takes the rest; otherwise the table is stacked."""
 
 STATUS_STYLES: Final = {
     "PENDING": "cyan",
@@ -27,27 +27,27 @@ STATUS_STYLES: Final = {
 
 
 class Column(NamedTuple):
-    """A heading, and how its cells are laid out."""
+    """A heading, and the layout of its cells."""
 
     heading: str
     right: bool = False
     lead: bool = False
-    """Stays on the first line of a row that is stacked."""
+    """Whether it stays on the first line of a stacked row."""
     rest: bool = False
-    """Takes the width that is left, and a line of its own in a row that is stacked."""
+    """Whether it takes the remaining width, and its own line in a stacked row."""
 
 
 class Cell(NamedTuple):
-    """What stands in a column."""
+    """The content of a column."""
 
     text: str
     style: str = ""
     plain: str | None = None
-    """What a pipe gets instead."""
+    """The text for a pipe."""
 
 
 def pipe_epilog(thing: str, columns: Sequence[Column]) -> str:
-    """Say in a command's help what its table is away from a terminal."""
+    """Return the description of a table's piped form, for a command's help."""
     return (
         f"Away from a terminal: a line per {thing} without a heading, its columns separated by tabs, times in UTC: "
         f"{', '.join(column.heading for column in columns)}."
@@ -55,10 +55,10 @@ def pipe_epilog(thing: str, columns: Sequence[Column]) -> str:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    """Write a table. Columns without any text are left out, except for pipes, where each has its place."""
+    """Write a table. Columns without any text are left out, except for pipes, where all are kept."""
     if not drawn():
         for row in rows:
-            say("\t".join(_one_line(cell.text if cell.plain is None else cell.plain) for cell in row))
+            write_line("\t".join(_one_line(cell.text if cell.plain is None else cell.plain) for cell in row))
         return
     kept = [index for index in range(len(columns)) if any(row[index].text for row in rows)]
     shown = [columns[index] for index in kept]
@@ -99,7 +99,7 @@ def _draw(screen: Console, columns: Sequence[Column], rows: Sequence[Sequence[Ce
     )
     for column, width in zip(columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.right else "left"
-        # Only a column that may wrap is made narrower; its text then does not wrap all the same.
+        # Only a column that may wrap is made narrower; its text is then cut instead of wrapped.
         drawing.add_column(column.heading, justify=justify, min_width=width, no_wrap=not column.rest)
     for row in rows:
         drawing.add_row(*(Text(_one_line(cell.text), cell.style, no_wrap=True, overflow="ellipsis") for cell in row))
@@ -107,7 +107,7 @@ def _draw(screen: Console, columns: Sequence[Column], rows: Sequence[Sequence[Ce
 
 
 def _stack(screen: Console, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    """Each row as a few lines: what leads it, then the others with their headings, then what takes the rest."""
+    """Write each row as a few lines: the leading cells, then the others with their headings, then the rest."""
     from rich.padding import Padding
     from rich.text import Text
 

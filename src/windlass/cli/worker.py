@@ -12,7 +12,7 @@ from windlass._version import __version__
 from windlass.app import Windlass
 from windlass.cli import logs
 from windlass.cli.application import application, load_app
-from windlass.cli.output import facts, say
+from windlass.cli.output import facts, write_line
 from windlass.cli.reloader import RELOAD, Reloader
 from windlass.cli.source_watch import SourceWatch
 from windlass.cli.supervisor import Lifeline, Supervisor
@@ -28,11 +28,11 @@ logger = loggers.logger("windlass.worker")
 
 SHOWN_TARGETS = 8
 RELOAD_DRAIN = 1.0
-"""Seconds that running jobs may go on when a source file has changed, unless --drain-timeout says otherwise."""
+"""Seconds that running jobs may continue when a source file has changed, unless --drain-timeout is given."""
 
 
 class Shape(NamedTuple):
-    """What a worker is asked to be."""
+    """The options of a worker."""
 
     processes: int
     concurrency: int | None
@@ -66,7 +66,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     default=1,
     show_default=True,
     show_envvar=True,
-    help="Worker processes; one that ends without having been asked to is started again.",
+    help="Worker processes; one that exits unexpectedly is restarted.",
 )
 @click.option(
     "--concurrency",
@@ -88,7 +88,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     type=click.FloatRange(min=0),
     metavar="SECONDS",
     show_envvar=True,
-    help="How long running jobs may go on when it drains; default: the setting node.drain_timeout.",
+    help="How long running jobs may continue when it drains; default: the setting node.drain_timeout.",
 )
 @click.option(
     "--wait",
@@ -97,7 +97,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     show_default=True,
     metavar="SECONDS",
     show_envvar=True,
-    help="How long to wait for a store that is away at the start.",
+    help="How long to wait at the start for a store that is not reachable.",
 )
 @click.option(
     "--log-level",
@@ -115,14 +115,16 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     show_envvar=True,
     help="Likewise.",
 )
-@click.option("--burst", is_flag=True, show_envvar=True, help="Run what is due, and what comes due by it; then leave.")
+@click.option(
+    "--burst", is_flag=True, show_envvar=True, help="Run the jobs that are due, and those they cause; then exit."
+)
 @click.option(
     "--reload",
     is_flag=True,
     show_envvar=True,
-    help="For development: start anew when a source file that was imported changes.",
+    help="For development: restart when an imported source file changes.",
 )
-@click.option("--reloads", is_flag=True, hidden=True, help="Leave when a source file changes.")
+@click.option("--reloads", is_flag=True, hidden=True, help="Exit when a source file changes.")
 @click.option("--lifeline", type=int, hidden=True, help="Number of the socket to the supervisor.")
 def command(
     place: str,
@@ -153,7 +155,7 @@ def command(
         supervisor = Lifeline(lifeline)
         code = _run(app, shape, store_wait)
         if code != FAILED:
-            supervisor.say_farewell()
+            supervisor.send_farewell()
         raise SystemExit(code)
     _prepare(app, shape, store_wait)
     facts(f"windlass {__version__}", banner(app, place, shape))
@@ -164,7 +166,7 @@ def command(
 
 
 def _options(shape: Shape) -> list[str]:
-    """The options of a child that is to be the same."""
+    """Return the options for a child with the same shape."""
     options = [] if shape.concurrency is None else ["--concurrency", str(shape.concurrency)]
     options += [] if shape.queues is None else ["--queues", ",".join(shape.queues)]
     options += [] if shape.drain_timeout is None else ["--drain-timeout", str(shape.drain_timeout)]
@@ -180,7 +182,7 @@ def _refuse_with_reload(shape: Shape) -> None:
 
 def _run(app: Windlass, shape: Shape, store_wait: StoreWait) -> int:
     def ready(node: Node) -> None:
-        say(f"ready: node {node.id}")
+        write_line(f"ready: node {node.id}")
 
     try:
         worker = app.worker(concurrency=shape.concurrency, queues=shape.queues, drain_timeout=shape.drain_timeout)
@@ -199,20 +201,20 @@ def _run(app: Windlass, shape: Shape, store_wait: StoreWait) -> int:
 
 
 def _prepare(app: Windlass, shape: Shape, store_wait: StoreWait) -> None:
-    """Find out now, once, what would keep every process from starting."""
+    """Check once what would keep every process from starting."""
     if shape.processes > 1 and isinstance(app.database, SqliteDatabase) and app.database.path == ":memory:":
         raise ConfigurationError(
             f"{app.database.description} belongs to one process, so {shape.processes} of them cannot share it; "
             "use a file (sqlite:///shop.db) or a server"
         )
-    # The very checks of a start: something is allowed, the store answers, its schema is current.
+    # The checks of a start: something is allowed, the store answers, its schema is current.
     store_wait.run(app.check_startable)
     if shape.queues is not None:
         _warn_of_unknown_queues(app, shape.queues)
 
 
 def _warn_of_unknown_queues(app: Windlass, names: Sequence[str]) -> None:
-    """A misspelt name makes a worker that waits for ever."""
+    """Warn about unused queue names: a misspelt one makes a worker that waits forever."""
     known = [queue.name for queue in app.queues()]
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -221,7 +223,7 @@ def _warn_of_unknown_queues(app: Windlass, names: Sequence[str]) -> None:
 
 
 def banner(app: Windlass, place: str, shape: Shape) -> list[tuple[str, str]]:
-    """What a worker is about to do."""
+    """Return the labelled lines of the worker's banner."""
     concurrency = app.settings.node.concurrency if shape.concurrency is None else shape.concurrency
     jobs = f"{concurrency} jobs at a time"
     return [
@@ -246,4 +248,4 @@ def _targets(app: Windlass) -> str:
     if len(names) > len(shown):
         shown.append(f"and {len(names) - len(shown)} more")
     shown += [f"everything in {prefix}" for prefix in app.allow]
-    return ", ".join(shown) if shown else "what the target policy admits"
+    return ", ".join(shown) if shown else "what the target policy allows"

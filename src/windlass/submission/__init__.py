@@ -1,1 +1,4 @@
-"""From a call to a row: what is called (`target`, `registry`), with what (`signature`, `codec`), and how (`call`)."""
+"""From a call to a row.
+
+The function (`target`, `registry`), its arguments (`signature`, `codec`), the call (`call`).
+"""

@@ -1,4 +1,4 @@
-"""What an annotation is made of, as far as storing values by it is concerned."""
+"""Analysis of annotations, as far as it matters for storing values."""
 
 import inspect
 import types
@@ -25,14 +25,14 @@ _UNIONS: Final = frozenset({typing.Union, types.UnionType})
 
 _TEXT_LIKE: Final = frozenset({bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal, Path})
 _TAGGED: Final = frozenset({Any, JobResult, JobFailedError, WindlassError, Exception, BaseException})
-"""What is stored with its type: of exceptions only `JobFailedError`, whichever base a parameter names."""
+"""Types that are stored with their type. Of exceptions only `JobFailedError`, whichever base a parameter names."""
 _BUILTIN: Final = frozenset({NoneType, str, int, float, bool}) | _TEXT_LIKE | _TAGGED
 _JSON_KEYS: Final = frozenset({str, int, float, bytes, datetime, date, time, timedelta, UUID, Decimal})
 _EXACT: Final[tuple[type, ...]] = (str, int, bool, NoneType)
 
 
 def leaves(annotation: Any) -> Iterator[Any]:
-    """Give the types an annotation is made of, containers and unions taken apart; `Any` where nothing is said."""
+    """Yield the types an annotation consists of, containers and unions taken apart; `Any` where it is missing."""
     annotation = _unwrapped(annotation)
     origin = typing.get_origin(annotation)
     if isinstance(annotation, typing.TypeVar) or annotation in _OPEN:
@@ -48,17 +48,17 @@ def leaves(annotation: Any) -> Iterator[Any]:
 
 
 def is_builtin(annotation: Any) -> bool:
-    """Say whether values of this annotation hold nothing but built-in types (and `Any`)."""
+    """Return whether values of this annotation contain only built-in types (and `Any`)."""
     return all(_hashable(leaf) and leaf in _BUILTIN for leaf in leaves(annotation))
 
 
-def says_any(annotation: Any) -> bool:
-    """Say whether some part of the annotation leaves the type open, or names one that is stored with its type."""
+def has_open_part(annotation: Any) -> bool:
+    """Return whether part of the annotation leaves the type open, or names one that is stored with its type."""
     return any(_hashable(leaf) and leaf in _TAGGED for leaf in leaves(annotation))
 
 
-def has_keys_json_cannot_tell(annotation: Any) -> bool:
-    """Say whether a mapping in it has keys that are not clearly of one type once they are text."""
+def has_ambiguous_keys(annotation: Any) -> bool:
+    """Return whether a mapping in it has keys whose type is ambiguous once they are text."""
     annotation = _unwrapped(annotation)
     arguments = [argument for argument in typing.get_args(annotation) if argument is not ...]
     origin = typing.get_origin(annotation)
@@ -69,28 +69,28 @@ def has_keys_json_cannot_tell(annotation: Any) -> bool:
         is_container = typing.get_origin(_unwrapped(arguments[0])) in _CONTAINERS
         if is_container or len(kinds) != 1 or kinds[0] not in _JSON_KEYS:
             return True
-    return any(has_keys_json_cannot_tell(argument) for argument in arguments)
+    return any(has_ambiguous_keys(argument) for argument in arguments)
 
 
 def members(annotation: Any) -> tuple[Any, ...]:
-    """Give the members of a union; the annotation itself if it is none."""
+    """Return the members of a union; the annotation itself if it is not a union."""
     annotation = _unwrapped(annotation, through_constraints=False)
     return typing.get_args(annotation) if typing.get_origin(annotation) in _UNIONS else (annotation,)
 
 
 def exact_types(annotation: Any) -> frozenset[type]:
-    """Give the types whose objects fit the annotation and JSON as they are, so that nothing needs checking."""
+    """Return the types whose objects fit the annotation and JSON unchanged, so that nothing needs checking."""
     found = [_unwrapped(member, through_constraints=False) for member in members(annotation)]
     return frozenset(kind for kind in _EXACT if any(member is kind for member in found))
 
 
 def takes_floats(annotation: Any) -> bool:
-    """Say whether any finite float fits."""
+    """Return whether any finite float fits."""
     return any(_unwrapped(member, through_constraints=False) is float for member in members(annotation))
 
 
 def readable(annotation: Any) -> Any:
-    """Give the annotation in a form that a decoder knows: an iterable is read as a list."""
+    """Return the annotation in a form that a decoder knows: an iterable is read as a list."""
     if annotation is abc.Iterable:
         return list
     if typing.get_origin(annotation) is abc.Iterable:
@@ -99,7 +99,7 @@ def readable(annotation: Any) -> Any:
 
 
 def _unwrapped(annotation: Any, *, through_constraints: bool = True) -> Any:
-    """Look through new types, aliases and, where constraints do not matter, `Annotated`; None becomes its type."""
+    """Resolve new types, aliases and, where constraints do not matter, `Annotated`; None becomes its type."""
     while True:
         if isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__

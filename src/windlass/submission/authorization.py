@@ -1,6 +1,6 @@
-"""Who may do what: every verb that reads or moves jobs for somebody asks here first.
+"""Authorization: every verb that reads or moves jobs for a caller checks here first.
 
-What the engine does by itself (claiming, retrying, callbacks, recovery) is nobody's wish, and never asked.
+What the engine does by itself (claims, retries, callbacks, recovery) has no principal and is never checked.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from windlass.submission.call import Call
 
 logger = loggers.logger("windlass.authorization")
 
-THE_PROGRAM: Final = "the program itself"
+PROGRAM_NAME: Final = "the program itself"
 NO_ID: Final = UUID(int=0)
-"""Of a job that is about to be enqueued."""
+"""The id of a job that is about to be enqueued."""
 LONGEST_NAME: Final = 100
 
 JobOrId = Job | UUID | str | None
 V = TypeVar("V", Job, DeadLetter)
 
 
-class _Acting(NamedTuple):
+class _PrincipalScope(NamedTuple):
     principal: object
     within: JobContext | None
-    """The job whose body said so. What bodies do is their own doing, whoever enqueued them or started the worker."""
+    """The job whose body set it. Bodies act for themselves, whoever enqueued them or started the worker."""
 
 
-_acting: ContextVar[_Acting | None] = ContextVar("windlass_acting", default=None)
+_acting: ContextVar[_PrincipalScope | None] = ContextVar("windlass_acting", default=None)
 _asking: ContextVar[bool] = ContextVar("windlass_asking", default=False)
-"""Whether an authorizer is being asked: what it looks up to find its answer needs nobody's leave."""
+"""Whether an authorizer is being called: what it looks up for its decision is not checked."""
 
 
 def acting_principal() -> object:
-    """Whom the application acts for here; None: for nobody but itself."""
+    """Return the principal the application acts for here; None: for the program itself."""
     acting = _acting.get()
     return None if acting is None or acting.within is not current_context.get() else acting.principal
 
 
 class Authorization:
-    """Asks the authorizer. Without one everything is allowed, at no cost; a broken one allows nothing."""
+    """Calls the authorizer. Without one everything is allowed, at no cost; a broken one allows nothing."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class Authorization:
         self._redact = redact
 
     def check(self, action: str, job: JobOrId = None) -> Verb[None]:
-        """Raise `NotAuthorizedError` unless whoever acts here may do this, to this job if there is one."""
-        if self._authorizer is not None:  # may ask a database: not on a loop
+        """Raise `NotAuthorizedError` unless the acting principal may do this, to this job if there is one."""
+        if self._authorizer is not None:  # may query a database: not on a loop
             yield from off_loop(self._check, action, job)
 
     def check_calls(self, calls: Sequence[Call[Any]]) -> Verb[None]:
@@ -77,7 +77,7 @@ class Authorization:
             yield from off_loop(self._check_calls, calls)
 
     def visible(self, items: list[V]) -> Verb[list[V]]:
-        """Those of a page whose jobs may be got."""
+        """Return the items of a page whose jobs the principal may read."""
         return items if self._authorizer is None else (yield from off_loop(self._visible, items))
 
     def _check(self, action: str, job: JobOrId) -> None:
@@ -101,39 +101,39 @@ class Authorization:
         return item if isinstance(item, Job) else self._read(str(item.job_id))
 
     def _refusal(self, action: str, job: Job | None) -> str | None:
-        """Why not; None if it may. Whatever goes wrong is no consent."""
+        """Return why the action is refused; None if it is allowed. Any error refuses."""
         if self._authorizer is None or _asking.get():
             return None
         token = _asking.set(True)
         try:
             answer: object = self._authorizer.may(acting_principal(), action, job)
         except Exception as error:  # noqa: BLE001 - users' code
-            trouble = f"the authorizer raised {type(error).__name__}"
+            problem = f"the authorizer raised {type(error).__name__}"
         else:
             if isinstance(answer, bool):
                 return None if answer else "the authorizer refused"
-            trouble = f"the authorizer answered with {type(answer).__name__}, not True or False"
+            problem = f"the authorizer returned {type(answer).__name__}, not True or False"
         finally:
             _asking.reset(token)
-        logger.error("%s when it was asked for %r, which is refused; mend it", trouble, action)
-        return trouble
+        logger.error("%s for action %r, which is refused; fix the authorizer", problem, action)
+        return problem
 
     def name(self) -> str | None:
-        """Whom the application acts for, as it may be written down; None: nobody but itself."""
+        """Return the principal's name as it may be stored; None: the program itself."""
         return None if acting_principal() is None else self._name()
 
     def _name(self) -> str:
         principal = acting_principal()
         try:
-            return THE_PROGRAM if principal is None else self._redact(str(principal))[:LONGEST_NAME]
+            return PROGRAM_NAME if principal is None else self._redact(str(principal))[:LONGEST_NAME]
         except Exception:  # noqa: BLE001 - users' class; it must not turn a refusal into something else
             return type(principal).__name__
 
 
 @contextmanager
 def acting_as(principal: object) -> Iterator[None]:
-    """Have the authorizer asked with this principal in the present context, and in tasks begun there."""
-    token = _acting.set(_Acting(principal, current_context.get()))
+    """Use this principal for the authorizer in the current context, and in tasks started there."""
+    token = _acting.set(_PrincipalScope(principal, current_context.get()))
     try:
         yield
     finally:
@@ -141,7 +141,7 @@ def acting_as(principal: object) -> Iterator[None]:
 
 
 def _job_to_come(call: Call[Any], now: datetime) -> Job:
-    """A call as the job it would be, so that it can be judged before it is stored."""
+    """Return the job that a call would become, so that it can be authorized before it is stored."""
     options = call.options.resolved()
     return Job(
         id=NO_ID,

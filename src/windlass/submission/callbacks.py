@@ -1,7 +1,7 @@
 """What `on_success` and `on_failure` store: the call that follows, checked when its job is enqueued.
 
-Marks in its arguments stand for what only the outcome brings. They are filled in by the transaction that writes the
-outcome (see `failure.callbacks`).
+Marks in its arguments stand for values that are known only with the outcome. The transaction that writes the outcome
+fills them in.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Mark(Enum):
     OUTCOME = "outcome"
     """The `JobResult`."""
     VALUE = "value"
-    """What the job returned."""
+    """The job's return value."""
     ERROR = "error"
     """The failure as a `JobFailedError`."""
     ERROR_TEXT = "error_text"
@@ -41,7 +41,7 @@ class Mark(Enum):
 
 
 class _Arguments:
-    """Arguments in terms of JSON, and which of them are marks: None stands in their place."""
+    """Arguments as JSON values, and which of them are marks: those are None."""
 
     def __init__(self) -> None:
         self.positional: list[Any] = []
@@ -52,15 +52,15 @@ class _Arguments:
         self.marks[place] = mark.value
 
 
-def stored_callbacks(options: ResolvedOptions, registry: Registry, most_bytes: int) -> Callbacks:
-    """Check the callbacks of a job and give what is stored of them. Most jobs have none."""
+def stored_callbacks(options: ResolvedOptions, registry: Registry, max_bytes: int) -> Callbacks:
+    """Check the callbacks of a job and return their stored form. Most jobs have none."""
     found = {"on_success": options.on_success, "on_failure": options.on_failure}
     return {
-        name: _stored(name, callback, registry, most_bytes) for name, callback in found.items() if callback is not None
+        name: _stored(name, callback, registry, max_bytes) for name, callback in found.items() if callback is not None
     }
 
 
-def _stored(name: str, callback: Callback, registry: Registry, most_bytes: int) -> StoredCallback:
+def _stored(name: str, callback: Callback, registry: Registry, max_bytes: int) -> StoredCallback:
     registry = _registry_of(name, callback, registry)
     if isinstance(callback, Call):
         known, options = registry.admit(callback.target), callback.options
@@ -71,29 +71,29 @@ def _stored(name: str, callback: Callback, registry: Registry, most_bytes: int) 
         options = declared if isinstance(declared, JobOptions) else JobOptions()
         arguments = _arguments_of_function(name, known.spec)
     size = len(msgspec.json.encode((arguments.positional, arguments.named)))
-    if size > most_bytes:
+    if size > max_bytes:
         raise PayloadTooLargeError(
             f"{name}: the arguments of {known.spec.name}() take {size:,} bytes as JSON, more than the limit of "
-            f"{most_bytes:,}; store the data elsewhere and pass its id, or raise jobs.max_payload_bytes"
+            f"{max_bytes:,}; store the data elsewhere and pass its id, or raise jobs.max_payload_bytes"
         )
     resolved = options.resolved()
     if resolved.idempotency_key is not None or resolved.business_key is not None:
         raise InvalidOptionError(
-            f"{name}: {known.target} has an idempotency or business key, which callbacks cannot have: nobody would be "
-            "there to hear that it is taken; enqueue the keyed job from the callback's body"
+            f"{name}: {known.target} has an idempotency or business key, which callbacks cannot have: no caller "
+            "would learn of a conflict; enqueue the keyed job from the callback's body"
         )
     if options.connection is not UNSET and options.connection is not None:
         raise InvalidOptionError(
             f"{name}: {known.target} has a connection, which callbacks cannot have: they are stored by the worker that "
             "ends the job; give the connection to the job they follow"
         )
-    callbacks = stored_callbacks(resolved, registry, most_bytes)
-    template = RowTemplate.of(resolved, most_bytes, callbacks, known.circuit)
+    callbacks = stored_callbacks(resolved, registry, max_bytes)
+    template = RowTemplate.of(resolved, max_bytes, callbacks, known.circuit)
     return _row(known.target, arguments, None if options.queue is UNSET else resolved.queue, template)
 
 
 def _registry_of(name: str, callback: Callback, registry: Registry) -> Registry:
-    """The registry that knows a callback: that of its own application, which must work on the same database."""
+    """Return the registry of the callback's application, which must use the same database."""
     owner = getattr(getattr(callback, "submitter", None), "registry", registry)
     if not isinstance(owner, Registry) or owner is registry:
         return registry
@@ -130,7 +130,7 @@ def _row(target: str, arguments: _Arguments, queue: str | None, template: RowTem
 
 
 def _arguments_of_call(spec: CallSpec, call: Call[Any]) -> _Arguments:
-    """Arguments of its own, by the signature; `RESULT` by what its parameter asks for."""
+    """Return the call's own arguments, encoded by the signature; `RESULT` becomes the mark its parameter needs."""
     arguments = _Arguments()
 
     def encoded(place: str, name: str, parameter: Parameter, value: Any) -> Any:
@@ -155,7 +155,7 @@ def _arguments_of_function(name: str, spec: CallSpec) -> _Arguments:
 
 
 def _marks_of_function(name: str, spec: CallSpec) -> list[Mark]:
-    """One `JobResult`, or, for who needs two things of a failure, `(ctx, error)`."""
+    """Return the marks for one `JobResult` or, for failures, also for `(ctx, error)`."""
     needed = [parameter for parameter in spec.positional if parameter.name in spec.required]
     if name == "on_failure" and len(needed) == len(spec.required) == len(("ctx", "error")):
         context, error = needed
@@ -177,7 +177,7 @@ def _misfit(name: str, spec: CallSpec) -> InvalidOptionError:
     pair = " or (ctx: JobResult, error: JobFailedError)" if name == "on_failure" else ""
     return InvalidOptionError(
         f"{name}: a callback takes one JobResult{pair}, and {spec.name} is declared as {spec.name}{spec.signature}; "
-        "change it, or bind arguments of its own, e.g. clean_up.bind(RESULT, 7), with RESULT for what the job returned"
+        "change it, or bind arguments, e.g. clean_up.bind(RESULT, 7), with RESULT for what the job returned"
     )
 
 
@@ -190,7 +190,7 @@ def _takes_outcome(parameter: Parameter) -> bool:
 
 
 def _mark_of_error(parameter: Parameter) -> Mark | None:
-    """As the exception, unless it is text that is asked for."""
+    """Return the mark of the exception, or of its text if the parameter is a str."""
     asked = list(leaves(parameter.annotation))
     if any(leaf is Any or (isclass(leaf) and issubclass(JobFailedError, leaf)) for leaf in asked):
         return Mark.ERROR
@@ -198,7 +198,7 @@ def _mark_of_error(parameter: Parameter) -> Mark | None:
 
 
 def filled(stored: StoredCallback, values: Mapping[Mark, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Give the arguments with every mark replaced by its value."""
+    """Return the arguments with every mark replaced by its value."""
     marks = {place: values[Mark(mark)] for place, mark in stored.marks.items()}
     args, kwargs = stored.args
     return (
@@ -208,7 +208,7 @@ def filled(stored: StoredCallback, values: Mapping[Mark, Any]) -> tuple[list[Any
 
 
 def _read(item: Any) -> Any:
-    """Built-in types as they were; written again, they are the same JSON."""
+    """Restore built-in types; encoding them again gives the same JSON."""
     try:
         return untag(item)
     except SerializationError:  # a user's dict that looks like ours

@@ -27,7 +27,7 @@ from windlass.domain.job_result import JobResult
 from windlass.errors import PayloadTooLargeError, SerializationError
 from windlass.spi import CallShape, Serializer
 from windlass.submission.error_text import short
-from windlass.submission.json_depth import MOST_LEVELS, TOO_DEEP, is_too_deep
+from windlass.submission.json_depth import MAX_LEVELS, TOO_DEEP, is_too_deep
 from windlass.submission.signature import CallSpec, Parameter
 from windlass.submission.tagged import DROPPED, JOB_RESULT, PLAIN, TAG, TAG_IN_JSON, tag, tagged, untag
 from windlass.submission.values import ENCODER, TypedValue, read_json, value_codec
@@ -35,7 +35,7 @@ from windlass.submission.values import ENCODER, TypedValue, read_json, value_cod
 MAX_PAYLOAD_BYTES: Final = 100 * 1024
 MAX_RESULT_BYTES: Final = 64 * 1024
 NO_LIMIT: Final = maxsize
-"""Limits are for users, who can heed them: what the engine writes itself may be of any size and depth."""
+"""For text that the engine writes itself, which may have any size and depth: limits are for users' values."""
 
 _read_envelope: Final = msgspec.json.Decoder(tuple[list[msgspec.Raw], dict[str, msgspec.Raw]]).decode
 _STARTS_WITH_TAG: Final = b"{" + TAG_IN_JSON
@@ -82,14 +82,14 @@ class JsonSerializer:
 def encode_arguments(
     spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = MAX_PAYLOAD_BYTES
 ) -> str:
-    """Give the stored form of a call's arguments, which must have passed `spec.bind_check`.
+    """Return the stored form of a call's arguments, which must have passed `spec.bind_check`.
 
     Raises `SerializationError`, naming parameter and value, for what would not come back as it is, and
     `PayloadTooLargeError` if the text has more than `limit` bytes.
     """
     data = _encode_exact(spec, args, kwargs)
     if data is None:
-        deepest = NO_LIMIT if limit == NO_LIMIT else MOST_LEVELS
+        deepest = NO_LIMIT if limit == NO_LIMIT else MAX_LEVELS
         positional = [encode_one(spec, *item, deepest) for item in by_position(spec, args)]
         keyword = {name: encode_one(spec, name, by_name(spec, name), value, deepest) for name, value in kwargs.items()}
         data = ENCODER.encode((positional, keyword))
@@ -102,7 +102,7 @@ def encode_arguments(
 
 
 def _encode_exact(spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes | None:
-    """The quick way: nothing needs checking if JSON and its parameter take every value as it is."""
+    """Return the arguments as JSON if every value fits JSON and its parameter unchanged; None otherwise."""
     if len(args) > len(spec.positional):
         return None
     for parameter, value in zip(spec.positional, args):  # noqa: B905 - shorter when defaults are left out
@@ -115,12 +115,12 @@ def _encode_exact(spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
             return None
     try:
         return ENCODER.encode((args, kwargs))
-    except ValueError:  # lone surrogates, endless integers: the long way finds out which argument it is
+    except ValueError:  # lone surrogates, huge integers: the slow path finds out which argument it is
         return None
 
 
-def encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any, levels: int = MOST_LEVELS) -> msgspec.Raw:
-    """Give one argument's JSON; the error names it."""
+def encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any, levels: int = MAX_LEVELS) -> msgspec.Raw:
+    """Return one argument's JSON; an error names the argument."""
     try:
         data = parameter.value.encode(value)
         if is_too_deep(data, levels):
@@ -138,14 +138,14 @@ def encode_one(spec: CallSpec, name: str, parameter: Parameter, value: Any, leve
 
 
 def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Give the arguments back as the signature has them now; raises `SerializationError` if they no longer fit it."""
+    """Return stored arguments by the current signature; raise `SerializationError` if they no longer fit it."""
     tagged_text = _TAG_IN_TEXT in text
     if spec.read_all is not None and not tagged_text:
         try:
             given, named = spec.read_all(text)
             if not named:
                 return given, named
-        except Exception:  # noqa: BLE001, S110 - defaults left out, or damage: the way below tells them apart
+        except Exception:  # noqa: BLE001, S110 - defaults left out, or damage: the slow path below distinguishes them
             pass
     try:
         args, kwargs = _read_envelope(text)
@@ -159,7 +159,7 @@ def decode_arguments(spec: CallSpec, text: str) -> tuple[tuple[Any, ...], dict[s
         try:
             values = tuple([parameter.read(raw) for parameter, raw in zip(spec.positional, args)])  # noqa: B905
             return values, {name: spec.keyword[name].read(raw) for name, raw in kwargs.items()} if kwargs else {}
-        except Exception:  # noqa: BLE001, S110 - whatever it was, the way below meets it again and names the parameter
+        except Exception:  # noqa: BLE001, S110 - the slow path below meets the same error and names the parameter
             pass
     positional = [_decode_one(spec, *item) for item in by_position(spec, args)]
     return tuple(positional), {name: _decode_one(spec, name, by_name(spec, name), raw) for name, raw in kwargs.items()}
@@ -176,7 +176,7 @@ def _decode_one(spec: CallSpec, name: str, parameter: Parameter, raw: msgspec.Ra
 
 
 def plain_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Give stored arguments without knowing the signature, for showing: plain JSON, what carries its type as it was."""
+    """Return stored arguments without the signature, for display: plain JSON, and tagged values with their type."""
     match untag(read_json(text)):
         case [list(args), dict(kwargs)]:
             return tuple(args), kwargs
@@ -184,7 +184,7 @@ def plain_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[tuple[str, Parameter, Any]]:
-    """Give positional arguments with their parameters."""
+    """Yield positional arguments with their parameters."""
     parameters = chain(spec.positional, repeat(spec.var_positional))
     for parameter, value in zip(parameters, args, strict=False):
         if parameter is None:
@@ -193,7 +193,7 @@ def by_position(spec: CallSpec, args: Sequence[Any]) -> Iterator[tuple[str, Para
 
 
 def by_name(spec: CallSpec, name: str) -> Parameter:
-    """Give the parameter that takes an argument of this name."""
+    """Return the parameter that takes an argument of this name."""
     parameter = spec.keyword.get(name) or spec.var_keyword
     if parameter is None:
         raise TypeError(f"{spec.name}(): got an unexpected keyword argument {name!r}")
@@ -201,10 +201,10 @@ def by_name(spec: CallSpec, name: str) -> Parameter:
 
 
 def encode_result(value: Any, annotation: Any = Any, limit: int = MAX_RESULT_BYTES) -> tuple[str | None, str | None]:
-    """Give a result's stored form, None for None, and a warning if it could not be kept as it is.
+    """Return a result's stored form (None for None), and a warning if it could not be kept unchanged.
 
-    The body has run, so nothing is raised: a result that its annotation does not describe is kept as plain JSON, one
-    that is too large or no JSON at all is replaced by a marker, which `decode_result` gives as `DroppedResult`.
+    The body has run, so nothing is raised: a result that its annotation does not describe is kept as plain JSON; one
+    that is too large or not JSON at all is replaced by a marker, which `decode_result` returns as `DroppedResult`.
     """
     if value is None:
         return None, None
@@ -233,12 +233,12 @@ def encode_result(value: Any, annotation: Any = Any, limit: int = MAX_RESULT_BYT
 def stored_result(serializer: Serializer, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
     """Encode a result; one that cannot even be read is replaced by a marker.
 
-    Serializer and classes may be the user's and raise anything, but the body has run: it would run again if that failed
-    its job.
+    The serializer and classes may be the user's and raise anything, but the body has run: failing its job would run it
+    again.
     """
     try:
         return serializer.encode_result(value, annotation, limit)
-    except BaseException as error:  # noqa: BLE001 - a lazy proxy may do anything when it is looked at, also exit
+    except BaseException as error:  # noqa: BLE001 - a lazy proxy may do anything when it is read, even exit
         kind, raised = type(value).__name__, type(error).__name__
         return _dropped(f"the result of type {kind} cannot be stored: reading it raised {raised}", 0)
 
@@ -252,7 +252,7 @@ def _dropped(reason: str, size: int) -> tuple[str, str]:
 
 
 def decode_result(text: str | None, annotation: Any = Any) -> Any:
-    """Give a stored result back, by its annotation; as plain JSON where that is not known.
+    """Return a stored result, converted by its annotation; plain JSON where that is not known.
 
     A `DroppedResult` says why the result was not kept. Raises `SerializationError` if it does not fit the annotation.
     """
@@ -267,7 +267,7 @@ def decode_result(text: str | None, annotation: Any = Any) -> Any:
 
 
 def typed_result(result: JobResult, spec: CallSpec) -> JobResult:
-    """Give a job's result, just read, with the types of its target's annotations; what does not fit them stays."""
+    """Return a decoded `JobResult` with the types of its target's annotations where they fit."""
     try:
         stored = ENCODER.encode(tag([list(result.args), dict(result.kwargs)])).decode()
         args, kwargs = decode_arguments(spec, stored)

@@ -1,4 +1,4 @@
-"""Parameters annotated `JobContext`: no arguments of the job, but filled in where its body runs."""
+"""Parameters annotated `JobContext`: not arguments of the job, but filled in where its body runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ContextParameter(NamedTuple):
 
     name: str
     position: int | None
-    """Its place among the positional parameters, from 0; None if it is given by name only."""
+    """Its index among the positional parameters; None if it is keyword-only."""
 
 
 def context_parameters(signature: inspect.Signature, hints: Mapping[str, Any]) -> tuple[ContextParameter, ...]:
-    """Those of a signature, which is without `self` or `cls`, in order."""
+    """Return the context parameters of a signature without `self` or `cls`, in order."""
     slots = list(signature.parameters.values())
     return tuple(
         ContextParameter(slot.name, place if slot.kind in _POSITIONAL else None)
@@ -34,7 +34,7 @@ def context_parameters(signature: inspect.Signature, hints: Mapping[str, Any]) -
 
 
 def without(signature: inspect.Signature, parameters: Sequence[ContextParameter]) -> inspect.Signature:
-    """The signature as callers see it."""
+    """Return the signature as callers see it."""
     names = {parameter.name for parameter in parameters}
     return signature.replace(parameters=[slot for slot in signature.parameters.values() if slot.name not in names])
 
@@ -42,7 +42,7 @@ def without(signature: inspect.Signature, parameters: Sequence[ContextParameter]
 def with_context(
     parameters: Sequence[ContextParameter], context: JobContext | None, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Give the arguments with the context among them: by position where others before it are, else by name."""
+    """Return the arguments with the context added: by position where others precede it, else by name."""
     positional, named = list(args), dict(kwargs)
     for name, position in parameters:
         if position is not None and position <= len(positional):
@@ -53,7 +53,7 @@ def with_context(
 
 
 def _is_context(annotation: Any) -> bool:
-    """Whether it is `JobContext`, or `JobContext | None`, which may have a default for calls outside of jobs."""
+    """Return whether it is `JobContext`, or `JobContext | None`, which may have a default for other calls."""
     if typing.get_origin(annotation) is typing.Annotated:
         annotation = typing.get_args(annotation)[0]
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):

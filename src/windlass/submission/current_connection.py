@@ -1,4 +1,4 @@
-"""The connection that enqueues of a block of code belong to: `with app.use_connection(session):`."""
+"""The connection that enqueues inside a block use: `with app.use_connection(session):`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from windlass.errors import ConfigurationError, InvalidOptionError
 class UsedConnection:
     """A block in which enqueues join one transaction; for `with` and `async with`, in threads and tasks alike.
 
-    Tasks that are started inside inherit it, and forget it when the block has ended. Bodies of jobs do not: whatever
-    started their worker, they enqueue for themselves.
+    Tasks started inside inherit it until the block has ended. Bodies of jobs do not, whatever started their worker.
     """
 
     def __init__(self, owner: object, connection: object) -> None:
@@ -46,7 +45,7 @@ class UsedConnection:
         self.__exit__()
 
     def serves(self, owner: object) -> bool:
-        """Whether it is open, this application's, and of the code that runs now."""
+        """Return whether it is open, belongs to this application, and to the code that runs now."""
         return self._owner is owner and self._outer is not None and self._body is current_context.get()
 
     @property
@@ -59,7 +58,7 @@ _blocks: ContextVar[tuple[UsedConnection, ...]] = ContextVar("windlass_used_conn
 
 
 def connection_for(options: JobOptions, owner: object) -> Any:
-    """The connection a call belongs to: that of its options, else that of the innermost block; None for none."""
+    """Return the connection a call belongs to: that of its options, else that of the innermost block; None for none."""
     if options.connection is not UNSET:
         return options.connection
     blocks = _blocks.get()

@@ -13,17 +13,17 @@ DEFAULT_QUEUE: Final = "default"
 
 
 def declared_queues(registry: Registry) -> frozenset[str]:
-    """The queues of all registered jobs, and the one that jobs have by default."""
+    """Return the queues of all registered jobs, and the one that jobs have by default."""
     return frozenset({DEFAULT_QUEUE, *_names(registry, "queue")})
 
 
 def declared_resources(registry: Registry) -> frozenset[str]:
-    """The resources of all registered jobs."""
+    """Return the resources of all registered jobs."""
     return frozenset(_names(registry, "resource"))
 
 
 def declared_circuits(registry: Registry) -> frozenset[str]:
-    """The circuits of all registered jobs, by option or by `@circuit_protected`."""
+    """Return the circuits of all registered jobs, by option or by `@circuit_protected`."""
     return frozenset({*_names(registry, "circuit"), *_marked(registry)})
 
 

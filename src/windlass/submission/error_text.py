@@ -19,7 +19,7 @@ NOT_FINITE = "JSON has no {!r}; pass None, or text that the job understands"
 
 
 def short(value: object) -> str:
-    """Give a repr of bounded length that does not fail, whatever the value's own repr does."""
+    """Return a repr of bounded length that does not fail, whatever the value's own repr does."""
     try:
         return _SHORT.repr(value)
     except BaseException:  # noqa: BLE001 - a user's broken __repr__ must not hide the error being written
@@ -27,7 +27,7 @@ def short(value: object) -> str:
 
 
 def type_name(annotation: Any) -> str:
-    """Give an annotation as one would write it."""
+    """Return an annotation as one would write it."""
     return inspect.formatannotation(annotation)
 
 

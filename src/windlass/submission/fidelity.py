@@ -1,4 +1,4 @@
-"""Does a value come back as what it was? Compares what was sent with what a decoder made of it."""
+"""Check whether a value survives storage: compares what was sent with what a decoder made of it."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -12,9 +12,10 @@ from windlass.submission.error_text import short
 
 
 def find_loss(sent: Any, back: Any) -> str | None:
-    """Say what of `sent` is lost or changed in `back`, and what to do; None if nothing is.
+    """Return what of `sent` is lost or changed in `back`, and what to do; None if nothing is.
 
-    Conversions that keep the meaning are no loss: a list for a tuple, a dict for a dataclass, text for what it spells.
+    Conversions that keep the meaning are not losses: a list for a tuple, a dict for a dataclass, text for what it
+    spells.
     """
     return None if _equal(sent, back) else _loss(sent, back, "")
 

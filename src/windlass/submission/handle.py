@@ -1,4 +1,4 @@
-"""A handle on a job: its id, and the verbs to follow and to move it."""
+"""A handle on a job: its id, and the verbs that wait for it and move it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Timeout = float | timedelta | None
 
 
 class HandleVerbs(Protocol):
-    """What the handles of one application share: the verbs on a job, given its id."""
+    """The verbs on a job by its id, which all handles of an application share."""
 
     def status(self, job_id: str) -> Verb[JobStatus]:
-        """Read the present status."""
+        """Read the current status."""
         ...
 
     def result(self, job_id: str, returns: Any, timeout: Timeout) -> Verb[Any]:
-        """Wait for the end; the result is read by the annotation `returns` or, if None, by that of the target."""
+        """Wait for the end and return the result, decoded by the annotation `returns` or, if None, the target's."""
         ...
 
     def join(self, job_id: str, timeout: Timeout) -> Verb[JobStatus]:
@@ -48,7 +48,7 @@ class HandleVerbs(Protocol):
 
 
 class JobHandle(Generic[R_co]):
-    """What submitting a job gives back: its id, and ways to follow it.
+    """The result of submitting a job: its id, and methods to wait for it and move it.
 
     ```python
     handle = charge.enqueue(42)
@@ -71,14 +71,14 @@ class JobHandle(Generic[R_co]):
 
     @property
     def duplicate(self) -> bool:
-        """True if an earlier job with the same key answers for the submission, which then stored nothing."""
+        """Whether an earlier job with the same key is returned; this submission then stored nothing."""
         return self._duplicate
 
     def __repr__(self) -> str:
         return f"JobHandle({self._key!r}{', duplicate=True' if self.duplicate else ''})"
 
     def status(self) -> JobStatus:
-        """Give the job's present status."""
+        """Return the job's current status."""
         return drive(self._verbs.status(self._key))
 
     async def astatus(self) -> JobStatus:
@@ -86,7 +86,7 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.status(self._key))
 
     def result(self, timeout: float | timedelta | None = None) -> R_co:
-        """Wait for the job to end and give what it returned; `TimeoutError` says what keeps the job."""
+        """Wait for the job to end and return its result; a `TimeoutError` says what holds the job back."""
         return cast("R_co", drive(self._verbs.result(self._key, self._returns, timeout)))
 
     async def aresult(self, timeout: float | timedelta | None = None) -> R_co:
@@ -94,7 +94,7 @@ class JobHandle(Generic[R_co]):
         return cast("R_co", await adrive(self._verbs.result(self._key, self._returns, timeout)))
 
     def join(self, timeout: float | timedelta | None = None) -> JobStatus:
-        """Wait for the job to end and give its status."""
+        """Wait for the job to end and return its status."""
         return drive(self._verbs.join(self._key, timeout))
 
     async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:
@@ -102,7 +102,7 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.join(self._key, timeout))
 
     def cancel(self) -> bool:
-        """End the job; False if it has ended."""
+        """Cancel the job; return False if it has ended."""
         return drive(self._verbs.cancel(self._key))
 
     async def acancel(self) -> bool:
@@ -110,7 +110,7 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.cancel(self._key))
 
     def pause(self) -> bool:
-        """Hold the job; False if it runs, or has ended other than FAILED."""
+        """Pause the job; return False if it runs, or has ended other than FAILED."""
         return drive(self._verbs.pause(self._key))
 
     async def apause(self) -> bool:
@@ -118,7 +118,7 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.pause(self._key))
 
     def resume(self) -> bool:
-        """Let the paused job go on; False if it is not paused."""
+        """Resume the paused job; return False if it is not paused."""
         return drive(self._verbs.resume(self._key))
 
     async def aresume(self) -> bool:
@@ -126,7 +126,7 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.resume(self._key))
 
     def retry(self) -> bool:
-        """Start the FAILED job over; False if it is not FAILED."""
+        """Start the FAILED job over; return False if it is not FAILED."""
         return drive(self._verbs.retry(self._key))
 
     async def aretry(self) -> bool:

@@ -27,7 +27,7 @@ class Instances:
         self._provided: dict[type, object] = {}
         self._factories: dict[type, Callable[[], object]] = {}
         self._made: dict[type, object] = {}
-        # One lock for all, and reentrant: factories may ask for other objects, in any order, without a deadlock.
+        # One reentrant lock for all: factories may need other objects, in any order, without a deadlock.
         self._lock = threading.RLock()
 
     def provide(self, what: object, factory: Callable[[], object] = _MISSING) -> None:
@@ -65,7 +65,7 @@ class Instances:
             del self._made[known]
 
     def resolve(self, cls: type[_T], /) -> _T:
-        """Give the object for `cls`: provided for it or for a subclass of it, or made once and kept."""
+        """Return the object for `cls`: provided for it or a subclass, or created once and kept."""
         known = self._made.get(cls, _MISSING)
         if known is _MISSING:
             with self._lock:
@@ -90,7 +90,7 @@ class Instances:
         return bool(self._provided or self._factories)
 
     def clear(self) -> None:
-        """Let go of the objects made here; what was provided stays."""
+        """Drop the objects created here; provided ones stay."""
         with self._lock:
             self._made.clear()
 
@@ -104,6 +104,6 @@ def _construct(cls: type) -> object:
         inspect.signature(cls).bind()
     except TypeError as error:
         raise ConfigurationError(f"cannot make a {name} to run its job on: {error}; {how}") from None
-    except ValueError:  # some built-in bases have no signature: only the call itself can tell
+    except ValueError:  # some built-in bases have no signature: only the call shows whether it works
         pass
     return cls()

@@ -1,22 +1,22 @@
-"""How deep JSON may be nested: so deep that everything here which follows it level by level still can."""
+"""The nesting limit of JSON, low enough for every recursive function that handles it."""
 
 import re
 from typing import Final
 
-MOST_LEVELS: Final = 200
-"""Levels of arguments, params and results. To read or write one takes up to 3 of the 1,000 frames that Python has."""
-TOO_DEEP: Final = f"it is nested more than {MOST_LEVELS} levels deep; store the data elsewhere and pass its id"
+MAX_LEVELS: Final = 200
+"""Limit for arguments, params and results. Each level takes up to 3 of the 1,000 frames that Python allows."""
+TOO_DEEP: Final = f"it is nested more than {MAX_LEVELS} levels deep; store the data elsewhere and pass its id"
 
 _ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
 _OTHERS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
-def is_too_deep(data: bytes, levels: int = MOST_LEVELS) -> bool:
-    """Whether a JSON text is nested more than so many levels deep.
+def is_too_deep(data: bytes, levels: int = MAX_LEVELS) -> bool:
+    """Return whether a JSON text is nested deeper than `levels`.
 
-    Each pass over its brackets takes away the innermost, so flat data is done at once. Brackets in texts may make it
-    look deeper than it is: then it is looked at without its texts.
+    Each pass removes the innermost brackets, so flat data is done at once. Brackets in strings may make it look deeper
+    than it is; it is then checked again without its strings.
     """
     return not _collapses(data, levels) and not _collapses(_TEXTS.sub(b"", data), levels)
 

@@ -1,4 +1,4 @@
-"""Modules that an application names: those it admits (`allow`) and those its workers import (`include`)."""
+"""Modules that an application names: those it allows (`allow`) and those its workers import (`include`)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from windlass.submission.error_text import short
 
 _MODULE: Final = re.compile(r"[^\s:.*/]+(\.[^\s:.*/]+)*")
 _MEANING: Final = {
-    "allow": "what lies below is included, and single functions are admitted by @app.job",
+    "allow": "what lies below is included, and single functions are allowed by @app.job",
     "include": "they are imported when a worker starts",
 }
-_MOST_NAMED: Final = 5
-_MOST_FILES: Final = 200
-_MOST_BYTES: Final = 65_536
+_MAX_NAMED: Final = 5
+_MAX_FILES: Final = 200
+_MAX_BYTES: Final = 65_536
 
 
 def check_modules(value: object, option: str) -> tuple[str, ...]:
@@ -41,9 +41,9 @@ def _checked_module(module: object, option: str) -> str:
 
 
 class PrefixPolicy:
-    """The default `TargetPolicy`: deny, except what is registered and what lies in or below an allowed module.
+    """The default `TargetPolicy`: denies everything but registered functions and those of allowed modules.
 
-    `PrefixPolicy(["shop"], registry)` admits modules `shop` and `shop.tasks`, not `shopping`.
+    `PrefixPolicy(["shop"], registry)` allows modules `shop` and `shop.tasks`, not `shopping`.
     """
 
     __slots__ = ("_registered", "allow")
@@ -53,7 +53,7 @@ class PrefixPolicy:
         self._registered = registered
 
     def allows(self, target: str) -> bool:
-        """Say whether `target` is registered or its module is at or below an allowed prefix."""
+        """Return whether `target` is registered or its module is at or below an allowed prefix."""
         if target in self._registered:
             return True
         module = target.partition(":")[0]
@@ -61,7 +61,7 @@ class PrefixPolicy:
 
 
 def import_all(modules: Iterable[str]) -> None:
-    """Import the modules of `include`; the error names the one that cannot be imported, and where it failed."""
+    """Import the modules of `include`; an error names the one that cannot be imported, and where it failed."""
     for module in modules:
         try:
             importlib.import_module(module)
@@ -77,20 +77,20 @@ def import_all(modules: Iterable[str]) -> None:
 
 
 def _where(error: BaseException) -> str:
-    """The line of the user's code that failed."""
+    """Return the line of the user's code that failed."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
     theirs = [frame for frame in frames if frame.filename != __file__]
     return f" ({theirs[-1].filename}:{theirs[-1].lineno})" if theirs else ""
 
 
 def nothing_to_run(app: object) -> str:
-    """What to do about a worker whose application knows no job; names the modules that would help, where it can."""
+    """Return the advice for a worker whose application has no job, with the modules to import where known."""
     found = undeclared_modules(global_name_of(app))
     if found:
         which = "is one" if len(found) == 1 else "are some"
         return (
             "a worker with nothing allowed would run nothing: no module with an @app.job was imported, and there "
-            f"{which} beside the application; write Windlass(..., include={found[:_MOST_NAMED]!r})"
+            f"{which} beside the application; write Windlass(..., include={found[:_MAX_NAMED]!r})"
         )
     return (
         "a worker with nothing allowed would run nothing: decorate functions with @app.job; if they are in other "
@@ -100,9 +100,9 @@ def nothing_to_run(app: object) -> str:
 
 
 def undeclared_modules(home: str | None) -> list[str]:
-    """Modules beside the application that seem to declare its jobs and were not imported; none is imported here.
+    """Return modules beside the application that seem to declare its jobs and were not imported.
 
-    `home` is where the application is a global, e.g. `shop.core:app`.
+    None is imported here. `home` is where the application is a global, e.g. `shop.core:app`.
     """
     module, _, name = (home or "").partition(":")
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -111,7 +111,7 @@ def undeclared_modules(home: str | None) -> list[str]:
     package, folder = module.rpartition(".")[0], Path(file).parent
     decorator = re.compile(rf"^\s*@(?:\w+\.)*{re.escape(name)}\.job\b", re.MULTILINE)
     found: list[str] = []
-    for source in sorted(folder.rglob("*.py") if package else folder.glob("*.py"))[:_MOST_FILES]:
+    for source in sorted(folder.rglob("*.py") if package else folder.glob("*.py"))[:_MAX_FILES]:
         names = [*source.relative_to(folder).with_suffix("").parts]
         dotted = ".".join(part for part in (package, *names) if part and part != "__init__")
         if dotted and dotted not in sys.modules and decorator.search(_start_of(source)):
@@ -122,6 +122,6 @@ def undeclared_modules(home: str | None) -> list[str]:
 def _start_of(file: Path) -> str:
     try:
         with file.open("rb") as source:
-            return source.read(_MOST_BYTES).decode(errors="replace")
+            return source.read(_MAX_BYTES).decode(errors="replace")
     except OSError:
         return ""

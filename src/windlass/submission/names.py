@@ -1,4 +1,4 @@
-"""Names under which functions are registered: one each, and the aliases that earlier releases stored."""
+"""Names under which functions are registered: one each, and aliases that earlier releases stored."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from windlass.runtime.global_names import MAIN_NAMES, main_module_name
 from windlass.submission.error_text import short
 from windlass.submission.target import TargetFunction
 
-MOST_CHARACTERS: Final = 255
-_NAME: Final = re.compile(rf"[\w./:-]{{1,{MOST_CHARACTERS}}}")
-_RULE: Final = f"1 to {MOST_CHARACTERS} letters, digits and _ . : / -"
+MAX_CHARACTERS: Final = 255
+_NAME: Final = re.compile(rf"[\w./:-]{{1,{MAX_CHARACTERS}}}")
+_RULE: Final = f"1 to {MAX_CHARACTERS} letters, digits and _ . : / -"
 
 
 def check_target(value: object, option: str = "name") -> str:
@@ -32,7 +32,7 @@ def check_aliases(value: object) -> tuple[str, ...]:
 
 
 class Names:
-    """Registered functions by name and by alias. A name leads to one function."""
+    """Registered functions by name and by alias. A name belongs to one function."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, TargetFunction] = {}
@@ -49,20 +49,20 @@ class Names:
         return tuple(self._by_name.values())
 
     def get(self, name: object) -> TargetFunction | None:
-        """The function of a name or an alias."""
+        """Return the function of a name or an alias."""
         if not isinstance(name, str):
             return None
         return self._by_name.get(name) or self._by_alias.get(name)
 
     def canonical(self, name: str) -> str:
-        """The name of the function that claims `name` as an alias; else `name` itself."""
+        """Return the name of the function with the alias `name`; else `name` itself."""
         function = self._by_alias.get(name)
         return name if function is None else function.target
 
     def add(self, function: TargetFunction) -> tuple[str, ...]:
-        """Enter a function, in place of an earlier reading of its source; answers every name whose meaning may change.
+        """Register a function, replacing an earlier version of its source; return the names whose meaning may change.
 
-        Raises `ConfigurationError` if another function has one of its names, and enters nothing then.
+        Raises `ConfigurationError` if another function has one of its names, and then registers nothing.
         """
         names = (function.target, *function.aliases)
         earlier = {name: found for name in names if (found := self.get(name)) is not None}
@@ -89,7 +89,7 @@ class Names:
 
 
 def _is_same_source(first: TargetFunction, second: TargetFunction) -> bool:
-    """Equal, or read again from the same lines (a reloaded module), or typed anew in an interactive session."""
+    """Return whether both are equal, reloaded from the same lines, or redefined in an interactive session."""
     if first.function is second.function or (_is_interactive(second) and _is_called_the_same(first, second)):
         return True
     one, other = getattr(first.function, "__code__", None), getattr(second.function, "__code__", None)
@@ -105,7 +105,7 @@ def _is_interactive(function: TargetFunction) -> bool:
 
 def _is_called_the_same(first: TargetFunction, second: TargetFunction) -> bool:
     return first.target == second.target and (
-        first.home == second.home or second.target.startswith("__main__:")  # a custom resolver's names may say more
+        first.home == second.home or second.target.startswith("__main__:")  # a custom resolver's names may contain more
     )
 
 

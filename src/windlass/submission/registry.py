@@ -1,4 +1,4 @@
-"""Which functions this process knows and may run, by their stored names."""
+"""The functions that this process knows and may run, by their stored names."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -18,21 +18,21 @@ from windlass.submission.names import Names
 from windlass.submission.signature import CallSpec, call_spec
 from windlass.submission.target import (
     Denied,
-    Found,
     ImportResolver,
     Known,
     Resolution,
+    ResolvedTarget,
     TargetFunction,
     Unknown,
     find_loaded,
 )
 
 UNKNOWN_FOR: Final = 30.0
-"""Seconds for which a target that was not found is not looked for again: a failing import can be slow."""
+"""Seconds for which an unknown target is not looked up again: a failing import can be slow."""
 
 
 class Registry:
-    """Registered functions, the policy over all others, and what names were found to lead to.
+    """Registered functions, the policy for all others, and a cache of resolved names.
 
     ```python
     registry = Registry(allow=["shop.tasks"])
@@ -58,9 +58,9 @@ class Registry:
         self.instances: InstanceResolver = Instances() if instances is None else instances
         self.include = check_modules(include, "include")
         self.app: object | None = None
-        """The application it belongs to: where that is a global, other processes find their own one."""
+        """The application it belongs to; other processes find their own if it is a global."""
         self.database: str | None = None
-        """The database its application works on; None if no other application can work on the same one."""
+        """The database of its application; None if no other application can use the same one."""
         self._unknown_for = unknown_for
         self._names = Names()
         self._known: dict[str, Known] = {}
@@ -77,17 +77,23 @@ class Registry:
         return self._names.functions
 
     def register(self, function: TargetFunction) -> None:
-        """Admit a function under its name and aliases; a different one under one of them is a `ConfigurationError`."""
+        """Register a function under its name and aliases.
+
+        Another function under one of them is a `ConfigurationError`.
+        """
         for name in self._names.add(function):
             self._known.pop(name, None)
             self._unknown.pop(name, None)
 
     def import_included(self) -> None:
-        """Import the modules of `include`, so that their jobs are registered; what is loaded already costs nothing."""
+        """Import the modules of `include`, so that their jobs are registered. Loaded modules cost nothing."""
         import_all(self.include)
 
     def names_of(self, target: str) -> frozenset[str]:
-        """Every name under which jobs of the same function may be stored: its name, aliases and `module:qualname`."""
+        """Return every name under which jobs of the same function may be stored.
+
+        Its name, aliases and `module:qualname`.
+        """
         function = self._function(target)
         names = () if function is None else (function.target, *function.aliases, function.home)
         if target not in names:  # unknown, or a method as a subclass inherits it
@@ -95,9 +101,9 @@ class Registry:
         return frozenset(name for name in names if name is not None)
 
     def __contains__(self, target: object) -> bool:
-        """Say whether a name is registered, or leads to a registered function in a module that is loaded already.
+        """Return whether a name is registered, or resolves to a registered function in a loaded module.
 
-        The latter serves methods inherited from a class whose methods are jobs, and names left behind by a move.
+        The latter covers methods inherited from a class whose methods are jobs, and names from before a move.
         """
         return isinstance(target, str) and self._function(target) is not None
 
@@ -106,19 +112,19 @@ class Registry:
         found = find_loaded(target) if function is None else None
         return function if found is None else self._registered_in(found)
 
-    def _registered_in(self, found: Found) -> TargetFunction | None:
+    def _registered_in(self, found: ResolvedTarget) -> TargetFunction | None:
         inner = _unwrapped(found.value)
         if isinstance(inner, TargetFunction) and self._names.get(inner.target) is inner:
             return inner
         return None
 
     def resolve(self, target: str) -> Resolution:
-        """Find out what a stored name means here. The policy is asked every time, the rest is remembered.
+        """Resolve a stored name. The policy is called every time, the rest is cached.
 
-        An alias means the function that claims it, and the policy is asked about the name of that. Nothing is imported
-        for a target that the policy does not admit. If the policy raises, or says neither True nor False, the target is
+        An alias means the function that claims it, and the policy gets that function's name. Nothing is imported for a
+        target that the policy does not allow. If the policy raises, or returns neither True nor False, the target is
         `Unknown` here: it does not run, and nodes whose policy works may take it. Raises `SerializationError` if the
-        function is there but its annotations cannot be resolved.
+        function exists but its annotations cannot be resolved.
         """
         allowed = _allows(self.policy, self._names.canonical(target))
         if isinstance(allowed, Unknown):
@@ -177,7 +183,7 @@ class Registry:
             home = self.resolver.describe(value)
         except SerializationError as error:
             return Denied(target, str(error))
-        # An allowed module may hold functions of others (`from os import system`): their own home must be admitted too.
+        # An allowed module may import functions of others (`from os import system`): their module must be allowed too.
         admitted = home == target or _allows(self.policy, home)
         if isinstance(admitted, Unknown):
             return admitted
@@ -188,7 +194,7 @@ class Registry:
         return _known(target, value, None, None if found is None else found.owner)
 
     def admit(self, target: str) -> Known:
-        """Give what a name that is about to be stored leads to; raises if it may not, or could not, run here."""
+        """Resolve a name that is about to be stored; raise if it may not, or could not, run here."""
         resolution = self.resolve(target)
         match resolution:
             case Known():
@@ -200,7 +206,7 @@ class Registry:
                 raise (TargetNotAllowedError if refused else TargetNotFoundError)(resolution.error)
 
     def admit_function(self, function: Callable[..., Any]) -> Known:
-        """Give what the name of a function leads to; raises unless that is this very function and it may run."""
+        """Resolve the name of a function; raise unless it leads to this function and may run."""
         known = self.admit(self.resolver.describe(function))
         if not _is_same_function(known.function, function):
             raise SerializationError(
@@ -210,12 +216,12 @@ class Registry:
         return known
 
     def options_of(self, target: str) -> JobOptions | None:
-        """Give the options that a registered function was declared with."""
+        """Return the options that a registered function was declared with."""
         options = getattr(self._function(target), "options", None)
         return options if isinstance(options, JobOptions) else None
 
     def spec_of(self, target: str) -> CallSpec | None:
-        """Give how a target is called; None where that is not known here. Raises nothing of its own."""
+        """Return the call spec of a target; None where it is not known here. Never raises."""
         try:
             resolution = self.resolve(target)
         except SerializationError:
@@ -223,7 +229,7 @@ class Registry:
         return resolution.spec if isinstance(resolution, Known) else None
 
     def clear(self) -> None:
-        """Forget what was looked up and made; what was registered and provided stays."""
+        """Clear the caches; registered functions and provided objects stay."""
         self._known.clear()
         self._unknown.clear()
         if isinstance(self.instances, Instances):
@@ -231,16 +237,18 @@ class Registry:
 
 
 def _allows(policy: TargetPolicy, target: str) -> bool | Unknown:
-    """What the policy says, which is users' code; without its error's message, which may hold secrets."""
+    """Return the policy's decision. Errors are reported without their message, which may hold secrets."""
     try:
         answer: object = policy.allows(target)
-    except Exception as error:  # noqa: BLE001 - whatever went wrong, it was no yes
+    except Exception as error:  # noqa: BLE001 - any error refuses
         trouble = f"raised {type(error).__name__}"
     else:
         if isinstance(answer, bool):
             return answer
         trouble = f"answered with {type(answer).__name__}, not True or False"
-    return Unknown(target, f"{target} does not run here: the target policy {trouble}; mend it", policy_failed=True)
+    return Unknown(
+        target, f"{target} does not run here: the target policy {trouble}; fix the policy", policy_failed=True
+    )
 
 
 class _Placement(NamedTuple):
@@ -250,7 +258,7 @@ class _Placement(NamedTuple):
 
 
 def _known(target: str, value: Any, owner: type | None, stands_in: type | None = None) -> Known:
-    """What a value is; `stands_in` is the class of one that needs no owner, for what is said of the whole class."""
+    """Classify a value; `stands_in` is the class of one that needs no owner but has marks of that class."""
     function, instance_of, skip_first = _placement(value, owner)
     spec = call_spec(function, skip_first=skip_first)
     if skip_first and instance_of is None:
@@ -259,7 +267,7 @@ def _known(target: str, value: Any, owner: type | None, stands_in: type | None =
 
 
 def _placement(value: Any, owner: type | None) -> _Placement:
-    """Tell functions, static methods, class methods and instance methods apart by how they stand in their class."""
+    """Distinguish functions, static methods, class methods and instance methods by their place in the class."""
     inner = _unwrapped(value)
     wrapping = type(value) if inner is not value else getattr(inner, "wrapping", None)
     function = inner.function if isinstance(inner, TargetFunction) else inner
@@ -285,6 +293,6 @@ def _innermost(function: Any) -> Any:
 def _how_to_admit(target: str) -> str:
     module = target.partition(":")[0]
     return (
-        f"{target} may not run: it is not registered and the policy does not admit it; "
+        f"{target} may not run: it is not registered and the policy does not allow it; "
         f"decorate it with @app.job, or write Windlass(..., allow=[{module!r}])"
     )

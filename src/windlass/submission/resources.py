@@ -1,4 +1,4 @@
-"""Resources that jobs ask for must have been configured: found out when the job is enqueued."""
+"""Check that the resources of jobs are configured, made when a job is enqueued."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from windlass.errors import UnknownResourceError
 
 
 def resources_of(rows: Sequence[NewJob]) -> set[str]:
-    """The resources that these jobs need permits of. Most need none."""
+    """Return the resources that these jobs need permits of. Most need none."""
     return {resource for row in rows if row.lane is not None and (resource := read_lane(row.lane).resource) is not None}
 
 
 def checked_resources(asked: AbstractSet[str], known: AbstractSet[str]) -> AbstractSet[str]:
-    """Those asked for, if all of them are known; the error names one that is not."""
+    """Return the resources if all of them are known; an error names an unknown one."""
     for name in sorted(asked - known):
         raise UnknownResourceError(name)
     return asked

@@ -22,7 +22,7 @@ _AFTER_ARGS = NewJob._fields.index("args") + 1
 
 
 class RowTemplate(NamedTuple):
-    """What the rows of all calls with the same options share: everything but id, target and arguments."""
+    """The part of a row that all calls with the same options share: everything but id, target and arguments."""
 
     shared: NewJob
 
@@ -30,13 +30,13 @@ class RowTemplate(NamedTuple):
     def of(
         cls,
         options: ResolvedOptions,
-        most_bytes: int,
+        max_bytes: int,
         callbacks: Callbacks = NO_CALLBACKS,
         marked_circuit: str | None = None,
     ) -> RowTemplate:
         """Prepare options for many rows; their params count as payload.
 
-        `marked_circuit` is what `@circuit_protected` says of the target: the option comes first.
+        `marked_circuit` is the target's `@circuit_protected` mark; the option takes precedence.
         """
         lane = Lane(options.resource, options.resource_key, options.circuit or marked_circuit)
         expires_at, expires_us = _expiry(options)
@@ -50,7 +50,7 @@ class RowTemplate(NamedTuple):
             delay_us=int(options.delay * MICROSECONDS),
             options=to_text(options, callbacks),
             tags=tags_text(options.tags),
-            params=_params_text(options, most_bytes),
+            params=_params_text(options, max_bytes),
             correlation_id=options.correlation_id,
             idempotency_key=options.idempotency_key,
             business_key=options.business_key,
@@ -62,7 +62,7 @@ class RowTemplate(NamedTuple):
         return cls(shared)
 
     def row(self, job_id: str, target: str, args: str) -> NewJob:
-        """The row of one call."""
+        """Return the row of one call."""
         shared = self.shared  # by position: `_replace` takes three times as long, for every job
         return NewJob._make((job_id, shared.queue, target, shared.priority, args, *shared[_AFTER_ARGS:]))
 
@@ -74,21 +74,21 @@ def _expiry(options: ResolvedOptions) -> tuple[int | None, int | None]:
     return (micros(expires), None) if isinstance(expires, datetime) else (None, int(expires * MICROSECONDS))
 
 
-def _params_text(options: ResolvedOptions, most_bytes: int) -> str | None:
+def _params_text(options: ResolvedOptions, max_bytes: int) -> str | None:
     if not options.params:
         return None
     try:
         data = msgspec.json.encode(dict(options.params))
     except TypeError as error:
         raise SerializationError(f"params must be JSON values: {error}; pass text, numbers, lists and dicts") from None
-    except Exception as error:  # lone surrogates, cycles, and whatever a mapping of the user's raises
+    except Exception as error:  # lone surrogates, cycles, and errors of a user's mapping
         reason = TOO_DEEP if isinstance(error, RecursionError) else error
         raise SerializationError(f"params {short(options.params)} cannot be stored: {reason}") from error
     if is_too_deep(data):
         raise SerializationError(f"params {short(options.params)} cannot be stored: {TOO_DEEP}")
-    if len(data) > most_bytes:
+    if len(data) > max_bytes:
         raise PayloadTooLargeError(
-            f"params take {len(data):,} bytes as JSON, more than the limit of {most_bytes:,}; "
+            f"params take {len(data):,} bytes as JSON, more than the limit of {max_bytes:,}; "
             "store the data elsewhere and pass its id, or raise jobs.max_payload_bytes"
         )
     return data.decode()

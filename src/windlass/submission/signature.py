@@ -1,4 +1,4 @@
-"""The signature of a target, prepared once: how its arguments are bound, written and read."""
+"""The signature of a target, prepared once: how its arguments are bound, encoded and decoded."""
 
 import inspect
 import typing
@@ -16,7 +16,7 @@ _NEVER: Final = 1 << 30
 
 
 class Parameter:
-    """One parameter and how its values are stored; the last three are the codec's own, kept here for speed."""
+    """One parameter and how its values are stored; the last three fields belong to the codec, kept here for speed."""
 
     __slots__ = ("annotation", "exact", "floats", "name", "read", "value")
 
@@ -46,11 +46,11 @@ class CallSpec:
     returns: Any
     required: frozenset[str]
     fewest: int
-    """How many positional arguments alone are enough; out of reach if some parameter is needed by name."""
+    """Number of positional arguments that is enough; unreachable if a parameter is keyword-only."""
     read_all: Callable[[str], Envelope] | None
-    """The quick way to read a call whose parameters are all given by position."""
+    """Decoder of a call whose arguments are all positional; faster."""
     contexts: tuple[ContextParameter, ...] = ()
-    """Parameters that are filled in where the body runs, and stand in none of the others."""
+    """Parameters that are filled in where the body runs; not among the others."""
 
     def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise `TypeError`, naming the function and its signature, unless it could be called like this."""
@@ -69,14 +69,14 @@ _specs: WeakKeyDictionary[Callable[..., Any], dict[bool, CallSpec]] = WeakKeyDic
 
 
 def call_spec(function: Callable[..., Any], *, skip_first: bool = False) -> CallSpec:
-    """Give the call spec of a function; of a method's function, with `skip_first`, the one without `self` or `cls`.
+    """Return the call spec of a function; with `skip_first`, of a method without its `self` or `cls`.
 
-    Annotations are resolved here, at the first use and not where the function is defined, so that they may name classes
-    that come later in the module. Raises `SerializationError` if they cannot be resolved even now.
+    Annotations are resolved here, at the first use and not at the definition, so that they may name classes that come
+    later in the module. Raises `SerializationError` if they still cannot be resolved.
     """
     try:
         known = _specs.setdefault(function, {})
-    except TypeError:  # a callable object without weak references: nothing to keep it by
+    except TypeError:  # a callable object without weak references cannot be cached
         return _build(function, skip_first=skip_first)
     spec = known.get(skip_first)
     if spec is None:

@@ -1,4 +1,4 @@
-"""The options that travel with a job's row: only what differs from the defaults, so most jobs store none."""
+"""The options stored with a job's row: only what differs from the defaults, so most jobs store none."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from windlass.errors import SerializationError
 from windlass.runtime.error_classes import class_name
 from windlass.submission.error_text import short
 
-MOST_CACHED_TEXT = 512
-"""Characters up to which read options are kept: longer ones have arguments of callbacks in them, no two alike."""
+MAX_CACHED_TEXT = 512
+"""Longest text, in characters, that is cached: longer ones contain arguments of callbacks and rarely repeat."""
 
 
 Micros = Annotated[int, Meta(gt=-(1 << 62), lt=1 << 62)]
-"""Microseconds, far from where adding some to the store's clock would overflow."""
+"""Microseconds, small enough that adding them to the store's clock cannot overflow."""
 
 
 MarkName = Literal["outcome", "value", "error", "error_text"]
 
 
 class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A job that follows another one's outcome, all but what only the outcome brings."""
+    """A job that follows another one's outcome, except for what is known only with the outcome."""
 
     target: str
     args: tuple[list[Any], dict[str, Any]]
-    """Its arguments in terms of JSON."""
+    """Its arguments as JSON values."""
     marks: dict[str, MarkName] = {}
-    """Which arguments are filled in when the job has ended, by number or name, and with what (see `callbacks`)."""
+    """The arguments to fill in when the job has ended, by index or name, and with what (see `callbacks`)."""
     queue: str | None = None
     """None: the queue of the job it follows."""
     priority: Annotated[int, Meta(ge=0, le=9)] = Priority.NORMAL.value
@@ -53,7 +53,7 @@ class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Callbacks = Mapping[str, StoredCallback]
-"""By the name of their option."""
+"""Callbacks by the name of their option."""
 NO_CALLBACKS: Callbacks = {}
 
 
@@ -66,24 +66,24 @@ class RetryRules(NamedTuple):
 
 
 class StoredOptions(NamedTuple):
-    """What the engine needs of a job's options when it runs."""
+    """The options that the engine needs to run a job."""
 
     max_retries: int = 0
     backoff: Backoff = Backoff.none()
     timeout: float | Unset | None = UNSET
-    """UNSET: the setting of the node that runs it decides."""
+    """UNSET: the setting of the node that runs it applies."""
     executor: str | None = None
     on_success: StoredCallback | None = None
     on_failure: StoredCallback | None = None
     rules: RetryRules | None = None
-    """Which errors are worth a retry; None: the job does not say."""
+    """Which errors are retried; None: the job has no rules."""
 
 
 DEFAULTS = StoredOptions()
 
 
 class _Text(msgspec.Struct):
-    """What a text of options holds, as far as this version knows: a later one may store more."""
+    """The fields of stored options that this version knows: a later version may store more."""
 
     max_retries: Annotated[int, Meta(ge=0, le=MAX_RETRIES)] = 0
     backoff: list[Any] | None = None
@@ -99,7 +99,7 @@ _decode: Final = msgspec.json.Decoder(_Text).decode
 
 
 def to_text(options: ResolvedOptions, callbacks: Callbacks = NO_CALLBACKS) -> str | None:
-    """What is stored; None when everything is as by default."""
+    """Return the stored form; None when all options are defaults."""
     stored: dict[str, Any] = {**callbacks}
     if options.max_retries:
         stored["max_retries"] = options.max_retries
@@ -117,10 +117,10 @@ def to_text(options: ResolvedOptions, callbacks: Callbacks = NO_CALLBACKS) -> st
 
 
 def from_text(text: str | None) -> StoredOptions:
-    """What was stored; `SerializationError` if it is damaged. Cached: jobs of one target mostly share one text."""
+    """Return stored options; raise `SerializationError` if damaged. Cached: jobs of one target often share one text."""
     if not text:
         return DEFAULTS
-    return _cached(text) if len(text) <= MOST_CACHED_TEXT else _read(text)
+    return _cached(text) if len(text) <= MAX_CACHED_TEXT else _read(text)
 
 
 def _read(text: str) -> StoredOptions:

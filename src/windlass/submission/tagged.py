@@ -1,7 +1,7 @@
-"""JSON that remembers types, for values nobody annotated.
+"""JSON with types, for values without annotation.
 
-What JSON has no word for is kept as `{"$windlass": <kind>, "value": ...}`, and so is a dict whose keys are not all text
-or that uses the tag itself as a key; everything else looks as it always does in JSON.
+A value that JSON cannot express is stored as `{"$windlass": <kind>, "value": ...}`, and so is a dict whose keys are not
+all text or that contains the tag as a key; everything else is plain JSON.
 """
 
 import binascii
@@ -36,15 +36,15 @@ NATIVE: Final[frozenset[type]] = frozenset({str, int, bool, NoneType})
 
 @dataclass(frozen=True, slots=True)
 class DroppedResult:
-    """What stands in for a result that could not be kept: it was too large, or JSON cannot carry it."""
+    """Replaces a result that could not be kept: it was too large, or JSON cannot carry it."""
 
     reason: str
     bytes: int
-    """Its size, 0 where it has none."""
+    """Its size, 0 where unknown."""
 
 
 def tag(value: Any) -> Any:
-    """Give `value` in terms of JSON. Raises `SerializationError` for what could not come back as it was."""
+    """Return `value` as JSON values. Raises `SerializationError` for what could not be restored unchanged."""
     kind = type(value)
     if kind in NATIVE:
         return value
@@ -55,7 +55,7 @@ def tag(value: Any) -> Any:
 
 
 def untag(value: Any) -> Any:
-    """Give back what `tag` was given; takes decoded JSON."""
+    """Restore the value that `tag` was given, from decoded JSON."""
     kind = type(value)
     if kind is list:
         return [untag(item) for item in value]
@@ -76,7 +76,10 @@ def untag(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Give `value` itself if `tag` takes it, else without its classes: a dataclass as a dict, an enum as its value."""
+    """Return `value` itself if `tag` accepts it, else without its classes.
+
+    A dataclass as a dict, an enum as its value.
+    """
     try:
         tag(value)
     except SerializationError:
@@ -85,7 +88,7 @@ def plain(value: Any) -> Any:
 
 
 def write_custom(value: Any) -> Any:
-    """What the JSON encoder asks about classes it does not know."""
+    """Convert a value of a class unknown to the JSON encoder."""
     if isinstance(value, PurePath):
         return str(value)
     if hasattr(type(value), "model_dump"):  # pydantic, known by its method so that it need not be installed
@@ -94,7 +97,7 @@ def write_custom(value: Any) -> Any:
 
 
 def tagged(kind: str, value: Any) -> dict[str, Any]:
-    """Give the tagged form of an already written value."""
+    """Return the tagged form of a value that is already JSON."""
     return {TAG: kind, "value": value}
 
 
@@ -127,7 +130,7 @@ def _write_timedelta(value: timedelta) -> dict[str, Any]:
 
 
 def _write_job_result(result: JobResult) -> dict[str, Any]:
-    """Classes are left out: whoever reads it finds them in the annotations of the job's target."""
+    """Return it without classes: the reader takes them from the annotations of the job's target."""
     fields = {name: getattr(result, name) for name in JobResult.__slots__}
     fields["args"] = [plain(item) for item in result.args]
     fields["kwargs"] = {name: plain(item) for name, item in result.kwargs.items()}

@@ -1,7 +1,7 @@
 """Stored names of functions: `module:qualname`, from a function and back to it.
 
-A name leads through a module and its classes only, by plain look-up: no property, `__getattr__` or import runs while
-it is looked for, except the one import that `ImportResolver.resolve` makes, for targets that the policy admits.
+A name is looked up in a module and its classes only: no property, `__getattr__` or import runs, except the one import
+that `ImportResolver.resolve` makes, for targets that the policy allows.
 """
 
 import functools
@@ -32,10 +32,10 @@ class Known:
     spec: CallSpec
     owner: type | None = None
     circuit: str | None = None
-    """What `@circuit_protected` says of the function or its class."""
+    """The `@circuit_protected` mark of the function or its class."""
 
     def ready(self, instances: InstanceResolver) -> Callable[..., Any]:
-        """Give what takes the job's arguments: the function, or the method of an object from `instances`."""
+        """Return the callable for the job's arguments: the function, or the method of an object from `instances`."""
         if self.owner is None:
             return self.function
         return MethodType(self.function, instances.resolve(self.owner))
@@ -48,14 +48,14 @@ class Unknown:
     target: str
     error: str
     policy_failed: bool = False
-    """Whether nobody could say if it may run: it does not, and is not lost for it either."""
+    """Whether the target policy failed: the job does not run here, but is not lost either."""
     of_another_application: bool = False
-    """Whether it is loaded here, and registered with an application that is not this one."""
+    """Whether it is loaded here, but registered with another application."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The target exists here, and the policy does not admit it."""
+    """The target exists here, but the policy does not allow it."""
 
     target: str
     error: str
@@ -64,15 +64,15 @@ class Denied:
 Resolution = Known | Unknown | Denied
 
 
-class Found(NamedTuple):
-    """What a name leads to: the value as it stands in its module or class, and that class."""
+class ResolvedTarget(NamedTuple):
+    """What a name resolves to: the value, as it is in its module or class, and that class."""
 
     value: Any
     owner: type | None
 
 
 def describe(function: object) -> str:
-    """Give the name to store for a function; a function of the program's main file gets the file's module name.
+    """Return the name to store for a function; a function of the program's main file gets the file's module name.
 
     ```python
     describe(shop.tasks.charge) == "shop.tasks:charge"
@@ -120,7 +120,7 @@ def _describe_method(method: MethodType) -> str:
 
 
 def member_name(cls: type, name: str) -> str:
-    """Give the name to store for a member of a class."""
+    """Return the name to store for a member of a class."""
     if "<locals>" in cls.__qualname__:
         _refuse(cls, "is a local class", "move it to the top level of a module")
     return f"{importable(cls.__module__)}:{cls.__qualname__}.{name}"
@@ -134,8 +134,8 @@ def _name(function: object) -> str:
     return str(getattr(function, "__name__", "function"))
 
 
-def find_loaded(target: str) -> Found | None:
-    """Look a stored name up in modules that are loaded already; imports nothing and runs no code of theirs."""
+def find_loaded(target: str) -> ResolvedTarget | None:
+    """Look a stored name up in loaded modules; imports nothing and runs no code."""
     module, _, qualname = target.partition(":")
     scope: Any = sys.modules.get(module)
     if scope is None and module == main_module_name():
@@ -151,7 +151,7 @@ def find_loaded(target: str) -> Found | None:
             return None
         if scope is _MISSING:
             return None
-    return Found(scope, owner)
+    return ResolvedTarget(scope, owner)
 
 
 class ImportResolver:
@@ -164,7 +164,7 @@ class ImportResolver:
         return describe(function)
 
     def resolve(self, target: str, /) -> Callable[..., Any]:
-        """Import the module and give what the name leads to; raises `TargetNotFoundError` with the import's error."""
+        """Import the module and return the callable; raise `TargetNotFoundError` with the import's error."""
         found = find_loaded(target)
         if found is None:
             module, colon, qualname = target.partition(":")
@@ -187,11 +187,11 @@ class ImportResolver:
 
 
 class TargetFunction:
-    """A function with a stored name; what `@app.job` makes of it builds on this.
+    """A function with a stored name; the base of what `@app.job` returns.
 
-    It may be written above or below `@staticmethod` and `@classmethod`, and stand in a class as a method. On a class
-    method that subclasses inherit, write it above `@classmethod`: below, Python 3.13 no longer tells which class was
-    asked, and the job runs on the class that defines it.
+    The decorator may be written above or below `@staticmethod` and `@classmethod`, and on methods in a class. On a
+    class method that subclasses inherit, write it above `@classmethod`: below, Python 3.13 no longer reports which
+    class was accessed, and the job runs on the class that defines it.
     """
 
     __name__: str
@@ -231,7 +231,7 @@ class TargetFunction:
 
     @property
     def home(self) -> str | None:
-        """Where the function stands, as `module:qualname`, whatever it is called; None for lambdas and local ones."""
+        """Where the function is defined, as `module:qualname`, whatever its name; None for lambdas and local ones."""
         try:
             return describe(self.function)
         except SerializationError:

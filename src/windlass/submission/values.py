@@ -1,7 +1,7 @@
-"""How values of one annotation are written and read; made once per annotation.
+"""How values of one annotation are encoded and decoded; created once per annotation.
 
-A value is written by what it is and read by what the annotation says, and both are tried when it is submitted: what
-would not come back as it was is refused there. What no annotation describes carries its type with it (see `tagged`).
+A value is encoded by its type and decoded by its annotation, and both are tried when it is submitted: what would not be
+restored unchanged is refused there. Values without a complete annotation carry their type (see `tagged`).
 """
 
 from collections.abc import Callable, Sequence
@@ -41,8 +41,8 @@ read_json: Final = msgspec.json.Decoder().decode
 class ValueCodec:
     """Writes and reads values of one annotation.
 
-    Objects of `exact` types, and finite floats if `floats`, need no checking. `read` is the quick way for JSON without
-    tags and may raise anything; `decode` reads all there is and explains what is wrong.
+    Objects of `exact` types, and finite floats if `floats`, need no checking. `read` is the fast path for JSON without
+    tags and may raise anything; `decode` handles everything and explains what is wrong.
     """
 
     __slots__ = ("annotation", "exact", "floats", "read")
@@ -53,11 +53,11 @@ class ValueCodec:
     read: Callable[[Any], Any]
 
     def encode(self, value: Any) -> bytes:
-        """Give `value` as JSON; raises `SerializationError` saying why it cannot be kept and what to do."""
+        """Return `value` as JSON; raise `SerializationError` saying why it cannot be kept and what to do."""
         raise NotImplementedError
 
     def decode(self, raw: Any) -> Any:
-        """Give back what was stored; raises `SerializationError` if it does not fit the annotation."""
+        """Return the stored value; raise `SerializationError` if it does not fit the annotation."""
         try:
             return self._read_all(raw)
         except SerializationError:
@@ -70,7 +70,7 @@ class ValueCodec:
 
 
 class TypedValue(ValueCodec):
-    """Values whose annotation says everything: plain JSON, read by a decoder for exactly this type."""
+    """Values with a complete annotation: plain JSON, decoded for exactly this type."""
 
     __slots__ = ()
 
@@ -103,7 +103,7 @@ class TypedValue(ValueCodec):
 
 
 class OpenValue(ValueCodec):
-    """Values of built-in types whose annotation leaves something open, or is more than JSON can tell apart."""
+    """Values of built-in types whose annotation is incomplete, or distinguishes more than JSON can."""
 
     __slots__ = ("_checks",)
 
@@ -144,7 +144,7 @@ class OpenValue(ValueCodec):
 
 
 class UnusableValue(ValueCodec):
-    """Stands for an annotation that no value can be stored by; using it says so."""
+    """An annotation by which no value can be stored; using it raises that error."""
 
     __slots__ = ("_why",)
 
@@ -167,7 +167,7 @@ class UnusableValue(ValueCodec):
 
 
 def value_codec(annotation: Any) -> ValueCodec:
-    """Give the codec of an annotation; `typing.Any` (or none at all) takes every built-in type."""
+    """Return the codec of an annotation; `typing.Any` (or none at all) takes every built-in type."""
     try:
         return _cached(annotation)
     except TypeError:  # not hashable, e.g. Annotated[int, {"unit": "ms"}]
@@ -178,7 +178,7 @@ Envelope = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def envelope_reader(codecs: Sequence[ValueCodec]) -> Callable[[str], Envelope] | None:
-    """Reads all arguments of a call at once, if each is one whose annotation says everything. It may raise anything."""
+    """Return a decoder of all arguments at once, if every annotation is complete. It may raise anything."""
     if not all(isinstance(codec, TypedValue) for codec in codecs):
         return None
     types = tuple([annotations.readable(codec.annotation) for codec in codecs])
@@ -191,7 +191,7 @@ def envelope_reader(codecs: Sequence[ValueCodec]) -> Callable[[str], Envelope] |
 
 def _build(annotation: Any) -> ValueCodec:
     builtin = annotations.is_builtin(annotation)
-    if builtin and (annotations.says_any(annotation) or annotations.has_keys_json_cannot_tell(annotation)):
+    if builtin and (annotations.has_open_part(annotation) or annotations.has_ambiguous_keys(annotation)):
         return OpenValue(annotation)
     try:
         return TypedValue(annotation)
@@ -216,7 +216,7 @@ def _to_json(value: Any) -> bytes:
 
 
 def _checkable(annotation: Any) -> tuple[Any, ...]:
-    """Give the types one of which a value must have; none if everything may come, or if nothing can tell."""
+    """Return the types of which a value must have one; empty if everything is allowed, or nothing can be checked."""
     if annotation in (Any, object):
         return ()
     for candidates in ((annotation,), annotations.members(annotation)):
@@ -234,7 +234,7 @@ def _convert(value: Any, annotation: Any) -> Any:
 
 
 def _refuse_not_finite(value: Any) -> None:
-    """JSON writes them as null, which may well be what an annotation allows."""
+    """Raise for NaN and infinities: JSON writes them as null, which an annotation may allow."""
     found = not_finite(msgspec.to_builtins(value, enc_hook=write_custom))
     if found is not None:
         raise SerializationError(NOT_FINITE.format(found))

@@ -18,7 +18,7 @@ Expected = Callable[..., Any] | Call[Any] | str
 """A job, a call (`charge.bind(42)`), a function that `allow` admits, or the name of one (`"shop:charge"`)."""
 
 PAGE = 1_000
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 
 
 def enqueued(app: Windlass | None = None, job: Expected | None = None, *, queue: str | None = None) -> list[Job]:
@@ -139,8 +139,8 @@ def _listed(jobs: list[Job]) -> str:
     if not jobs:
         return "nothing was enqueued"
     lines = [f"  {_call_text(job.target, job.args, job.kwargs)}, queue {job.queue!r}, {job.status}" for job in jobs]
-    if len(lines) > MOST_SHOWN:
-        lines = [*lines[:MOST_SHOWN], f"  and {len(lines) - MOST_SHOWN} more"]
+    if len(lines) > MAX_SHOWN:
+        lines = [*lines[:MAX_SHOWN], f"  and {len(lines) - MAX_SHOWN} more"]
     return "enqueued:\n" + "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from windlass.cli.bench import report
 from windlass.cli.bench.measure import CONCURRENCY, Load
 from windlass.cli.bench.scratch import open_stores
 from windlass.cli.bench.workloads import BY_KEY, LIMITED, WORKLOADS, Workload, run
-from windlass.cli.output import drawn, say
+from windlass.cli.output import drawn, write_line
 
 NUMBER = click.IntRange(min=1)
 DEFAULT_STORE = "Default: a durable PostgreSQL started for the run, if its programs are installed, else SQLite."
@@ -72,7 +72,7 @@ def command(
         with report.progress(drawn() and not as_json if progress is None else progress) as bar:
             results = [run(workload, stores, load, repeat, bar) for workload in workloads]
     if as_json:
-        say(json.dumps(report.as_json(results), indent=2))
+        write_line(json.dumps(report.as_json(results), indent=2))
     else:
         report.show(results)
     raise SystemExit(report.exit_code(results))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from windlass.cli.output import console, drawn, say
+from windlass.cli.output import console, drawn, write_line
 from windlass.domain.clock import monotonic
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Presenter:
     def scene(self, number: int, title: str, text: str) -> None:
         """Open a scene."""
         if self._console is None:
-            say(f"\n== {number}. {title}\n{text}")
+            write_line(f"\n== {number}. {title}\n{text}")
             return
         from rich.padding import Padding
         from rich.rule import Rule
@@ -60,9 +60,9 @@ class Presenter:
     def code(self, text: str, name: str) -> None:
         """Show a program."""
         if self._console is None:
-            say(f"-- {name}")
+            write_line(f"-- {name}")
             for line in text.strip().splitlines():
-                say(f"   {line}".rstrip())
+                write_line(f"   {line}".rstrip())
             return
         from rich.panel import Panel
         from rich.syntax import Syntax
@@ -73,7 +73,7 @@ class Presenter:
     def line(self, *cells: Cell) -> None:
         """Show cells that follow each other."""
         if self._console is None:
-            say("   " + "  ".join(text for text, _ in cells).rstrip())
+            write_line("   " + "  ".join(text for text, _ in cells).rstrip())
             return
         from rich.text import Text
 
@@ -85,7 +85,9 @@ class Presenter:
             texts = [list(headings), *([text for text, _ in row] for row in rows)]
             widths = [max(len(text) for text in column) for column in zip(*texts, strict=True)]
             for line in texts:
-                say("   " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+                write_line(
+                    "   " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+                )
             return
         from rich import box
         from rich.table import Table
@@ -135,6 +137,6 @@ def _plain_board() -> Board:
         del cells
         if caption != shown[-1]:
             shown.append(caption)
-            say("   " + caption)
+            write_line("   " + caption)
 
     return show

@@ -13,12 +13,12 @@ from windlass.client.dead_letter_views import DeadLetterFilters
 from windlass.domain.dead_letter import REASONS
 
 NAMES: Final = tuple(sorted(DeadLetterFilters.__optional_keys__))
-"""What `--filter` takes; the options are called alike, but for the two times."""
+"""The names that `--filter` takes; the options have the same names, except for the two times."""
 _OPTIONS: Final = {"created_after": "since", "created_before": "until"}
 
 
 def letter_filters(command: Command) -> Command:
-    """Give a command the filters of `app.dead_letters` as `filters`."""
+    """Pass a command the filters of `app.dead_letters` as `filters`."""
 
     @wraps(command)
     def with_filters(*args: Any, **options: Any) -> Any:

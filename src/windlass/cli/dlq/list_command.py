@@ -10,7 +10,7 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.dlq.filters import letter_filters
-from windlass.cli.output import note, say_items
+from windlass.cli.output import note, write_items
 from windlass.cli.pages import show_page
 from windlass.cli.parameters import json_option, limit_option, on_application
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
@@ -53,7 +53,7 @@ def command(app: Windlass, filters: DeadLetterFilters, limit: int, cursor: str |
     """
     page = app.dead_letters.find(cursor=cursor, limit=limit, **filters)
     if as_json:
-        say_items(page.items, page.next_cursor)
+        write_items(page.items, page.next_cursor)
         return
     now = app.parts.clock.now()
     show_page(page, LETTERS, lambda letter: _letter(letter, now), "dead letters", cursor)
@@ -75,7 +75,7 @@ def groups(app: Windlass, filters: DeadLetterFilters, limit: int, as_json: bool)
     """
     found = app.dead_letters.groups(limit=limit, **filters)
     if as_json:
-        say_items(found)
+        write_items(found)
     elif found:
         now = app.parts.clock.now()
         table(GROUPS, [_group(group, now) for group in found])

@@ -1,4 +1,4 @@
-"""`windlass dlq purge`: dead letters are forgotten."""
+"""`windlass dlq purge`: delete old dead letters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.confirmation import confirm
 from windlass.cli.dlq.redrive import letters
-from windlass.cli.output import note, say
+from windlass.cli.output import note, write_line
 from windlass.cli.parameters import age, dry_run_option, on_application, yes_option
-from windlass.cli.short_ids import MOST_SHOWN
+from windlass.cli.short_ids import MAX_SHOWN
 from windlass.client.filters import MOST_IN_A_PAGE
 from windlass.domain.control_characters import visible
 
@@ -29,9 +29,9 @@ from windlass.domain.control_characters import visible
 @dry_run_option("Say how many it would be, and show some of them.")
 @yes_option
 def command(app: Windlass, older_than: timedelta | None, dry_run: bool, yes: bool) -> None:
-    """Forget jobs that died long ago, live or archived, with all that is kept of them.
+    """Delete jobs that failed for good long ago, live or archived, with all their data.
 
-    You are asked before. Workers do the same by themselves. It cannot be taken back; only idempotency keys stay.
+    Asks for confirmation. Workers do the same by themselves. It cannot be undone; only idempotency keys stay.
 
     \b
         windlass dlq purge --older-than 30d --dry-run
@@ -41,23 +41,23 @@ def command(app: Windlass, older_than: timedelta | None, dry_run: bool, yes: boo
     if dry_run:
         _count(app, app.parts.clock.now() - since)
         return
-    confirm(f"Forget every dead letter older than {_span(since)} in {app.database.description}?", yes=yes)
-    say(f"forgot {letters(app.dead_letters.purge(since))}")
+    confirm(f"Delete every dead letter older than {_span(since)} in {app.database.description}?", yes=yes)
+    write_line(f"deleted {letters(app.dead_letters.purge(since))}")
 
 
 def _count(app: Windlass, before: datetime) -> None:
-    """How many died before then, counted up to a bound, and the latest of them."""
+    """Write how many there are, counted up to a limit, and the latest of them."""
     page = app.dead_letters.find(created_before=before, limit=MOST_IN_A_PAGE)
-    for letter in page.items[:MOST_SHOWN]:
-        say(f"{letter.job_id}\t{phrases.utc(letter.created_at)}\t{visible(letter.resource_name)}")
+    for letter in page.items[:MAX_SHOWN]:
+        write_line(f"{letter.job_id}\t{phrases.utc(letter.created_at)}\t{visible(letter.resource_name)}")
     count = len(page)
-    while page.next_cursor is not None and count < phrases.MOST_COUNTED:
+    while page.next_cursor is not None and count < phrases.MAX_COUNTED:
         page = app.dead_letters.find(created_before=before, limit=MOST_IN_A_PAGE, cursor=page.next_cursor)
         count += len(page)
-    if count > MOST_SHOWN:
-        say("…")
+    if count > MAX_SHOWN:
+        write_line("…")
     more = "or more " if page.next_cursor is not None else ""
-    note(f"{letters(count)} {more}would be forgotten")
+    note(f"{letters(count)} {more}would be deleted")
 
 
 def _span(age: timedelta) -> str:

@@ -11,7 +11,7 @@ import click
 from windlass.app import Windlass
 from windlass.cli.confirmation import confirm
 from windlass.cli.dlq.filters import letter_filters
-from windlass.cli.output import console, drawn, note, say
+from windlass.cli.output import console, drawn, note, write_line
 from windlass.cli.parameters import dry_run_option, limit_option, on_application, yes_option
 from windlass.client.dead_letter_views import DeadLetterFilters
 from windlass.client.redrives import MOST
@@ -61,8 +61,8 @@ def command(
 ) -> None:
     """Start dead letters that fit every filter given over, with all their retries, due now.
 
-    In batches of at most 100, each a transaction with its entry in the audit log. Those whose business key another job
-    holds stay behind. Mend the cause first, and see that the jobs may run twice.
+    In batches of at most 100, each a transaction with its entry in the audit log. Jobs whose business key another job
+    holds are skipped. Fix the cause first, and make sure that the jobs may run twice.
 
     \b
         windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 10 --dry-run
@@ -71,7 +71,7 @@ def command(
     found = app.dead_letters.redrive(limit, dry_run=True, **filters)
     if dry_run:
         for job in found.ids:
-            say(str(job))
+            write_line(str(job))
         note(f"{letters(found.selected)} would be re-driven")
         return
     if not found.selected:
@@ -84,14 +84,14 @@ def command(
 
 
 def letters(count: int) -> str:
-    """A number of dead letters."""
+    """Return a number of dead letters as text."""
     return f"{count:,} dead letter{'' if count == 1 else 's'}"
 
 
 def _report(done: Redrive) -> None:
-    say(f"re-driven {letters(done.redriven)}")
+    write_line(f"re-driven {letters(done.redriven)}")
     for job, why in done.skipped.items():
-        say(f"{job}\tnot re-driven: {why}")
+        write_line(f"{job}\tnot re-driven: {why}")
     if done.stopped:
         note(f"stopped: {done.stopped}")
     if done.skipped or done.stopped:
@@ -100,9 +100,9 @@ def _report(done: Redrive) -> None:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[Redrive], object]]:
-    """A bar at a terminal, a line per batch elsewhere."""
+    """Show a bar at a terminal, a line per batch elsewhere."""
     if not drawn():
-        yield lambda so_far: say(f"{so_far.redriven} of {total}")
+        yield lambda so_far: write_line(f"{so_far.redriven} of {total}")
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

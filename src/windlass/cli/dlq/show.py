@@ -10,7 +10,7 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.job.show import HISTORY, attempt_row, heading, traceback_lines
-from windlass.cli.output import drawn, facts, say_json
+from windlass.cli.output import drawn, facts, write_json
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import table
@@ -25,7 +25,7 @@ from windlass.errors import JobStateError
 def command(app: Windlass, job: str, as_json: bool) -> None:
     """Show why a job failed for good, every attempt at it, and what to do first.
 
-    --json gives every field of the envelope, as other systems know it.
+    --json writes every field of the envelope.
 
     \b
         windlass dlq show 0198c0de-0000-7000-8000-000000000001
@@ -34,7 +34,7 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     letter, history = _letter(app, job), app.history(job)
     if as_json:
         fields = {field.name: getattr(letter, field.name) for field in dataclasses.fields(letter)}
-        say_json({**fields, "first_action": letter.first_action, "history": history})
+        write_json({**fields, "first_action": letter.first_action, "history": history})
         return
     now = app.parts.clock.now()
     died = letter.created_at
@@ -56,12 +56,15 @@ def _letter(app: Windlass, job: str) -> DeadLetter:
     except JobStateError:
         status = app.get(job).status
         raise click.ClickException(
-            f"job {job}: it is no dead letter, but {status}; look at it with: windlass job show {job}"
+            f"job {job}: it is not a dead letter, but {status}; look at it with: windlass job show {job}"
         ) from None
 
 
 def _rows(letter: DeadLetter) -> Iterator[tuple[str, str]]:
-    """What helps to decide; the fields that are the same for every job, or stand for its id, are for programs."""
+    """Yield the rows that help to decide.
+
+    Fields that are the same for every job, or repeat its id, are in the JSON only.
+    """
     yield "reason", letter.terminal_reason
     yield "meaning", about(letter.terminal_reason).meaning
     yield "error", letter.error_message

@@ -6,7 +6,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import say, say_json
+from windlass.cli.output import write_json, write_line
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 
@@ -16,14 +16,14 @@ from windlass.cli.short_ids import full_id, job_id
 @click.argument("job", metavar="ID", callback=job_id)
 @json_option("job explain")
 def command(app: Windlass, job: str, as_json: bool) -> None:
-    """Say why a job is not running: the first thing that keeps it.
+    """Explain why a job is not running: the first thing that holds it back.
 
     \b
         windlass job explain 0198c0de-0000-7000-8000-000000000001
     """
     found = app.explain(full_id(app, job))
     if as_json:
-        say_json(found)
+        write_json(found)
         return
     until = "" if found.until is None else f", until {phrases.utc(found.until)}"
-    say(f"{found.code}: {found.message}{until}")
+    write_line(f"{found.code}: {found.message}{until}")

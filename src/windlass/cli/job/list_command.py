@@ -9,7 +9,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import say_items
+from windlass.cli.output import write_items
 from windlass.cli.pages import show_page
 from windlass.cli.parameters import filter_options, json_option, limit_option, on_application
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, pipe_epilog
@@ -55,14 +55,14 @@ def command(
     """
     page = app.find(status=status, cursor=cursor, limit=limit, **filters)
     if as_json:
-        say_items(page.items, page.next_cursor)
+        write_items(page.items, page.next_cursor)
         return
     now = app.parts.clock.now()
     show_page(page, COLUMNS, lambda job: row(job, now), "jobs", cursor)
 
 
 def row(job: Job, now: datetime) -> list[Cell]:
-    """A job as a line of the table."""
+    """Return a job as a line of the table."""
     return [
         Cell(str(job.id)),
         Cell(job.status.value, STATUS_STYLES[job.status]),

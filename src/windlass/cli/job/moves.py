@@ -10,9 +10,9 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.confirmation import confirm
-from windlass.cli.output import console, drawn, note, say
+from windlass.cli.output import console, drawn, note, write_line
 from windlass.cli.parameters import dry_run_option, filter_options, limit_option, on_application, yes_option
-from windlass.cli.short_ids import MOST_SHOWN, full_ids, job_ids
+from windlass.cli.short_ids import MAX_SHOWN, full_ids, job_ids
 from windlass.client.filters import MOST_IN_A_PAGE, JobFilters, Page
 from windlass.domain.control_characters import visible
 from windlass.domain.job import Job
@@ -32,9 +32,9 @@ ids_or_none = click.argument("ids", metavar="[ID…]", nargs=-1, callback=job_id
 @dry_run_option("Say which it would be, and touch nothing.")
 @yes_option
 def cancel(app: Windlass, ids: list[str], tag: str | None, dry_run: bool, yes: bool) -> None:
-    """End jobs that have not ended, running ones too. You are asked before.
+    """Cancel jobs that have not ended, running ones too. Asks for confirmation.
 
-    A running job is told, wherever it runs. It cannot be taken back.
+    A running job is notified, wherever it runs. It cannot be undone.
 
     \b
         windlass job cancel 0198c0de-0000-7000-8000-000000000001
@@ -64,7 +64,7 @@ def _cancel_tagged(app: Windlass, tag: str, *, dry_run: bool, yes: bool) -> None
         return
     if count:
         confirm(f"Cancel {phrases.jobs(count)} tagged {tag} in {app.database.description}?", yes=yes)
-    say(f"canceled {phrases.jobs(app.cancel_by_tag(tag) if count else 0)}")
+    write_line(f"canceled {phrases.jobs(app.cancel_by_tag(tag) if count else 0)}")
 
 
 @click.command(name="pause", epilog=CODES)
@@ -115,8 +115,8 @@ def retry(
 ) -> None:
     """Start dead letters over, with all their retries, due now.
 
-    With --all-failed you are asked before, and it is all of those found or, if another job holds the business key of
-    one, none. `windlass dlq redrive` does it by the kind of error, with a rate, and with an entry in the audit log.
+    --all-failed asks for confirmation, and retries all jobs found or, if another job holds the business key of one,
+    none. `windlass dlq redrive` selects by the kind of error, with a rate, and with an entry in the audit log.
 
     \b
         windlass job retry 0198c0de-0000-7000-8000-000000000001
@@ -128,7 +128,7 @@ def retry(
         _retry_all(app, limit, filters, dry_run=dry_run, yes=yes)
         return
     if any(value is not None for value in filters.values()) or dry_run:
-        raise click.UsageError("filters and --dry-run belong to --all-failed; ids say all there is to say", context)
+        raise click.UsageError("filters and --dry-run belong to --all-failed; ids need neither", context)
     ids = full_ids(app, ids)
     _each(app, ids, app.retry, "retried", lambda status: f"only a FAILED job can be, and it is {status}")
 
@@ -136,23 +136,23 @@ def retry(
 def _retry_all(app: Windlass, limit: int, filters: JobFilters, *, dry_run: bool, yes: bool) -> None:
     count = app.retry_many(limit, dry_run=True, **filters)
     if dry_run:
-        _sample(app.find(status=JobStatus.FAILED, limit=MOST_SHOWN, **filters).items, count)
+        _sample(app.find(status=JobStatus.FAILED, limit=MAX_SHOWN, **filters).items, count)
         note(f"{phrases.jobs(count)} would be retried")
         return
     if count:
         confirm(f"Retry {phrases.jobs(count)} in {app.database.description}?", yes=yes)
         count = app.retry_many(limit, **filters)
-    say(f"retried {phrases.jobs(count)}")
+    write_line(f"retried {phrases.jobs(count)}")
     if count == limit:
         note("there may be more: run it again")
 
 
 def _sample(jobs: Sequence[Job], count: int) -> None:
-    """Some of those that a bulk verb would move."""
-    for job in jobs[: min(count, MOST_SHOWN)]:
-        say(f"{job.id}\t{job.status.value}\t{visible(job.target)}")
-    if count > MOST_SHOWN:
-        say("…")
+    """Show some of the jobs that a bulk verb would move."""
+    for job in jobs[: min(count, MAX_SHOWN)]:
+        write_line(f"{job.id}\t{job.status.value}\t{visible(job.target)}")
+    if count > MAX_SHOWN:
+        write_line("…")
 
 
 def _each(
@@ -185,7 +185,7 @@ def _negated(done: str) -> str:
 
 
 def _reason(app: Windlass, job: str, why_not: Callable[[JobStatus], str]) -> str:
-    """As far as one can see now: it may have moved on since it was refused."""
+    """Return why a job was refused, as far as visible now: it may have moved since."""
     try:
         return why_not(app.get(job).status)
     except JobNotFoundError:
@@ -215,4 +215,4 @@ def _tell(job: str, text: str, style: str) -> None:
 
         console().print(Text.assemble(job, "  ", (text, style)), soft_wrap=True)
     else:
-        say(f"{job}\t{text}")
+        write_line(f"{job}\t{text}")

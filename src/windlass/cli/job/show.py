@@ -11,7 +11,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import console, drawn, facts, json_text, say, say_json
+from windlass.cli.output import console, drawn, facts, json_text, write_json, write_line
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
@@ -38,7 +38,7 @@ STYLES: Final = {"error": "red", "progress": "blue"}
 @click.argument("job", metavar="ID", callback=job_id)
 @json_option("job show")
 def command(app: Windlass, job: str, as_json: bool) -> None:
-    """Show all about a job, and every attempt at it.
+    """Show all fields of a job, and its attempts.
 
     \b
         windlass job show 0198c0de-0000-7000-8000-000000000001
@@ -47,7 +47,7 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     found, history = app.get(job), app.history(job)
     if as_json:
         fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-        say_json({**fields, "history": history})
+        write_json({**fields, "history": history})
         return
     now = app.parts.clock.now()
     facts(call(found), list(_described(found, now)), {**STYLES, "status": STATUS_STYLES[found.status]})
@@ -58,14 +58,14 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
 
 
 def call(job: Job) -> str:
-    """What the job calls, as one would write it."""
+    """Return the call of the job as source text."""
     arguments = [short(value) for value in job.args]
     arguments += [f"{name}={short(value)}" for name, value in job.kwargs.items()]
     return f"{job.target}({', '.join(arguments)})"
 
 
 def _described(job: Job, now: datetime) -> Iterator[tuple[str, str]]:
-    """All there is to say; what a job does not have is left out."""
+    """Yield all fields of the job; those it does not have are left out."""
     for label, value in _values(job):
         if isinstance(value, datetime):
             yield label, f"{phrases.local(value)} ({phrases.distance(value, now)})" if drawn() else phrases.utc(value)
@@ -114,7 +114,7 @@ def _progress(said: Progress | None) -> str | None:
 
 
 def attempt_row(attempt: Attempt, now: datetime) -> list[Cell]:
-    """An attempt as a line of the table."""
+    """Return an attempt as a line of the table."""
     started = attempt.started_at or attempt.picked_at or attempt.ended_at
     return [
         Cell(str(attempt.number)),
@@ -128,7 +128,7 @@ def attempt_row(attempt: Attempt, now: datetime) -> list[Cell]:
 
 
 def _last_traceback(history: Sequence[Attempt]) -> None:
-    """Of the attempt that failed last."""
+    """Write the traceback of the attempt that failed last."""
     told = [attempt for attempt in history if attempt.traceback]
     if told:
         heading(f"traceback of attempt {told[-1].number}")
@@ -137,7 +137,7 @@ def _last_traceback(history: Sequence[Attempt]) -> None:
 
 def traceback_lines(text: str) -> None:
     """Write a traceback, indented: its message may have lines of its own."""
-    say(f"    {indented(text.rstrip())}")
+    write_line(f"    {indented(text.rstrip())}")
 
 
 def heading(text: str) -> None:
@@ -145,4 +145,4 @@ def heading(text: str) -> None:
     if drawn():
         console().print(f"\n[bold]{text}")
     else:
-        say(f"{text}:")
+        write_line(f"{text}:")

@@ -1,4 +1,4 @@
-"""`windlass job tail`: the log lines kept with a job and, with `--follow`, how far it is until it is over."""
+"""`windlass job tail`: the log lines kept with a job and, with `--follow`, its progress until it ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli.job.tail_views import JsonView, View, view
-from windlass.cli.output import say_items
+from windlass.cli.output import write_items
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 from windlass.domain.job import Job
@@ -19,16 +19,16 @@ from windlass.domain.states import TERMINAL, JobStatus
 
 AT_A_TIME: Final = 1000
 INTERVAL: Final = 0.3
-"""Seconds between two looks; the end of the job is heard of at once."""
+"""Seconds between two polls; the end of the job is noticed at once."""
 
 
 @click.command(name="tail", epilog="Exit codes: 0, or 1 if the job ended other than SUCCEEDED, or does not exist.")
 @on_application
 @click.argument("job", metavar="ID", callback=job_id)
-@click.option("--follow", "-f", is_flag=True, show_envvar=True, help="Go on until the job is over.")
+@click.option("--follow", "-f", is_flag=True, show_envvar=True, help="Continue until the job has ended.")
 @json_option("job tail")
 def command(app: Windlass, job: str, follow: bool, as_json: bool) -> None:
-    """Show a job's log lines, how far it is, and how it ends.
+    """Show a job's log lines, its progress, and how it ends.
 
     Which lines are kept with a job is the setting jobs.keep_logs: those of JobContext.log, unless it says otherwise.
     With --follow, --json gives an object per line, as things happen.
@@ -39,7 +39,7 @@ def command(app: Windlass, job: str, follow: bool, as_json: bool) -> None:
     job = full_id(app, job)
     if as_json and not follow:
         found = app.get(job)
-        say_items(list(_lines(app, job, None)))
+        write_items(list(_lines(app, job, None)))
     else:
         found = _show(app, job, JsonView() if as_json else view(), follow=follow)
     if found.status in TERMINAL and found.status is not JobStatus.SUCCEEDED:
@@ -47,12 +47,12 @@ def command(app: Windlass, job: str, follow: bool, as_json: bool) -> None:
 
 
 def _show(app: Windlass, job_id: str, opened: AbstractContextManager[View], *, follow: bool) -> Job:
-    """Lines and states as they come; gives the job as it was seen last."""
+    """Show lines and states as they come; return the job as it was seen last."""
     last: LogLine | None = None
     handle = app.handle(job_id)
     with opened as shown:
         while True:
-            job = app.get(job_id)  # first: what a job said is stored before its end is, so none of its lines are missed
+            job = app.get(job_id)  # first: a job's lines are stored before its end, so none is missed
             for line in _lines(app, job_id, last):
                 shown.line(line)
                 last = line

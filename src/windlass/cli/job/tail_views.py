@@ -1,4 +1,4 @@
-"""How a job that is followed is shown: drawn with a live bar, as lines for pipes, as objects for programs."""
+"""How a followed job is shown: drawn with a live bar, as lines for pipes, as objects for programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from windlass.cli import phrases
-from windlass.cli.output import console, drawn, say, say_json
+from windlass.cli.output import console, drawn, write_json, write_line
 from windlass.cli.tables import STATUS_STYLES
 from windlass.domain.control_characters import indented, visible
 from windlass.domain.job import Job
@@ -20,7 +20,7 @@ LEVEL_STYLES: Final = {"DEBUG": "dim", "WARNING": "yellow", "ERROR": "red", "CRI
 
 
 class View(Protocol):
-    """What a job is shown on."""
+    """Base class of views of a job."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -28,20 +28,20 @@ class View(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing moves any more."""
+        """End the live display."""
 
     def line(self, line: LogLine) -> None:
-        """A log line."""
+        """Show a log line."""
 
     def state(self, job: Job) -> None:
-        """What the job is at the moment."""
+        """Show the job's current state."""
 
     def over(self, job: Job) -> None:
-        """The last word, after the end of the view."""
+        """Show the outcome, after the end of the view."""
 
 
 def view() -> View:
-    """The view that suits standard output."""
+    """Return the view for standard output."""
     return DrawnView() if drawn() else PlainView()
 
 
@@ -60,44 +60,44 @@ class PlainView:
         pass
 
     def line(self, line: LogLine) -> None:
-        """A log line; those of a traceback follow it indented."""
+        """Write a log line; further lines of a traceback are indented."""
         text = indented(line.text, by="\t")
-        say(f"{phrases.utc(line.at)}\t{line.attempt}\t{line.level}\t{line.logger}\t{text}")
+        write_line(f"{phrases.utc(line.at)}\t{line.attempt}\t{line.level}\t{line.logger}\t{text}")
 
     def state(self, job: Job) -> None:
-        """Its progress, when that has changed."""
+        """Write its progress if that has changed."""
         said = job.progress
         if said is not None and said != self._shown:
             self._shown = said
-            attempt = job.attempts + (job.status is JobStatus.RUNNING)  # one that runs is counted when it has ended
-            say(f"{phrases.utc(said.at)}\t{attempt}\tPROGRESS\t\t{visible(phrases.progress(said))}")
+            attempt = job.attempts + (job.status is JobStatus.RUNNING)  # a running attempt is counted when it has ended
+            write_line(f"{phrases.utc(said.at)}\t{attempt}\tPROGRESS\t\t{visible(phrases.progress(said))}")
 
     def over(self, job: Job) -> None:
-        """How it ended, or how far it is."""
+        """Write how it ended, or its progress."""
         at = job.finished_at or job.started_at or job.created_at
-        say(f"{phrases.utc(at)}\t{job.attempts}\t{job.status}\t\t{outcome(job)}")
+        write_line(f"{phrases.utc(at)}\t{job.attempts}\t{job.status}\t\t{outcome(job)}")
 
 
 class JsonView(PlainView):
     """An object per line: `{"kind": "line" | "progress" | "job", …}`."""
 
     def line(self, line: LogLine) -> None:
-        """A log line."""
-        say_json({"kind": "line", "line": line}, indent=0)
+        """Write a log line."""
+        write_json({"kind": "line", "line": line}, indent=0)
 
     def state(self, job: Job) -> None:
-        """Its progress, when that has changed."""
+        """Write its progress if that has changed."""
         if job.progress is not None and job.progress != self._shown:
             self._shown = job.progress
-            say_json({"kind": "progress", "progress": job.progress}, indent=0)
+            write_json({"kind": "progress", "progress": job.progress}, indent=0)
 
     def over(self, job: Job) -> None:
-        """The job as it is in the end."""
-        say_json({"kind": "job", "job": job}, indent=0)
+        """Write the job as it was seen last."""
+        write_json({"kind": "job", "job": job}, indent=0)
 
 
 class DrawnView:
-    """Lines go up, a bar stays below them for as long as the job is not over."""
+    """Lines scroll, and a bar stays below them as long as the job has not ended."""
 
     def __init__(self) -> None:
         self._console = console()
@@ -114,7 +114,7 @@ class DrawnView:
         self._bar.stop()
 
     def line(self, line: LogLine) -> None:
-        """A log line; the first of an attempt says which."""
+        """Write a log line; the first of an attempt names the attempt."""
         from rich.rule import Rule
         from rich.text import Text
 
@@ -129,7 +129,7 @@ class DrawnView:
         self._console.print(Text.assemble(*parts), soft_wrap=True)
 
     def state(self, job: Job) -> None:
-        """Move the bar; a job that is over needs none."""
+        """Move the bar; a job that has ended needs none."""
         if job.status in TERMINAL:
             return
         said = job.progress
@@ -144,7 +144,7 @@ class DrawnView:
         self._bar.start()
 
     def over(self, job: Job) -> None:
-        """How it ended, or how far it is."""
+        """Write how it ended, or its progress."""
         from rich.text import Text
 
         self._console.print(
@@ -153,7 +153,7 @@ class DrawnView:
 
 
 def outcome(job: Job) -> str:
-    """How a job ended, or how far it is, in a line."""
+    """Return in one line how a job ended, or its progress."""
     return visible(_outcome(job))
 
 
