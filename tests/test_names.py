@@ -33,7 +33,6 @@ TO_RENAME = {
     "stores.postgres.listener.Heard": "Notification",
     "stores.postgres.timeouts.ThreadPatience": "StatementTimeout",
     "stores.sqlite.location.Place": "Location",
-    "testing.isolation.NobodyRunsJobsError": "NoWorkerError",
 }
 """Names from before the glossary, with the one they are to get. This only shrinks: a new name is not put here."""
 

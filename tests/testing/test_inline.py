@@ -16,7 +16,7 @@ from tests.testing.kit_shop import (
     where,
 )
 from windlass import JobFailedError, JobStatus, Windlass
-from windlass.testing import NobodyRunsJobsError, advance, enqueued, inline
+from windlass.testing import NoWorkerError, advance, enqueued, inline
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_jobs_that_are_not_due_wait_for_the_clock():
     with inline(kit_shop.app):
         later = charge.using(delay=60).enqueue(1)
         retried = fetch.enqueue("http://a")
-        with pytest.raises(NobodyRunsJobsError):
+        with pytest.raises(NoWorkerError):
             later.result()
         advance(60)
         assert later.result() == "charged 1 EUR"

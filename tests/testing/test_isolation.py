@@ -12,7 +12,7 @@ from tests.testing.kit_shop import charge, greet
 from windlass import JobStatus, Settings, Windlass
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError, InvalidOptionError, StoreUnavailableError
-from windlass.testing import NobodyRunsJobsError, VirtualClock, advance, assert_enqueued, drain, enqueued, isolated
+from windlass.testing import NoWorkerError, VirtualClock, advance, assert_enqueued, drain, enqueued, isolated
 
 
 def test_the_real_store_is_never_touched_and_back_afterwards():
@@ -113,7 +113,7 @@ def test_a_job_in_ones_own_transaction_needs_a_store_that_it_can_reach(sqlite_ur
 def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
     handle = charge.enqueue(42)
     for wait in (handle.result, handle.join):
-        with pytest.raises(NobodyRunsJobsError, match=r"drain\(app\)"):
+        with pytest.raises(NoWorkerError, match=r"drain\(app\)"):
             wait()
     drain(shop)
     assert handle.result() == "charged 42 EUR"
@@ -122,14 +122,14 @@ def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
 
 async def test_awaiting_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
     handle = await charge.aenqueue(42)
-    with pytest.raises(NobodyRunsJobsError):
+    with pytest.raises(NoWorkerError):
         await handle.aresult()
 
 
 def test_a_body_that_waits_for_another_job_is_told_so(shop: Windlass):
     """A drain runs one job at a time: the other one will not end meanwhile."""
     kit_shop.order_and_wait.enqueue(42)
-    with pytest.raises(NobodyRunsJobsError):
+    with pytest.raises(NoWorkerError):
         drain(shop, raise_errors=True)
 
 

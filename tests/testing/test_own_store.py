@@ -10,7 +10,7 @@ import pytest
 from tests.testing import kit_shop
 from tests.testing.kit_shop import charge, seen
 from windlass import JobNotFoundError, JobStatus, Windlass
-from windlass.testing import NobodyRunsJobsError, advance, drain, inline, isolated
+from windlass.testing import NoWorkerError, advance, drain, inline, isolated
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
     """api.md Testing: on any store, not only in memory."""
     handle = charge.enqueue(42)
     for wait in (handle.result, handle.join):
-        with pytest.raises(NobodyRunsJobsError, match=r"drain\(app\)"):
+        with pytest.raises(NoWorkerError, match=r"drain\(app\)"):
             wait()
     with shop.worker():
         assert handle.result(timeout=15) == "charged 42 EUR"
@@ -49,7 +49,7 @@ def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
 
 async def test_awaiting_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
     handle = await charge.aenqueue(42)
-    with pytest.raises(NobodyRunsJobsError):
+    with pytest.raises(NoWorkerError):
         await handle.ajoin()
 
 

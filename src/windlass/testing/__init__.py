@@ -1,4 +1,4 @@
-"""What tests of and with Windlass need: a store and a clock of the test's own, and running jobs without a worker.
+"""Test support: a private store and clock for each test, and running jobs without a worker.
 
 ```python
 def test_an_order_is_charged(app):         # the fixture of the pytest plugin
@@ -14,12 +14,12 @@ from windlass.domain.clock import VirtualClock
 from windlass.testing.drain import Drained, EndlessDrainError, adrain, drain
 from windlass.testing.expectations import assert_enqueued, assert_not_enqueued, enqueued
 from windlass.testing.inline import inline
-from windlass.testing.isolation import NobodyRunsJobsError, advance, isolated
+from windlass.testing.isolation import NoWorkerError, advance, isolated
 
 __all__ = [
     "Drained",
     "EndlessDrainError",
-    "NobodyRunsJobsError",
+    "NoWorkerError",
     "VirtualClock",
     "adrain",
     "advance",

@@ -1,4 +1,4 @@
-"""Where the bodies of jobs run in tests: in the caller's thread, one after another."""
+"""Executors for tests: bodies of jobs run in the caller's thread, one after another."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from windlass.submission.registry import Registry
 T = TypeVar("T")
 
 _OF_THE_JOB = (Exception, SystemExit, asyncio.CancelledError, Snooze, Interrupted)
-"""What a body raises on its own account. The rest (Ctrl-C, pytest.fail) is meant for whoever runs the test."""
+"""Exceptions that fail the job. Others (Ctrl-C, pytest.fail) are meant for the test run."""
 
 
 class CallerThread:
     """Runs sync bodies between two turns of a private loop, on the thread that drives it.
 
-    The loop stands still meanwhile and does not count as running, so a body may use one of its own (`asyncio.run`) or
-    wait for what it likes, as it may on the threads of a worker.
+    The loop is stopped meanwhile and does not count as running, so a body may use its own loop (`asyncio.run`) or
+    block, as it may on the threads of a worker.
     """
 
     def __init__(self) -> None:
         self._body: Callable[[], None] | None = None
 
     async def run(self, invocation: Invocation, /) -> object:
-        """Have the body run by `drive`."""
+        """Have `drive` run the body."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[object] = loop.create_future()
         call = partial(invocation.function, *invocation.args, **invocation.kwargs)
@@ -43,14 +43,14 @@ class CallerThread:
         try:
             return await ended
         finally:
-            await asyncio.sleep(0)  # the loop looks at its timers: a body that took too long is told so here
+            await asyncio.sleep(0)  # the loop runs its timers: a body that took too long times out here
 
     async def close(self) -> None:
-        """Nothing to give up."""
+        """Do nothing: there is nothing to release."""
 
     def drive(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on a private loop to its end, and on this thread the bodies it asks for."""
-        # A factory of our own, so that the loop which the test may have set for this thread stays as it is.
+        """Run a coroutine on a private loop to its end, and the bodies it needs on this thread."""
+        # A private factory, so that a loop which the test may have set for this thread is not replaced.
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
             loop = runner.get_loop()
             task = loop.create_task(work)
@@ -70,14 +70,14 @@ def _run_coroutine(call: Callable[[], Coroutine[Any, Any, object]]) -> object:
 def _settle(ended: asyncio.Future[object], call: Callable[[], object]) -> None:
     try:
         value = call()
-    except BaseException as error:  # noqa: BLE001 - the engine judges it, and then `Bodies` whose it is
+    except BaseException as error:  # noqa: BLE001 - the engine handles it, and then `Bodies` decides whose it is
         ended.set_exception(BodyExit(error))
     else:
         ended.set_result(value)
 
 
 class Bodies:
-    """An `ExecutorProvider` that remembers what the last body raised: coroutines on the loop, all else on `sync`."""
+    """An `ExecutorProvider` that keeps what the last body raised: coroutines on the loop, others on `sync`."""
 
     def __init__(self, sync: JobExecutor, registry: Registry) -> None:
         self.raised: BaseException | None = None
@@ -86,22 +86,22 @@ class Bodies:
         self._process = _Watched(_NoProcess(sync, registry), self)
 
     def executor(self, kind: str) -> JobExecutor:
-        """The executor of a kind."""
+        """Return the executor of a kind."""
         return {"async": self._loop, "process": self._process}.get(kind, self._sync)
 
     @property
     def failure(self) -> BaseException | None:
-        """What the last body failed by; None where it was stopped from outside, or not entered."""
+        """What the last body failed with; None if it was stopped from outside, or not entered."""
         return None if isinstance(self.raised, asyncio.CancelledError | Interrupted) else self.raised
 
     @property
     def not_of_the_job(self) -> BaseException | None:
-        """What the last body raised that is meant for whoever runs the test."""
+        """What the last body raised that is meant for the test run."""
         return None if isinstance(self.raised, _OF_THE_JOB) else self.raised
 
 
 class _NoProcess:
-    """Runs what is meant for another process in this one. Only the name of such a body is given: it is found here."""
+    """Runs bodies meant for another process in this one. They come by name only, and are looked up here."""
 
     def __init__(self, sync: JobExecutor, registry: Registry) -> None:
         self._sync = sync

@@ -1,4 +1,4 @@
-"""Running what is due, in order, without a worker: the engine of a worker, driven by hand."""
+"""Run due jobs, in order, without a worker: the engine of a worker, driven step by step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windlass.spi import JobExecutor
 from windlass.testing.bodies import Bodies, CallerThread
 
 LIMIT = 10_000
-LOOK_AGAIN = 0.1
+POLL_INTERVAL = 0.1
 
 
 class EndlessDrainError(WindlassError):
@@ -31,20 +31,20 @@ class EndlessDrainError(WindlassError):
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What a drain did, as numbers of attempts. True if it ran anything."""
+    """The numbers of attempts by outcome. True if any ran."""
 
     succeeded: int = 0
     failed: int = 0
     """Failed for good."""
     retried: int = 0
-    """Failed, with another attempt to come."""
+    """Failed, with another attempt to follow."""
     snoozed: int = 0
     canceled: int = 0
     """Canceled while they ran, so that their outcome did not count, or expired before they could start."""
     deferred: int = 0
-    """Claimed just before their circuit opened; they wait until it may be tried again."""
+    """Claimed just before their circuit opened; they wait until trials are allowed."""
     passed_over: int = 0
-    """Of a target that this application does not know; they wait for a node that does."""
+    """Of targets that this application does not know; they wait for a node that does."""
 
     @property
     def total(self) -> int:
@@ -69,8 +69,8 @@ def drain(
     assert drain(app).succeeded == 1
     ```
 
-    Jobs that are enqueued meanwhile run too, and so do retries that are due at once. What a body raises fails its job,
-    as ever; with `raise_errors` the first such error is raised here, once it is written. More than `limit` attempts
+    Jobs enqueued meanwhile run too, and so do retries that are due at once. What a body raises fails its job, as
+    always; with `raise_errors` the first such error is raised here, once it is written. More than `limit` attempts
     are an `EndlessDrainError`.
     """
     _check(app, limit)
@@ -118,7 +118,7 @@ async def _drain(
 
 
 class _End(NamedTuple):
-    """How a drain ended. Its error is not raised on the loop, which a KeyboardInterrupt would tear apart."""
+    """How a drain ended. Its error is not raised on the loop, which a KeyboardInterrupt would break."""
 
     outcomes: Mapping[str, int]
     error: BaseException | None
@@ -136,14 +136,14 @@ class _Ended(NamedTuple):
 
 
 class _ByHand:
-    """A node that claims a job when it is told to, and has it over and written before the next."""
+    """A node that claims one job at a time, and finishes and writes it before the next."""
 
     def __init__(self, parts: Parts, queues: Sequence[str] | None) -> None:
         self._written: list[Attempt] = []
         self.node = Node(parts._replace(written=self._written.extend), 1, queues)
 
     async def step(self, left: int) -> _Ended | None:
-        """Run the job that is next; None when nothing is due."""
+        """Run the next job; return None when nothing is due."""
         if not left:
             if await self.node.poller.anything_due():
                 raise EndlessDrainError(_endless(self._written))
@@ -155,7 +155,7 @@ class _ByHand:
         while self.node.slots.attempts():
             freed.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(freed.wait(), LOOK_AGAIN)
+                await asyncio.wait_for(freed.wait(), POLL_INTERVAL)
         await self.node.completer.flushed()
         return _ended(self._written[0]) if self._written else _Ended("canceled", None)
 
@@ -183,9 +183,7 @@ def _check(app: Windlass, limit: int) -> None:
     if limit < 1:
         raise InvalidOptionError(f"limit must be at least 1, got {limit!r}")
     if app.has_worker:
-        raise ConfigurationError(
-            "a worker of this application runs its jobs already; leave the worker, or do not drain"
-        )
+        raise ConfigurationError("a worker of this application runs its jobs already; stop the worker, or do not drain")
 
 
 def _names(queues: Iterable[str] | None) -> list[str] | None:
@@ -195,7 +193,7 @@ def _names(queues: Iterable[str] | None) -> list[str] | None:
 
 
 def on_a_loop() -> bool:
-    """Whether an event loop runs on this thread."""
+    """Return whether an event loop runs on this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -25,7 +25,7 @@ _START_CHECKS = 1_500
 _CHECK_INTERVAL = 0.02
 _STOP_TIMEOUT = 30.0
 _START_ATTEMPTS = 5
-# Below the range from which Linux takes the ports of outgoing connections: a stopped server finds its own free again.
+# Below the range of ports for outgoing connections on Linux: the port of a stopped server stays free.
 _FIRST_PORT, _LAST_PORT = 15_000, 32_000
 
 _DEFAULTS = {
@@ -63,7 +63,7 @@ class EmbeddedPostgres(PostgresServer):
 
     @classmethod
     def for_benchmarks(cls) -> Self:
-        """A durable server with the memory and WAL a measurement needs."""
+        """Return a durable server with the memory and WAL a measurement needs."""
         return cls(fsync=True, settings=_FOR_BENCHMARKS)
 
     @property
@@ -88,14 +88,14 @@ class EmbeddedPostgres(PostgresServer):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop the server and remove all it wrote."""
+        """Stop the server and remove all its files."""
         self._close()
 
     def start_server(self) -> None:
         """Start the server, and return when it accepts connections; does nothing when it runs."""
         if self._process is not None and self._process.poll() is None:
             return
-        # More than one: somebody may take the port first, and the children of a killed server need a moment to go.
+        # More than one: the port may be taken first, and the children of a killed server need a moment to exit.
         for _ in range(_START_ATTEMPTS):
             port = self._port or _free_port()
             if self._launch(port):
@@ -103,14 +103,14 @@ class EmbeddedPostgres(PostgresServer):
                 self._url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
                 return
         raise WindlassError(
-            f"Expected PostgreSQL to start in {self._folder}, it did not. Its last words:\n{self._last_words()}"
+            f"Expected PostgreSQL to start in {self._folder}, it did not. Its last output:\n{self._last_output()}"
         )
 
     def stop_server(self, *, immediately: bool = False) -> None:
         """Stop the server and keep its data; does nothing when it is stopped.
 
-        Open sessions are ended and rolled back. `immediately` gives it no time to tidy up, so that the next start
-        recovers from the log as after a crash.
+        Open sessions are ended and rolled back. With `immediately` it does not shut down cleanly, so that the next
+        start recovers from the log as after a crash.
         """
         if self._process is None:
             return
@@ -154,7 +154,7 @@ class EmbeddedPostgres(PostgresServer):
                 start_new_session=True,  # Ctrl-C in the terminal is for the tests; they stop the server themselves
                 **self._account.popen_arguments(),
             )
-        self._tell_watchdog(self._process.pid)
+        self._notify_watchdog(self._process.pid)
         return self._wait_until_ready(self._process)
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> bool:
@@ -187,14 +187,14 @@ class EmbeddedPostgres(PostgresServer):
 
     def _forget_process(self) -> None:
         self._process = None
-        self._tell_watchdog(0)
+        self._notify_watchdog(0)
 
-    def _tell_watchdog(self, pid: int) -> None:
+    def _notify_watchdog(self, pid: int) -> None:
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.write(f"{pid}\n")
         self._watchdog.stdin.flush()
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:]) if self._log.exists() else ""
 
     @property
@@ -210,11 +210,11 @@ def _start_watchdog(folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-I", "-S", str(Path(__file__).with_name("postgres_watchdog.py")), str(folder)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,  # a pipe of ours held open would keep whoever reads it waiting
+        stdout=subprocess.DEVNULL,  # an open pipe of ours would keep its reader waiting
         stderr=subprocess.DEVNULL,
         text=True,
         cwd="/",
-        start_new_session=True,  # or whatever kills our process group kills the watchdog with it
+        start_new_session=True,  # otherwise a signal to our process group would kill the watchdog too
     )
 
 

@@ -1,4 +1,4 @@
-"""What was enqueued, and saying so in tests."""
+"""Assertions about enqueued jobs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from windlass.submission.call import Call
 from windlass.submission.signature import CallSpec
 from windlass.submission.submitter import Submitter
 from windlass.submission.target import Known
-from windlass.testing.isolation import app_on_stage
+from windlass.testing.isolation import app_under_test
 
 Expected = Callable[..., Any] | Call[Any] | str
-"""A job, a call (`charge.bind(42)`), a function that `allow` admits, or the name of one (`"shop:charge"`)."""
+"""A job, a call (`charge.bind(42)`), a function that `allow` permits, or the name of one (`"shop:charge"`)."""
 
 PAGE = 1_000
 MAX_SHOWN = 20
 
 
 def enqueued(app: Windlass | None = None, job: Expected | None = None, *, queue: str | None = None) -> list[Job]:
-    """All jobs in the store, or those of one job or queue, as they were enqueued, whatever became of them."""
+    """Return all jobs in the store, or those of one job or queue, in the order of enqueueing, in any state."""
     app = app or _app_of(job)
     target = None if job is None else _target(app, job)
     found: list[Job] = []
@@ -44,7 +44,7 @@ def assert_enqueued(
     app: Windlass | None = None,
     **kwargs: Any,
 ) -> Job:
-    """Fail unless a job was enqueued, with these arguments if any are given; gives the first that fits.
+    """Fail unless a job was enqueued, with these arguments if any are given; return the first match.
 
     ```python
     assert_enqueued(charge)                          # with whatever arguments
@@ -110,7 +110,7 @@ class _Wanted:
 
 
 def _received(spec: CallSpec | None, args: Iterable[Any], kwargs: Mapping[str, Any]) -> object:
-    """Arguments by name, with defaults, as the function gets them; as given where its signature is not known."""
+    """Return arguments by name, with defaults, as the function gets them; as given if its signature is not known."""
     if spec is None:
         return tuple(args), dict(kwargs)
     try:
@@ -129,10 +129,10 @@ def _target(app: Windlass, job: Expected) -> str:
 
 
 def _app_of(job: Expected | None) -> Windlass:
-    """The application a job belongs to, else the one that is being tested."""
+    """Return the application a job belongs to, else the one under test."""
     submitter = getattr(job, "submitter", None)
     app = submitter.registry.app if isinstance(submitter, Submitter) else None
-    return app if isinstance(app, Windlass) else app_on_stage()
+    return app if isinstance(app, Windlass) else app_under_test()
 
 
 def _listed(jobs: list[Job]) -> str:

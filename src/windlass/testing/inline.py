@@ -9,12 +9,12 @@ from contextlib import contextmanager, nullcontext
 
 from windlass.app import Windlass
 from windlass.testing.drain import adrain, drain, on_a_loop
-from windlass.testing.isolation import is_on_stage, isolated
+from windlass.testing.isolation import is_under_test, isolated
 
 
 @contextmanager
 def inline(app: Windlass, *, propagate: bool = False) -> Iterator[Windlass]:
-    """Have every `enqueue` run what is due before it returns, in the caller's thread, until the block is left.
+    """Make every `enqueue` run the due jobs before it returns, in the caller's thread, inside the block.
 
     ```python
     with inline(app):
@@ -27,7 +27,7 @@ def inline(app: Windlass, *, propagate: bool = False) -> Iterator[Windlass]:
     `connection=` or inside `use_connection` are there once you have committed, which nobody hears of: they run when
     the test asks for them (`result()`, `join()`), or at the next `enqueue`, `advance` or `drain`.
     """
-    with nullcontext(app) if is_on_stage(app) else isolated(app):
+    with nullcontext(app) if is_under_test(app) else isolated(app):
         before = app.exchange(app.parts._replace(inline=_Drains(app, propagate=propagate)))
         try:
             yield app
@@ -45,7 +45,7 @@ class _Drains:
         if not on_a_loop():
             drain(self._app, raise_errors=self._propagate)
             return
-        # A loop cannot run inside a loop. Whoever calls the blocking verb on one blocks it in production, too.
+        # A loop cannot run inside a loop. Calling the blocking verb on a loop blocks it in production, too.
         context = contextvars.copy_context()
         with ThreadPoolExecutor(1, thread_name_prefix="windlass-inline") as threads:
             threads.submit(context.run, drain, self._app, raise_errors=self._propagate).result()

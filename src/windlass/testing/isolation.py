@@ -1,4 +1,4 @@
-"""A store and a clock of the test's own: an application works on them for a while, its jobs and listeners stay."""
+"""A private store and clock for a test: an application uses them for a while; its jobs and subscribers stay."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from windlass.stores.database import Database
 
 IN_MEMORY = "sqlite://"
 
-_on_stage: list[Windlass] = []
-"""Applications that are being tested, the latest last."""
+_under_test: list[Windlass] = []
+"""Applications under test, the latest last."""
 
 
-class NobodyRunsJobsError(WindlassError):
+class NoWorkerError(WindlassError):
     """Code under test waits for a job that nothing in this test will run."""
 
 
 @contextmanager
 def isolated(app: Windlass, *, url: str = IN_MEMORY, clock: VirtualClock | None = None) -> Iterator[Windlass]:
-    """Have an application work on a new store in memory, by a clock that stands still, until the block is left.
+    """Make an application use a new store in memory and a stopped clock inside the block.
 
     ```python
     from shop import app, charge
@@ -42,36 +42,36 @@ def isolated(app: Windlass, *, url: str = IN_MEMORY, clock: VirtualClock | None 
 
     What `app` was made with stays (settings, policies, listeners), but for a coordinator: nobody else is told.
     `url` names another store, which is migrated and should be empty. Waiting for a job that nothing in the test runs
-    is a `NobodyRunsJobsError`, on any store.
+    is a `NoWorkerError`, on any store.
     """
     store = Store.open(url, clock or VirtualClock())
     staged = app.parts.on_store(store, _Results(store.database, app))
     before = app.exchange(staged)
-    _on_stage.append(app)
+    _under_test.append(app)
     try:
         if not store.database.migrates_itself:
             app.migrate()
         yield app
     finally:
-        _on_stage.remove(app)
+        _under_test.remove(app)
         app.exchange(before)
         staged.close()
 
 
-def app_on_stage() -> Windlass:
-    """The application that is being tested, where there is no doubt which."""
-    apps = {id(app): app for app in _on_stage}
+def app_under_test() -> Windlass:
+    """Return the application under test if there is exactly one."""
+    apps = {id(app): app for app in _under_test}
     if len(apps) != 1:
         found = f"{len(apps)} applications are" if apps else "no application is"
         raise ConfigurationError(
             f"{found} being tested just now, so say which one is meant: pass it, or enter `with isolated(app):`"
         )
-    return _on_stage[-1]
+    return _under_test[-1]
 
 
-def is_on_stage(app: Windlass) -> bool:
-    """Whether an application works on a store of a test's own."""
-    return any(known is app for known in _on_stage)
+def is_under_test(app: Windlass) -> bool:
+    """Return whether an application uses a private store of a test."""
+    return any(known is app for known in _under_test)
 
 
 @overload
@@ -88,7 +88,7 @@ def advance(first: Windlass | float | timedelta, second: float | timedelta | Non
             raise TypeError("advance(app, seconds): the seconds are missing")
         app, seconds = first, second
     else:
-        app, seconds = app_on_stage(), first
+        app, seconds = app_under_test(), first
     clock = app.parts.clock
     if not isinstance(clock, VirtualClock):
         raise ConfigurationError(
@@ -101,19 +101,19 @@ def advance(first: Windlass | float | timedelta, second: float | timedelta | Non
 
 
 class _Results(Results):
-    """Says at once that a job will not end, where production would wait for a worker."""
+    """Raises at once for a job that will not end, where production would wait for a worker."""
 
     def __init__(self, database: Database, app: Windlass) -> None:
         super().__init__(database)
         self._app = app
 
     def expect(self, job_id: str) -> Future[Outcome]:
-        """A future that is only asked if the job is not over yet."""
+        """Return a future that is only used if the job has not ended."""
         if self._app.has_worker:
             return super().expect(job_id)
         future: Future[Outcome] = Future()
         future.set_exception(
-            NobodyRunsJobsError(
+            NoWorkerError(
                 f"job {job_id} is not over, and nothing in this test runs it meanwhile: call drain(app) before "
                 "asking for its result (advance() first, if it is not due), or use `with app.worker():`"
             )

@@ -19,7 +19,7 @@ _DEFAULT_VERSION = 18
 
 @dataclass(frozen=True)
 class Account:
-    """Who runs the server. PostgreSQL refuses root, so root hands it to `nobody`."""
+    """The account that runs the server. PostgreSQL refuses root, so root uses `nobody`."""
 
     uid: int
     gid: int
@@ -27,29 +27,29 @@ class Account:
 
     @classmethod
     def of_this_process(cls) -> "Account":
-        """The account we run as, or `nobody` when that is root."""
+        """Return the account of this process, or `nobody` when that is root."""
         if os.geteuid() != 0:
             return cls(os.geteuid(), os.getegid(), switch=False)
         nobody = pwd.getpwnam("nobody")
         return cls(nobody.pw_uid, nobody.pw_gid, switch=True)
 
     def popen_arguments(self) -> dict[str, Any]:
-        """What `subprocess` needs to start a program as this account."""
+        """Return the `subprocess` arguments to start a program as this account."""
         return {"user": self.uid, "group": self.gid, "extra_groups": []} if self.switch else {}
 
     def own(self, folder: Path) -> None:
-        """Make `folder` this account's."""
+        """Change the owner of `folder` to this account."""
         if self.switch:
             os.chown(folder, self.uid, self.gid)
 
 
 def default_version() -> int:
-    """The version that servers have unless they are asked for another: 18, or WINDLASS_TEST_PG_VERSION."""
+    """Return the default version of servers: 18, or WINDLASS_TEST_PG_VERSION."""
     return int(os.environ.get("WINDLASS_TEST_PG_VERSION") or _DEFAULT_VERSION)
 
 
 def installed_versions() -> list[int]:
-    """The versions that can be started on this machine, oldest first."""
+    """Return the versions that can be started on this machine, oldest first."""
     debian = [int(folder.name) for folder in _DEBIAN.glob("*") if folder.name.isdecimal() and _is_whole(folder)]
     wheel = _wheel()
     ours = [version for version, name in _FOLDERS.items() if wheel is not None and _is_whole(wheel / name)]
@@ -57,7 +57,7 @@ def installed_versions() -> list[int]:
 
 
 def installation(version: int) -> Path:
-    """The folder with bin and lib of PostgreSQL `version`, or an error that says what to install."""
+    """Return the folder with bin and lib of PostgreSQL `version`; an error says what to install."""
     wheel = _wheel()
     if version in _FOLDERS and wheel is not None and _is_whole(wheel / _FOLDERS[version]):
         return wheel / _FOLDERS[version]
@@ -81,7 +81,7 @@ def installation(version: int) -> Path:
 
 
 def _wheel() -> Path | None:
-    """Found, not imported: importing it makes folders and warns about XDG_RUNTIME_DIR."""
+    """Return the wheel's folder without importing it: an import creates folders and warns about XDG_RUNTIME_DIR."""
     wheel = find_spec(_WHEEL)
     return None if wheel is None or wheel.origin is None else Path(wheel.origin).resolve().parent
 

@@ -28,11 +28,11 @@ class PostgresServer:
     def create_database(self, template: str | None = None) -> str:
         """Create an empty database, or a copy of `template` (a name or a URL from here), and return its URL.
 
-        Nobody may be connected to the template while it is copied.
+        No session may be connected to the template while it is copied.
         """
         source = "template0" if template is None else _database_name(template)
         name = f"windlass_{uuid4().hex[:16]}"
-        # Copying files beats writing every page through the WAL, which is what the server does unless told.
+        # Copying files is faster than the default, which writes every page through the WAL.
         self._execute(
             sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
                 sql.Identifier(name), sql.Identifier(source)

@@ -21,7 +21,7 @@ def _stop(pid: int, pid_file: Path) -> None:
     for number in (signal.SIGINT, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-        # Its file, not its pid: where process 1 reaps nobody (many containers), the pid of the dead stays taken.
+        # Its file, not its pid: where process 1 reaps no children (many containers), a dead pid stays taken.
         for _ in range(_CHECKS):
             if not pid_file.exists():
                 return

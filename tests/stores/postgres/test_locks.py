@@ -16,7 +16,7 @@ from windlass.stores.open import open_database
 from windlass.stores.plan import SCRIPT, Plan, Step
 from windlass.stores.plans import claims, limits
 from windlass.stores.plans.limits import Limit
-from windlass.testing.contract.workbench import NODE, PATIENCE, Workbench, at_once
+from windlass.testing.contract.workbench import NODE, THREAD_TIMEOUT, Workbench, at_once
 
 IMPATIENT = "options=-c%20lock_timeout%3D3000"
 """Whoever waits for a lock of the test's own is cut off, instead of waiting for ever."""
@@ -99,4 +99,4 @@ def _two_writes(_: Dialect, order: tuple[int, int], crossing: threading.Barrier,
         yield Step(SCRIPT, {"text": text})
         if first_try:
             first_try.clear()
-            crossing.wait(PATIENCE)
+            crossing.wait(THREAD_TIMEOUT)

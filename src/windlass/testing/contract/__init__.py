@@ -1,4 +1,4 @@
-"""The contract every store keeps, as tests to inherit: run a new store, or a new version of a server, through it.
+"""The contract of every store, as tests to inherit: run a new store, or a new version of a server, through it.
 
 A test module names its store in fixtures and inherits the classes; pytest then collects every rule of the contract.
 
@@ -34,7 +34,7 @@ The store must follow the `clock` fixture: time moves only when a test moves it.
 
 import pytest
 
-# Before the modules are imported: their asserts then explain themselves, like those of a test file.
+# Before the modules are imported, so that their asserts are rewritten like those of a test file.
 _PARTS = (
     "archive",
     "circuits",

@@ -1,4 +1,4 @@
-"""The archive: what has ended moves there whole, is read as before, and dead letters come back when they are wanted."""
+"""The archive: ended jobs move there as a whole, are read as before, and dead letters can be revived from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY_WAY = ("succeeded", "failed", "canceled")
 
 
 class ArchiveContract(StoreContract):
-    """Moving, reading across both places, and coming back."""
+    """Archiving, reading across both tables, and reviving."""
 
     # ------------------------------------------------------------------ moving
 
@@ -194,7 +194,7 @@ class ArchiveContract(StoreContract):
 def ended_jobs(
     bench: Workbench, only: Sequence[str] = ("succeeded", "failed", "canceled"), **changes: Any
 ) -> dict[str, str]:
-    """One job that ended in each of these ways, by name."""
+    """Return one job that ended in each of these ways, by name."""
     made = {}
     for way in only:
         (made[way],) = bench.put(**changes)
@@ -208,12 +208,12 @@ def ended_jobs(
 
 
 def move(bench: Workbench, ids: Sequence[str], age_us: int = 0) -> int:
-    """Archive; answers how many."""
+    """Archive jobs; return how many."""
     return bench.database.run(archive.move, ids, age_us).jobs
 
 
 def old(bench: Workbench, age_us: int) -> list[str]:
-    """All that is old enough, as a pass finds it: two at a time."""
+    """Return all that is old enough, as a pass finds it: two at a time."""
     found: list[str] = []
     after: str | None = archive.FIRST_ID
     while after is not None:
@@ -224,7 +224,7 @@ def old(bench: Workbench, age_us: int) -> list[str]:
 
 
 def pages(bench: Workbench, filters: search.Filters) -> list[str]:
-    """All that is found, three at a time."""
+    """Return all matches, three at a time."""
     found: list[str] = []
     before: str | None = None
     while True:
@@ -255,7 +255,7 @@ def _steps(bench: Workbench, plan: Any, *args: Any) -> int:
 
 
 def _rows_of(dialect: Dialect, job_id: str) -> Plan[int]:
-    """How many rows of the working tables tell of a job."""
+    """Return how many rows of the working tables belong to a job."""
     chosen = {"ids": dialect.ids([job_id])}
     jobs = yield Step("get_jobs", chosen)
     attempts = yield Step("histories", chosen)

@@ -1,4 +1,4 @@
-"""Circuits: what is behind an open one waits, trials decide, on every store."""
+"""Circuits: jobs behind an open one wait, and trials decide, on every store."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class CircuitsContract(GatedContract):
         assert change.opened
 
     def _ends(self, bench: Workbench, *claims: Claim, raised: tuple[str, ...] = ()) -> None:
-        """Bodies end, and their circuit learns of it."""
+        """Record the end of bodies in their circuit."""
         for claim in claims:
             assert bench.succeed(claim)
             trial = CIRCUIT + "gateway" in permits.held_places(claim.holds)

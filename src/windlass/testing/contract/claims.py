@@ -1,4 +1,4 @@
-"""Claiming: the exact order, what a claim writes and brings, and claimers that come at once."""
+"""Claims: the exact order, what a claim writes and returns, and concurrent claimers."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _random_jobs(bench: Workbench, random: Random, count: int) -> list[NewJob]:
 
 
 def _in_order(waiting: list[NewJob], now: int, boost: int) -> list[NewJob]:
-    """The rule, word by word."""
+    """Return the jobs in the order of the rule, computed literally."""
 
     def rank(job: NewJob) -> tuple[int, int, str]:
         assert job.due_at is not None
@@ -212,7 +212,7 @@ def _in_order(waiting: list[NewJob], now: int, boost: int) -> list[NewJob]:
 
 
 def _claim_until_dry(bench: Workbench, node: str) -> list[Claim]:
-    """Claim until nothing is found; others may still hold rows then, so a haul need not be all."""
+    """Claim until nothing is found; others may still hold rows then, so this need not be all."""
     haul: list[Claim] = []
     while claims := bench.claim_all(9, node=node, chunk=4).claims:
         haul += claims

@@ -1,4 +1,4 @@
-"""The cluster: leases, nodes that are lost, and what becomes of their jobs."""
+"""The cluster: leases, lost nodes, and the recovery of their jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MORE_THAN_A_BATCH = 450
 
 
 class ClusterContract(StoreContract):
-    """Who is alive, and who takes over."""
+    """Which nodes are alive, and how lost ones are recovered."""
 
     # ------------------------------------------------------------------ leases
 

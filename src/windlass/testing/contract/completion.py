@@ -1,4 +1,4 @@
-"""Completing: every write guarded by its fence, what it leaves behind, and tries whose commit nobody saw."""
+"""Completion: every write is guarded by its fence, what it stores, and repeated writes whose commit was not seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Burying: dead letters and alerts, written with the failure, and moved with their jobs."""
+"""Dead letters and alerts: written with the failure, and moved with their jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.plan import SCRIPT, Plan, Step
 from windlass.stores.plans import alerts, archive, cluster, dead_letters, jobs, moves, triage
-from windlass.testing.contract.workbench import FAILURE, NODE, SECOND, StoreContract, Workbench, at_once
+from windlass.testing.contract.workbench import FAILURE, NODE, SECOND, StopError, StoreContract, Workbench, at_once
 
 S = JobStatus
 HOUR = 3600
@@ -28,12 +28,8 @@ RACERS = 4
 ANY = triage.LetterFilters()
 
 
-class StopError(Exception):
-    """What goes wrong before the commit."""
-
-
 class DeadLettersContract(StoreContract):
-    """What is kept of jobs that failed for good."""
+    """What is stored for jobs that failed for good."""
 
     # ------------------------------------------------------------------ written with the failure
 
@@ -41,10 +37,10 @@ class DeadLettersContract(StoreContract):
         """J5.4, C6: both are there or neither is, and the alert with them."""
         claim = bench.claimed_job(correlation_id="c1", idempotency_key="i1", queue="pay")
         with pytest.raises(StopError):
-            bury(bench, [claim], stops=True)
+            fail_for_good(bench, [claim], stops=True)
         assert bench.job(claim.job_id).status is S.RUNNING
         assert (letters(bench), raised(bench)) == ([], [])
-        bury(bench, [claim])
+        fail_for_good(bench, [claim])
         assert bench.job(claim.job_id).status is S.FAILED
         (letter,), (alert,) = letters(bench), raised(bench)
         assert (letter.execution_id, letter.execution_key, letter.correlation_id) == (claim.job_id, "i1", "c1")
@@ -71,10 +67,10 @@ class DeadLettersContract(StoreContract):
     def test_a_job_that_dies_again_has_one_dead_letter(self, bench: Workbench) -> None:
         """J5.4: the latest; also if whoever revived it knew nothing of dead letters."""
         claim = bench.claimed_job()
-        bury(bench, [claim])
+        fail_for_good(bench, [claim])
         bench.database.run(of_old, claim.job_id, "revive", "forget_ended")
         (again,) = bench.claim()
-        bury(bench, [again], Failure("KeyError: 'x'", "KeyError"))
+        fail_for_good(bench, [again], Failure("KeyError: 'x'", "KeyError"))
         (letter,) = letters(bench)
         assert letter.error_code == "KeyError"
 
@@ -83,12 +79,12 @@ class DeadLettersContract(StoreContract):
     def test_within_the_hour_an_alert_only_counts(self, bench: Workbench) -> None:
         """J5.4: of the same target and shape of error; an hour after the first, another is raised."""
         first, second, other, late = (bench.claimed_job() for _ in range(4))
-        assert bury(bench, [first]) == {first.job_id}
+        assert fail_for_good(bench, [first]) == {first.job_id}
         bench.clock.advance(HOUR - 0.000_001)
-        assert bury(bench, [second]) == frozenset()
-        assert bury(bench, [other], Failure("KeyError: 'x'", "KeyError")) == {other.job_id}
+        assert fail_for_good(bench, [second]) == frozenset()
+        assert fail_for_good(bench, [other], Failure("KeyError: 'x'", "KeyError")) == {other.job_id}
         bench.clock.advance(0.000_001)
-        assert bury(bench, [late]) == {late.job_id}
+        assert fail_for_good(bench, [late]) == {late.job_id}
         newest, _, oldest = raised(bench)
         assert (newest.count, str(newest.first_job_id), str(newest.last_job_id)) == (1, late.job_id, late.job_id)
         assert (oldest.count, str(oldest.first_job_id), str(oldest.last_job_id)) == (2, first.job_id, second.job_id)
@@ -102,7 +98,7 @@ class DeadLettersContract(StoreContract):
         def fail(number: int) -> list[frozenset[str]]:
             mine = claims[number::RACERS]
             order = shapes if number % 2 else shapes[::-1]
-            return [bury(bench, mine[at : at + 4], *order) for at in range(0, len(mine), 4)]
+            return [fail_for_good(bench, mine[at : at + 4], *order) for at in range(0, len(mine), 4)]
 
         answers = at_once(*[partial(fail, number) for number in range(RACERS)])
         assert len([job for answer in answers for batch in answer for job in batch]) == len(shapes)
@@ -114,14 +110,14 @@ class DeadLettersContract(StoreContract):
     def test_a_job_that_lives_again_is_no_dead_letter(self, bench: Workbench) -> None:
         """J2.4, J5.7: its row and its count go with the retry; its alert stays."""
         claim = bench.claimed_job()
-        bury(bench, [claim])
+        fail_for_good(bench, [claim])
         bench.database.run(moves.retry, [claim.job_id])
         assert (letters(bench), groups(bench), len(raised(bench))) == ([], [], 1)
 
     def test_a_paused_dead_letter_is_hidden_until_it_is_resumed(self, bench: Workbench) -> None:
         """J2.3: not listed, not counted, not re-driven, not purged; resumed it is as before, canceled it is gone."""
         kept, other = bench.claimed_job(), bench.claimed_job()
-        bury(bench, [kept, other])
+        fail_for_good(bench, [kept, other])
         before = letters(bench, kept.job_id)
         for _ in range(2):  # pausing twice hides it once
             bench.database.run(moves.pause, [kept.job_id])
@@ -135,7 +131,7 @@ class DeadLettersContract(StoreContract):
         assert letters(bench) == before
         ((sample, size),) = [(group.sample, group.size) for group in groups(bench)]
         assert (sample, size) == (FAILURE.error, 1)
-        bury(bench, [bench.claimed_job()])
+        fail_for_good(bench, [bench.claimed_job()])
         bench.database.run(moves.pause, [kept.job_id])
         bench.database.run(moves.cancel, [kept.job_id])
         assert (len(letters(bench)), rows(bench, "dead_letter"), [group.size for group in groups(bench)]) == (1, 1, [1])
@@ -143,7 +139,7 @@ class DeadLettersContract(StoreContract):
     def test_an_archived_dead_letter_is_listed_as_before(self, bench: Workbench) -> None:
         """J7.7: with its envelope."""
         old, new = bench.claimed_job(), bench.claimed_job()
-        bury(bench, [old, new])
+        fail_for_good(bench, [old, new])
         before = letters(bench)
         bench.database.run(archive.move, [new.job_id])
         assert letters(bench) == before
@@ -153,10 +149,10 @@ class DeadLettersContract(StoreContract):
 WRITER = Writer("contract", "here", HOUR * SECOND)
 
 
-def bury(
+def fail_for_good(
     bench: Workbench, claims: Sequence[Claim], *failures: Failure, stops: bool = False, reason: str = "retry_exhausted"
 ) -> frozenset[str]:
-    """Fail claims for good, as the completer does; answers the jobs that raised an alert."""
+    """Fail claims for good, as the completer does; return the jobs that raised an alert."""
     errors = failures or (FAILURE,)
     pairs = [(claim, errors[number % len(errors)]) for number, claim in enumerate(claims)]
 
@@ -172,30 +168,30 @@ def bury(
 
 
 def failed(claim: Claim, failure: Failure, reason: str = "retry_exhausted") -> Ended:
-    """A claimed job that fails for good."""
+    """Return a claimed job that fails for good."""
     facts = (claim.job_id, claim.target, claim.queue, claim.priority)
     return Ended(*facts, Move.FAIL, number=claim.attempts + 1, attempts=1, reason=reason, failure=failure)
 
 
 def letters(bench: Workbench, *ids: str) -> list[DeadLetter]:
-    """What is listed, or these of it."""
+    """Return all dead letters, or these of them."""
     found, _ = bench.database.read(triage.page, ANY, None, 100)
     return [letter_of(row) for row in found if not ids or row[0] in ids]
 
 
 def raised(bench: Workbench) -> list[Alert]:
-    """All alerts, the latest first."""
+    """Return all alerts, latest first."""
     found, _ = bench.database.read(alerts.find, alerts.AlertFilters(), None, 100)
     return [alert_of(row) for row in found]
 
 
 def groups(bench: Workbench, filters: triage.LetterFilters = ANY) -> list[triage.Group]:
-    """All groups that fit."""
+    """Return all matching groups."""
     return bench.database.read(triage.groups, filters, 100)
 
 
 def rows(bench: Workbench, table: str) -> int:
-    """How many rows a table of ours has: as many as a change of nothing hits."""
+    """Return how many rows a table has: as many as an update without effect changes."""
     hit: Any = bench.database.run(_script, _CHANGES_OF_NOTHING[table])
     return int(hit[0] if isinstance(hit, list) else hit)
 
@@ -221,6 +217,6 @@ def _script(dialect: Dialect, text: str) -> Plan[Any]:
 
 
 def of_old(dialect: Dialect, job_id: str, *steps: str) -> Plan[None]:
-    """What a verb did before there were dead letters."""
+    """Do what a verb did before there were dead letters."""
     for step in steps:
         yield Step(step, {"ids": dialect.ids([job_id])})

@@ -1,4 +1,4 @@
-"""Expiry: jobs that have not started by a time of theirs."""
+"""Expiry: jobs that have not started by their expiry time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = JobStatus
 
 
 class ExpiryContract(StoreContract):
-    """Which jobs expire, and what becomes of them."""
+    """Which jobs expire, and what happens to them."""
 
     @pytest.mark.parametrize("count", [1, 2, 150])
     def test_every_way_to_submit_keeps_the_expiry(self, bench: Workbench, count: int) -> None:

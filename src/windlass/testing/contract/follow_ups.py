@@ -1,4 +1,4 @@
-"""Following: jobs that are stored by the very transaction that ends another one."""
+"""Follow-ups: jobs that are stored by the same transaction that ends another one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from windlass.stores.plans import cluster, jobs, unknown_targets
 from windlass.testing.contract.workbench import (
     NODE,
     SECOND,
+    StopError,
     StoreContract,
     Workbench,
     at_once,
@@ -30,10 +31,6 @@ DAY = 86_400
 RACERS = 4
 MANY = 120
 """More rows than any dialect sends one by one."""
-
-
-class StopError(Exception):
-    """What goes wrong before the commit."""
 
 
 class FollowUpsContract(StoreContract):
@@ -119,7 +116,7 @@ def _followed_by(plan: Callable[[Dialect, Sequence[Ended]], Plan[Effects]]) -> F
 
 
 class _Follower:
-    """Stores one job for each that ended, and remembers what it was given of it."""
+    """Stores one job for each ended one, and remembers what it was given."""
 
     def __init__(self) -> None:
         self.given: dict[str, Ended] = {}
@@ -132,13 +129,13 @@ class _Follower:
         return Effects(work=frozenset((job.queue, job.priority) for job in ended))
 
     def committed(self, bench: Workbench, parent: str) -> list[Ended]:
-        """What was given of jobs whose follower is stored: a plan may be run more than once."""
+        """Return what was given for jobs whose follow-up is stored: a plan may be run more than once."""
         stored = [job_id for job_id in self.given if bench.exists(job_id)]
         assert {bench.job(job_id).parent_id for job_id in stored} == {UUID(parent)}
         return [self.given[job_id] for job_id in stored]
 
 
 def _stop(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
-    """Writes something, and fails."""
+    """Write something, and fail."""
     yield from jobs.follow(dialect, [new_job(parent_id=job.job_id) for job in ended], [])
     raise StopError

@@ -1,4 +1,4 @@
-"""What the contracts of gates, limits and circuits share."""
+"""Helpers of the contracts of gates, limits and circuits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates: resources and their keys let through what they may, on every store."""
+"""Gates: resources and their keys let through as many as allowed, on every store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _of(key: str) -> str | None:
 
 
 class GatesContract(GatedContract):
-    """Never more than may pass, counted in the gate's own row, given back at every kind of end."""
+    """Never more than allowed, counted in the gate's own row, released at every kind of end."""
 
     def test_no_more_than_the_permits_are_claimed(self, bench: Workbench) -> None:
         """J6.2, J3.4: decided in the claim; what is kept back waits, in its order."""

@@ -17,7 +17,7 @@ ROUNDS = 4
 
 
 class KeysContract(StoreContract):
-    """Who gets a key, and until when."""
+    """Which job gets a key, and until when."""
 
     # ------------------------------------------------------------------ idempotency keys
 

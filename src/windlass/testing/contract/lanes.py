@@ -1,4 +1,7 @@
-"""Lanes: jobs of targets that some nodes do not know wait aside, and fail when nobody has known them for too long."""
+"""Lanes.
+
+Jobs of targets that some nodes do not know wait there, and fail after nodes have not known them for too long.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def _knows_old(target: str) -> bool:
 
 
 class LanesContract(StoreContract):
-    """What a rolling deploy leaves to the nodes that know it."""
+    """What a rolling deploy leaves to the nodes that know the target."""
 
     def test_a_job_passed_over_is_left_to_nodes_that_know_its_target(self, bench: Workbench) -> None:
         """J6.3: excluded in the claim of the others; its attempt is not spent and its place is kept."""
@@ -187,7 +190,7 @@ class LanesContract(StoreContract):
         return ids
 
     def _fail_unknown(self, bench: Workbench) -> list[tuple[str, str]]:
-        """Ids and targets of the jobs that failed."""
+        """Return ids and targets of the jobs that failed."""
 
         def error_for(target: str) -> str:
             return f"nobody knows {target}"

@@ -1,4 +1,4 @@
-"""Named leases: one holder at a time, and nothing written by one who lost it."""
+"""Named leases: one holder at a time, and no writes by one that lost it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LeasesContract(StoreContract):
         second = take(bench, OTHER)
         assert second is not None
         assert (second.holder, second.fence > first.fence) == (OTHER, True)
-        assert not bench.database.run(leases.give_back, first, passed=True), "it is not its any more"
+        assert not bench.database.run(leases.give_back, first, passed=True), "it holds the lease no longer"
         assert bench.database.run(leases.held, second, LEASE, _name_queue) == 1
 
     def test_of_many_that_take_a_free_lease_at_once_one_gets_it(self, bench: Workbench) -> None:

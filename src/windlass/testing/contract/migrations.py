@@ -1,4 +1,4 @@
-"""Migrating: applied once, in order, remembered by their checksums."""
+"""Migrations: applied once, in order, identified by their checksums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windlass.testing.contract.workbench import Workbench, at_once
 
 
 class MigrationsContract:
-    """How a schema comes to be; `empty_store` is a fixture of whoever inherits: a database without tables."""
+    """How a schema is created; `empty_store` is a fixture of the subclass: a database without tables."""
 
     def test_an_empty_database_lacks_every_migration(self, empty_store: Database) -> None:
         """Operations: a server's schema is never made behind the operator's back, and the error says what to do."""

@@ -1,4 +1,4 @@
-"""Steering: what people may do to a job in each state, in sets, each move once."""
+"""Moves by hand: what is allowed in each state, in sets, each move once."""
 
 from __future__ import annotations
 

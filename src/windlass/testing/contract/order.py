@@ -1,4 +1,4 @@
-"""Order across limits: a job behind a limit that has room keeps its place in the one order of all, on every store."""
+"""Order across limits: a job behind a limit with room keeps its position in the one order, on every store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ every_lane = pytest.mark.parametrize("lane", LANES.values(), ids=LANES)
 
 
 class OrderContract(GatedContract):
-    """What a limit holds back is passed over; all else comes in the exact order, wherever it waits."""
+    """What a limit holds back is skipped; everything else comes in the exact order, wherever it waits."""
 
     @every_lane
     def test_a_critical_job_behind_a_free_limit_comes_before_a_lowest_one_without(
@@ -121,7 +121,7 @@ class OrderContract(GatedContract):
         assert waiting
 
     def _random_limits(self, bench: Workbench, random: Random) -> dict[str, int]:
-        """How many may pass each gate."""
+        """Return how many may pass each gate."""
         resource, mail = random.choice([1, 2, 5, 100]), random.choice([1, 3, 100])
         self._resource(bench, cap=resource)
         self._limit(bench, "mail", cap=mail)
@@ -132,7 +132,7 @@ class OrderContract(GatedContract):
         return caps | dict.fromkeys(["resource:stripe", "resource:stripe/acme", "resource:stripe/other"], resource)
 
     def _claimer(self, bench: Workbench, boost: int, chunk: int) -> Callable[[int], list[Claim]]:
-        """Claims as a node does: with what it knows of gates from the last time."""
+        """Claim as a node does: with what it learned about gates the last time."""
         trust: Trust | None = None
         turn = 0
 
@@ -176,7 +176,7 @@ def _gates(job: NewJob | Claim) -> tuple[str, ...]:
 def _in_order(
     waiting: Mapping[str, NewJob], running: list[Claim], caps: Mapping[str, int], now: int, boost: int
 ) -> list[str]:
-    """The rule, word by word: the next of all in the order, if its limits have room for one more."""
+    """Return the jobs by the rule, computed literally: the next in the order whose limits have room for one more."""
 
     def rank(job: NewJob) -> tuple[int, int, str]:
         due = job.due_at or 0

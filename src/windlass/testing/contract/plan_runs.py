@@ -1,4 +1,4 @@
-"""Running plans: in one transaction, undone as a whole, and again after a lost race."""
+"""Plan runs: in one transaction, undone as a whole, and repeated after a lost race."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windlass.testing.contract.workbench import StoreContract, Workbench, new_jo
 
 
 class OtherError(Exception):
-    """Something a plan raises that no database has to do with."""
+    """An error of a plan that is not the database's."""
 
 
 def _run(database: Database, plan: Callable[..., Plan[Any]], *args: Any) -> Any:
@@ -39,7 +39,7 @@ sync_and_async = pytest.mark.parametrize("run", [_run, _arun], ids=["sync", "asy
 
 
 class PlanRunsContract(StoreContract):
-    """What a store promises to whoever writes a plan."""
+    """What a store guarantees to the author of a plan."""
 
     @sync_and_async
     def test_two_plans_commit_together_or_not_at_all(self, bench: Workbench, run: Callable[..., Any]) -> None:

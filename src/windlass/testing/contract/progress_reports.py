@@ -1,4 +1,4 @@
-"""Reports: what running jobs say of themselves, guarded by their claims."""
+"""Reports: progress and log lines of running jobs, guarded by their claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading: what handles ask, for jobs in every state and for jobs that do not exist."""
+"""Reads: what handles query, for jobs in every state and for jobs that do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting what ended: written with the outcomes, added up under a lease, the same whoever reads it when."""
+"""Statistics: written with the outcomes, added up under a lease, the same for every reader at any time."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class StatisticsContract(StoreContract):
 
 
 def hour(bench: Workbench) -> dict[str, Sums]:
-    """What was counted of each queue in the last hour."""
+    """Return the counts of each queue in the last hour."""
     return bench.database.read(statistics.last_hour)
 
 

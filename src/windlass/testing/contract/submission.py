@@ -1,4 +1,4 @@
-"""Submitting: what is stored, whole units or nothing, and values the database refuses."""
+"""Submission: what is stored, whole units or nothing, and values that the database refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AWKWARD = [
     "Grüße 漢字 🪝",
     '[["\\u0000 in JSON"], {"k": "\\\\"}]',
 ]
-"""Texts on which array literals, COPY lines and placeholders could trip."""
+"""Texts that could break array literals, COPY lines and placeholders."""
 
 MANY = 120
 """More rows than any dialect sends one by one."""

@@ -1,4 +1,4 @@
-"""Triaging: dead letters found by what they have in common, re-driven in bounded batches, and purged."""
+"""Triage: dead letters found by what they have in common, re-driven in bounded batches, and purged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure
 from windlass.stores.plans import archive, dead_letters, moves, progress_reports, redrives, triage
 from windlass.stores.plans.dead_letters import AuditEntry
-from windlass.testing.contract.dead_letters import ANY, DAY, RACERS, bury, groups, letters, of_old, rows
+from windlass.testing.contract.dead_letters import ANY, DAY, RACERS, fail_for_good, groups, letters, of_old, rows
 from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench, at_once
 
 S = JobStatus
@@ -21,7 +21,7 @@ ENTRY = AuditEntry("00000000-0000-7000-8000-000000000001", "ann@web1", "dead_let
 
 
 class TriageContract(StoreContract):
-    """What people do about dead letters."""
+    """What operators do about dead letters."""
 
     # ------------------------------------------------------------------ finding
 
@@ -64,7 +64,7 @@ class TriageContract(StoreContract):
         """J5.7: with first and last death, and one of their errors."""
         for name, count in (("a", 1), ("b", 3), ("c", 2)):
             for _ in range(count):
-                bury(bench, [bench.claimed_job()], Failure(f"ValueError: {name}", "ValueError"))
+                fail_for_good(bench, [bench.claimed_job()], Failure(f"ValueError: {name}", "ValueError"))
                 bench.clock.advance(1)
         found = groups(bench)
         assert [(group.sample[-1], group.size) for group in found] == [("b", 3), ("c", 2), ("a", 1)]
@@ -78,7 +78,7 @@ class TriageContract(StoreContract):
         dead = []
         for key in (None, "order:1", "order:2", "order:2"):
             dead.append(bench.claimed_job(business_key=key))
-            bury(bench, dead[-1:])
+            fail_for_good(bench, dead[-1:])
             bench.clock.advance(1)
         plain, held, first, second = dead
         bench.put(business_key="order:1")
@@ -96,7 +96,7 @@ class TriageContract(StoreContract):
     def test_racing_redrives_move_each_job_once(self, bench: Workbench) -> None:
         """J5.7, J2.1: whoever comes second finds them alive."""
         claims = [bench.claimed_job() for _ in range(12)]
-        bury(bench, claims)
+        fail_for_good(bench, claims)
         batches = at_once(*[partial(bench.database.run, redrives.redrive, ANY, None, 12, (), ENTRY)] * RACERS)
         moved = [job.job_id for batch in batches for job in batch.moved.ended]
         assert sorted(moved) == sorted(claim.job_id for claim in claims)
@@ -109,11 +109,11 @@ class TriageContract(StoreContract):
         claims = [bench.claimed_job(idempotency_key=f"i{number}", tags=("t", f"t{number}")) for number in range(3)]
         for claim in claims:
             _report(bench, claim)
-        bury(bench, claims)
+        fail_for_good(bench, claims)
         bench.database.run(archive.move, [claims[0].job_id])
         bench.clock.advance(90 * DAY)
         young = bench.claimed_job(tags=("t",))
-        bury(bench, [young])
+        fail_for_good(bench, [young])
         purged = [bench.database.run(dead_letters.purge, 90 * DAY * SECOND, 2) for _ in range(3)]
         assert purged == [2, 1, 0]
         assert [bench.exists(claim.job_id) for claim in (*claims, young)] == [False, False, False, True]
@@ -125,7 +125,7 @@ class TriageContract(StoreContract):
     def test_a_purge_looks_at_the_job_itself(self, bench: Workbench) -> None:
         """J5.6, J2.3: a node of an earlier version paused one, and revived another, and knew of no dead letters."""
         paused, revived, dead = (bench.claimed_job() for _ in range(3))
-        bury(bench, [paused, revived, dead])
+        fail_for_good(bench, [paused, revived, dead])
         bench.database.run(of_old, paused.job_id, "pause_ended")
         bench.database.run(of_old, revived.job_id, "revive", "forget_ended")
         assert bench.database.run(dead_letters.purge, 0, 10) == 1
@@ -139,7 +139,7 @@ class TriageContract(StoreContract):
         """J5.6, J2.4: it is gone, or it lives; never half of it."""
         for _ in range(RACERS):
             claim = bench.claimed_job()
-            bury(bench, [claim])
+            fail_for_good(bench, [claim])
             purged, retried = at_once(
                 partial(bench.database.run, dead_letters.purge, 0, 10),
                 partial(bench.database.run, moves.retry, [claim.job_id]),
@@ -151,14 +151,14 @@ class TriageContract(StoreContract):
 
 
 def _various(bench: Workbench) -> list[str]:
-    """Dead letters of two kinds in turn, a second apart; the answer are those of the second kind."""
+    """Store dead letters of two kinds in turn, a second apart; return those of the second kind."""
     mine = []
     for number in range(4):
-        bury(bench, [bench.claimed_job(tags=("odd",))])
+        fail_for_good(bench, [bench.claimed_job(tags=("odd",))])
         bench.clock.advance(1)
         tags = ("odd",) if number % 2 else ()
         claim = bench.claimed_job(queue="pay", target="shop:refund", tags=tags)
-        bury(bench, [claim], Failure(f"KeyError: '{number}'", "KeyError"), reason="non_retryable")
+        fail_for_good(bench, [claim], Failure(f"KeyError: '{number}'", "KeyError"), reason="non_retryable")
         mine.append(claim.job_id)
         bench.clock.advance(1)
     return mine

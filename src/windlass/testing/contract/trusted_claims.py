@@ -1,4 +1,4 @@
-"""Claims that take the room at gates for granted, on every store: what they took for granted is checked."""
+"""Claims that assume free permits at gates, on every store: the assumption is checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EACH = 5
 
 
 class TrustedClaimsContract(GatedContract):
-    """A gate that had room for much more is not waited for, and lets through not one too many for it."""
+    """A gate with plenty of room is not waited for, and never lets through one too many."""
 
     def test_gates_with_room_for_much_more_are_trusted_next_time(self, bench: Workbench) -> None:
         """J3.4: those with little room, and those never asked for, are not."""

@@ -1,4 +1,4 @@
-"""A store on the workbench: what clients and nodes do to it, one short method each."""
+"""The operations of clients and nodes on a store, one short method each."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ from windlass.stores.plans import claims, cluster, jobs, queues, reads
 SECOND = 1_000_000
 LEASE = 15 * SECOND
 NODE = "node-1"
-PATIENCE = 60.0
-"""Seconds after which threads that should long have ended are given up."""
+THREAD_TIMEOUT = 60.0
+"""Seconds after which threads that should have ended are given up."""
 
 FAILURE = Failure("ValueError: no", "ValueError", "Traceback …")
 
 
+class StopError(Exception):
+    """Raised by a test before the commit."""
+
+
 def new_job(queue: str = "default", priority: int = 2, **changes: Any) -> NewJob:
-    """A job to submit, due now unless `changes` say otherwise."""
+    """Return a job to submit, due now unless `changes` say otherwise."""
     plain = NewJob(new_job_id(), queue, "shop:charge", priority, "[[],{}]")
     if "tags" in changes:
         changes["tags"] = tags_text(changes["tags"])
@@ -51,17 +55,17 @@ class Workbench:
     # ------------------------------------------------------------------ submitting
 
     def submit(self, *units: Sequence[NewJob]) -> list[jobs.Answer]:
-        """Submit units in one transaction; answers each."""
+        """Submit units in one transaction; return the answer to each."""
         names = sorted({job.queue for unit in units for job in unit})
         return self.database.run(jobs.submit, units, names)
 
     def submit_one(self, job: NewJob) -> Any:
-        """Submit one job; answers its `Placed`, or the `Conflict`."""
+        """Submit one job; return its `Placed`, or the `Conflict`."""
         (answer,) = self.submit([job])
         return answer[0] if isinstance(answer, list) else answer
 
     def put(self, count: int = 1, **changes: Any) -> list[str]:
-        """Store jobs that need no answer; gives their ids."""
+        """Store jobs; return their ids."""
         made = [new_job(**changes) for _ in range(count)]
         (placed,) = self.submit(made)
         assert placed == [Placed(job.id) for job in made]
@@ -72,7 +76,7 @@ class Workbench:
     def heads(
         self, serves: Callable[[str], bool] = lambda _: True, knows: Callable[[str], bool] = lambda _: True
     ) -> queues.Heads:
-        """What a node that serves these queues and knows these targets would look at."""
+        """Return what a node that serves these queues and knows these targets would check."""
         return self.database.read(queues.heads, serves, knows)
 
     def claim_all(
@@ -90,11 +94,11 @@ class Workbench:
         return self.database.run(claims.claim, request)
 
     def claim_from(self, found: queues.Heads) -> list[Claim]:
-        """Claim by what was known a while ago."""
+        """Claim by what was known earlier."""
         return self.database.run(claims.claim, ClaimRequest(NODE, found.heads, 1000, 1000, 0, found.limited)).claims
 
     def claim(self, wanted: int = 1000, *, node: str = NODE) -> list[Claim]:
-        """Claim without further ado."""
+        """Claim with defaults."""
         return self.claim_all(wanted, node=node).claims
 
     def claimed_job(self, **changes: Any) -> Claim:
@@ -106,29 +110,29 @@ class Workbench:
     # ------------------------------------------------------------------ completing
 
     def times(self) -> Times:
-        """An attempt that starts and ends now."""
+        """Return the times of an attempt that starts and ends now."""
         return Times(self.clock.micros(), self.clock.micros(), 0)
 
     def apply(self, *transitions: Transition, retried: bool = False) -> list[bool]:
-        """Write transitions; answers which were won."""
+        """Write transitions; return which were won."""
         return self.database.run(jobs.apply, transitions, retried=retried)
 
     def succeed(self, claim: Claim, result: str | None = '"x"', *, holds_key: bool = False) -> bool:
-        """The claim's body returned."""
+        """Finish a claim whose body returned."""
         return self.apply(succeeded(claim, self.times(), result, holds_key=holds_key))[0]
 
     def retry(self, claim: Claim, delay_us: int = 0) -> bool:
-        """The claim's body raised, and another attempt follows."""
+        """Write a claim whose body raised, with another attempt to follow."""
         return self.apply(retry_at(claim, self.times(), FAILURE, delay_us))[0]
 
     def fail(self, claim: Claim, *, holds_key: bool = False) -> bool:
-        """The claim's body raised for the last time."""
+        """Write a claim whose body raised for the last time."""
         return self.apply(dead_letter(claim, self.times(), FAILURE, "retry_exhausted", holds_key=holds_key))[0]
 
     # ------------------------------------------------------------------ the cluster
 
     def register(self, node: str) -> None:
-        """Enter a node."""
+        """Register a node."""
         self.database.run(cluster.register, cluster.NodeRow(node, "host", 1, "0", None), LEASE)
 
     def beat(self, node: str = NODE) -> bool:
@@ -136,7 +140,7 @@ class Workbench:
         return self.database.run(cluster.beat, node, LEASE, 1)
 
     def lose(self, *dead: str, alive: Sequence[str] = ()) -> int:
-        """Let the leases of `dead` run out while `alive` beat; answers how many nodes were marked lost."""
+        """Let the leases of `dead` expire while `alive` beat; return how many nodes were marked lost."""
         self.clock.advance(LEASE / SECOND + 1)
         for node in alive:
             self.beat(node)
@@ -145,45 +149,45 @@ class Workbench:
         return count
 
     def recover(self, budget: int = 3) -> cluster.Recovery:
-        """One pass of recovery."""
+        """Run one pass of recovery."""
         return self.database.run(cluster.recover, budget)
 
     # ------------------------------------------------------------------ looking
 
     def job(self, job_id: str) -> Job:
-        """A job as users see it, with stored texts for arguments and result."""
+        """Return a job as users see it, with stored texts for arguments and result."""
         stored = self.database.read(reads.get, job_id)
         assert stored is not None, f"job {job_id} is not stored"
         return job_of(stored, lambda _, text: ((text,), {}), lambda _, text: text)
 
     def exists(self, job_id: str) -> bool:
-        """Whether a job is stored."""
+        """Return whether a job is stored."""
         return self.database.read(reads.get, job_id) is not None
 
     def history(self, job_id: str) -> list[Attempt]:
-        """A job's attempts."""
+        """Return a job's attempts."""
         rows = self.database.read(reads.history, job_id)
         assert rows is not None, f"job {job_id} is not stored"
         return [attempt_of(row) for row in rows]
 
     def outcomes(self, job_id: str) -> list[tuple[int, str]]:
-        """A job's history in short: attempt number and outcome."""
+        """Return a job's history in short: attempt number and outcome."""
         return [(attempt.number, attempt.outcome) for attempt in self.history(job_id)]
 
     def seen(self, job_id: str) -> tuple[Job, list[Attempt]]:
-        """All that can be seen of a job: equal before and after a write that was refused."""
+        """Return all that is visible of a job: equal before and after a write that was refused."""
         return self.job(job_id), self.history(job_id)
 
     def holder(self, business_key: str) -> Holder | None:
-        """Who has a business key."""
+        """Return the holder of a business key."""
         return self.database.read(_holders, [business_key]).get(business_key)
 
     def first_job(self, idempotency_key: str) -> str | None:
-        """The job that an idempotency key stands for."""
+        """Return the job that an idempotency key stands for."""
         return self.database.read(_keys, [idempotency_key]).get(idempotency_key)
 
     def script(self, text: str) -> None:
-        """Run a statement of the test's own."""
+        """Run a statement of the test."""
         self.database.run(_script, text)
 
 
@@ -203,25 +207,25 @@ def _script(dialect: Dialect, text: str) -> Plan[None]:
 
 
 class StoreContract:
-    """What every part of the contract builds on; `store` and `clock` are fixtures of whoever inherits."""
+    """Base of every part of the contract; `store` and `clock` are fixtures of the subclass."""
 
     @pytest.fixture
     def bench(self, store: Database, clock: VirtualClock) -> Workbench:
-        """The store, ready to be worked on."""
+        """Return the store with its operations."""
         return Workbench(store, clock)
 
 
 def at_once(*actions: Callable[[], Any]) -> list[Any]:
-    """Run each action on a thread of its own, all let go at the same moment; gives their results in order."""
+    """Run each action on a thread of its own, all started at the same moment; return their results in order."""
     gate = threading.Barrier(len(actions))
 
     def through_the_gate(action: Callable[[], Any]) -> Any:
-        gate.wait(PATIENCE)
+        gate.wait(THREAD_TIMEOUT)
         return action()
 
     with ThreadPoolExecutor(len(actions)) as pool:
         futures = [pool.submit(through_the_gate, action) for action in actions]
-        return [future.result(PATIENCE) for future in futures]
+        return [future.result(THREAD_TIMEOUT) for future in futures]
 
 
 def text_of_size(size: int) -> str:
