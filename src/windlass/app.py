@@ -19,7 +19,7 @@ from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
 from windlass.features import features_of, follow_ups_of
-from windlass.parts import Parts, Replacements, Store, make_parts, shared_place
+from windlass.parts import Parts, Replacements, Store, make_parts, shared_location
 from windlass.publisher import Publisher
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
@@ -108,7 +108,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
             instances=instance_resolver,
         )
         store = Store.open(self.url, clock or SystemClock(), is_default=is_default)
-        self.registry.app, self.registry.database = self, shared_place(store.database)
+        self.registry.app, self.registry.database = self, shared_location(store.database)
         given = Replacements(
             *(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer),
             check_middleware(middleware),

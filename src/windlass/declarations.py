@@ -1,4 +1,4 @@
-"""What an application is told of the code it runs: which functions are jobs, whose methods they are, who listens."""
+"""What an application is told about the code it runs: jobs, providers of objects, event subscribers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Declarations:
-    """The declaring half of an application."""
+    """The declaring part of an application."""
 
     registry: Registry
     _bus: EventBus
@@ -60,14 +60,14 @@ class Declarations:
 
         return decorate if function is None else decorate(function)
 
-    if not TYPE_CHECKING:  # else every attribute would pass for one of an application
+    if not TYPE_CHECKING:  # else type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Say what the verb of another queue is called here: `app.task` is `app.job`."""
+            """Raise an error that names our verb for that of another queue: `app.task` is `app.job`."""
             raise AttributeError(not_here("app", name, OF_AN_APPLICATION), name=name, obj=self)
 
     def provide(self, what: object, factory: Callable[[], object] | None = None) -> None:
-        """Give the object that methods of its class run on, or a class and a factory that makes it when needed."""
+        """Provide the object that methods of its class run on, or a class and a factory that makes it when needed."""
         if not isinstance(self.registry.instances, Instances):
             raise ConfigurationError(
                 "provide() belongs to the default instance resolver; this app was given another one"
@@ -78,7 +78,7 @@ class Declarations:
             self.registry.instances.provide(what, factory)
 
     def use_connection(self, connection: object) -> UsedConnection:
-        """Have every enqueue in a block join the transaction of a connection or session of yours.
+        """Make every enqueue in a block part of the transaction of your connection or session.
 
         ```python
         with Session(engine) as session, session.begin(), app.use_connection(session):
@@ -99,7 +99,10 @@ class Declarations:
     @overload
     def bind(self, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> Call[R]: ...
     def bind(self, function: Any, /, *args: Any, **kwargs: Any) -> Call[Any]:
-        """A call of a job, or of any function that `allow` admits, as a value: `app.bind(shop.tax.recalculate, 7)`."""
+        """Return a call of a job, or of any function that `allow` admits, as a value.
+
+        `app.bind(shop.tax.recalculate, 7)`.
+        """
         if isinstance(function, JobFunction | AsyncJobFunction):
             return function.bind(*args, **kwargs)
         return bind(function, args, kwargs, registry=self.registry, submitter=self._submitter, options=JobOptions())

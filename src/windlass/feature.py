@@ -1,4 +1,4 @@
-"""What a feature brings to an application and its nodes, which take a list of them and know none by name."""
+"""What a feature adds to an application and its nodes, which take a list of features and know none by name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from windlass.stores.lease_holder import LeaseHolder
 
 
 class NodeTools(NamedTuple):
-    """What a node lends to the duties and services of features."""
+    """What a node provides to the duties and services of features."""
 
     database: Database
     lease: Callable[[str, Rhythm], LeaseHolder]
-    """The node's side of a lease, by its name and the rhythm of its duty."""
+    """Creates the node's side of a lease, by its name and the rhythm of its duty."""
     publish: Callable[[Sequence[Ended], Effects], int]
-    """Publishes jobs that a duty or service has ended or revived, once they are committed."""
+    """Publishes jobs that a duty or service has ended or revived, after the commit."""
     errors: ErrorHandling
 
 
@@ -32,12 +32,12 @@ def _none(tools: NodeTools) -> tuple[()]:
 
 
 class Feature(NamedTuple):
-    """One feature, as its own package exports it."""
+    """One feature, as its package exports it."""
 
     name: str
     follow_ups: tuple[FollowUp, ...] = ()
-    """What it writes where jobs end or are revived, by whomever."""
+    """Its writes where jobs end or are revived."""
     duties: Callable[[NodeTools], Sequence[Duty]] = _none
-    """What one node at a time does for it, under a lease."""
+    """Its duties, which one node at a time does, under a lease."""
     services: Callable[[NodeTools], Sequence[Service]] = _none
-    """What every node does for it."""
+    """Its services, which every node runs."""

@@ -17,7 +17,7 @@ from windlass.stores.ending import FollowUps
 
 
 def features_of(parts: Parts) -> tuple[Feature, ...]:
-    """All features of an application. Their follow-ups are written in this order."""
+    """Return all features of an application. Their follow-ups are written in this order."""
     settings = parts.settings
     return (
         callbacks.feature(parts.registry, parts.serializer, parts.database.known_queues),
@@ -31,5 +31,5 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
 
 
 def follow_ups_of(features: Sequence[Feature]) -> FollowUps:
-    """What belongs to the end of jobs."""
+    """Return what belongs to the end of jobs."""
     return tuple(one for feature in features for one in feature.follow_ups)

@@ -1,4 +1,4 @@
-"""A node: the services of one worker, started in order and drained in order."""
+"""A node: the services of one worker, started and drained in order."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from windlass.runtime.service_errors import ServiceErrors
 from windlass.stores.node_identity import NodeIdentity
 
 EMPTY_CHECK = 0.02
-"""Seconds between two looks whether a node has run all that is due."""
+"""Seconds between two checks whether a node has run all due jobs."""
 
 
 class Node:
-    """One running node on the current loop. Built by `Worker`, which says where the loop is."""
+    """One running node on the current loop. Built by `Worker`, which provides the loop."""
 
     loop_watch: LoopWatch | None = None
 
     def __init__(self, parts: Parts, concurrency: int, queues: Sequence[str] | None) -> None:
         self._parts = parts
         self.asked_to_drain = asyncio.Event()
-        """Set once the node is to leave."""
+        """Set once the node was asked to drain."""
         self._service_errors = ServiceErrors()
         errors = ErrorHandling(describe=parts.sanitizer.sanitize, service_errors=self._service_errors)
         features = features_of(parts)
@@ -55,11 +55,11 @@ class Node:
 
     @property
     def id(self) -> str:
-        """The node's present id."""
+        """The node's current id."""
         return self.identity.id
 
     async def start(self) -> None:
-        """Do everything that a node does."""
+        """Start all services."""
         await self.open()
         self.membership.start()
         self.poller.start()
@@ -68,7 +68,7 @@ class Node:
             self.loop_watch.start()
 
     async def open(self) -> None:
-        """Do all but claim. Register first, so that nothing is ever claimed in the name of a node nobody knows."""
+        """Start all but claiming. The node registers first, so that nothing is claimed by an unknown node."""
         logcontext.install()
         try:
             await asyncio.to_thread(self.membership.heartbeat.register)
@@ -82,13 +82,13 @@ class Node:
             self.membership.recovery.start()
             await asyncio.to_thread(self.wakeups.open)
         except BaseException:
-            await self.drain(0)  # half a node must not look alive
+            await self.drain(0)  # a partly started node must not look alive
             raise
 
     async def emptied(self) -> None:
         """Wait until nothing runs here and nothing is due that this node could claim."""
         while True:
-            while self.slots.attempts() or self.completer.unwritten:  # noqa: ASYNC110 - told of neither
+            while self.slots.attempts() or self.completer.unwritten:  # noqa: ASYNC110 - there is no event for either
                 await asyncio.sleep(EMPTY_CHECK)
             await self.poller.stop()  # so that no claim is under way
             if not self.slots.attempts() and not await self.poller.anything_due():
@@ -97,7 +97,7 @@ class Node:
             await asyncio.sleep(EMPTY_CHECK)
 
     async def drain(self, timeout: float | None = None) -> bool:
-        """Stop claiming, release, finish, leave. True when all bodies finished in time and all is written."""
+        """Stop claiming, release, finish, unregister; return True if all bodies finished in time and all is written."""
         limit = self._parts.settings.node.drain_timeout if timeout is None else timeout
         try:
             self.wakeups.close()
@@ -114,7 +114,7 @@ class Node:
         return clean and left
 
     def abandon(self) -> None:
-        """Its loop has ended: stop beating, so that its lease runs out and others take over what it ran."""
+        """Stop beating after the loop has ended, so that the lease expires and others recover its jobs."""
         if self.loop_watch is not None:
             self.loop_watch.stop()
         self.departure.abandon()

@@ -1,4 +1,4 @@
-"""The drain of a running node, asked for once or often, on its own loop or from another thread."""
+"""The drain of a running node, requested once or more often, on its loop or from another thread."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from windlass.runtime.interrupts import hurried_by_signals
 logger = loggers.logger("windlass.worker")
 
 LOOP_CHECK = 0.5
-"""Seconds after which a thread that waits for a drain sees whether the loop still runs that does it."""
+"""Seconds after which a thread that waits for a drain checks whether the node's loop still runs."""
 STILL_CHECKS = 2
-"""A loop that was not running so often in a row has ended: for a moment it may stand between two runs."""
+"""Number of checks in a row after which a loop that does not run has ended: it may be between two runs."""
 
 
 class NodeDrain:
-    """Has a node leave, once: whoever asks again gets the same answer. Made on the node's loop."""
+    """Drains a node once; further callers get the same result. Created on the node's loop."""
 
     def __init__(self, node: Node, timeout: float | None, when_left: Callable[[], None], *, embedded: bool) -> None:
         self._node = node
@@ -37,14 +37,14 @@ class NodeDrain:
         self._watch = self.loop.create_task(self._begin_when_asked()) if embedded else None
 
     async def _begin_when_asked(self) -> None:
-        """`windlass node drain`: an embedded node leaves by itself."""
+        """Drain when requested by `windlass node drain`: an embedded node drains by itself."""
         await self._node.asked_to_drain.wait()
         if self._node.departure.loss is None:
             logger.info("node %s was asked to drain", self._node.id)
         self._task = self.begin(None)
 
     def begin(self, limit: float | None) -> asyncio.Task[bool]:
-        """On the node's loop: begin, or shorten what is under way to `limit` seconds from now."""
+        """Begin on the node's loop, or shorten a drain in progress to `limit` seconds from now."""
         if self._task is None:
             limit = self._timeout if limit is None else limit
             self._task = self.loop.create_task(self._leave(limit), context=self._context.copy())
@@ -53,7 +53,7 @@ class NodeDrain:
         return self._task
 
     async def run(self, limit: float | None) -> bool:
-        """On any loop: wait for it. On the node's own, being cancelled stops and releases what still runs."""
+        """Wait for the drain on any loop. On the node's loop, being cancelled stops and releases running jobs."""
         if self.loop is not asyncio.get_running_loop():
             return await asyncio.to_thread(self.wait, limit)
         self._refuse_in_its_job("adrain")
@@ -66,7 +66,7 @@ class NodeDrain:
             raise
 
     def wait(self, limit: float | None) -> bool:
-        """On a thread that does not run the node's loop: wait for it."""
+        """Wait for the drain on a thread that does not run the node's loop."""
         self._refuse_on_its_loop()
         self._refuse_in_its_job("drain")
         ended: Future[bool] = Future()
@@ -104,7 +104,7 @@ class NodeDrain:
                 self._when_left()
 
     def _abandon(self) -> bool:
-        """Nothing can be awaited any more on the loop that the node lived on."""
+        """Give the node up: nothing can be awaited any more on its loop."""
         logger.error(
             "the event loop of node %s ended before the worker was left: its jobs run again elsewhere when its lease "
             "is over; leave `async with app.worker():` before the loop ends",

@@ -1,4 +1,4 @@
-"""The engine of a node, put together: from what is known of claimable work to the commit of outcomes."""
+"""The engine of a node, assembled: from the known claimable work to the commit of outcomes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MICROSECONDS = 1_000_000
 
 
 class NodeEngine:
-    """The parts of one engine on the current loop. Each knows those that were made before it, and none after it."""
+    """The parts of one engine on the current loop. Each knows only those created before it."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ def _policies(parts: Parts) -> Policies:
 
 
 class _Description:
-    """Errors as they may be stored."""
+    """Sanitised descriptions of errors."""
 
     def __init__(self, sanitizer: GuardedSanitizer) -> None:
         self._sanitizer = sanitizer

@@ -1,4 +1,4 @@
-"""How a node leaves the cluster: it signs off, or its lease lives on for bodies that hold permits and go on."""
+"""How a node leaves the cluster: it unregisters, or its lease is kept for bodies that hold permits and still run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from windlass.stores.plans import permits
 logger = loggers.logger("windlass.worker")
 
 TIMEOUT = 5.0
-"""Seconds that a drain waits for the store to take its leave."""
+"""Seconds that a drain waits for the store to unregister the node."""
 FLUSH_TIMEOUT = 10.0
 """Seconds that a drain waits for outcomes to be written."""
 MOST_NAMED = 20
-"""Jobs that one log line names."""
+"""Number of jobs that one log line names."""
 
 
 class Departure:
@@ -46,21 +46,21 @@ class Departure:
         self._completer = engine.completer
         self._asked_to_drain = asked_to_drain
         self.loss: StoreUnavailableError | None = None
-        """Why the node leaves, if its store was deleted or replaced: it is not asked any more."""
+        """Why the node drains, if its store was deleted or replaced: the store is not used any more."""
         self._keeper: PermitKeeper | None = None
         self._claims: dict[permits.Body, Claim] = {}
 
     def store_lost(self, reason: str) -> None:
-        """Have the node leave without waiting for what runs: there is nowhere to write what it ends with."""
+        """Drain without waiting for running jobs: their outcomes cannot be written."""
         if self.loss is not None:
             return
         self.loss = StoreUnavailableError(reason, lasting=True)
-        logger.error("node %s leaves, its store is lost: %s", self._heartbeat.node.id, reason)
+        logger.error("node %s shuts down, its store is lost: %s", self._heartbeat.node.id, reason)
         self._slots.force()
         self._asked_to_drain.set()
 
     async def flushed(self, errors: ServiceErrors) -> bool:
-        """Wait until every outcome is written; False if some are not."""
+        """Wait until every outcome is written; return False if some are not."""
         if self.loss:
             return self._none_unwritten()
         try:
@@ -76,11 +76,11 @@ class Departure:
         jobs = sorted(job for job, _ in self._completer.unwritten)
         if jobs:
             named = ", ".join(jobs[:MOST_NAMED]) + (", …" if len(jobs) > MOST_NAMED else "")
-            logger.error("outcomes that cannot be written, as the store is lost: %d, of jobs %s", len(jobs), named)
+            logger.error("%d outcomes cannot be written because the store is lost: jobs %s", len(jobs), named)
         return not jobs
 
     async def leave(self) -> bool:
-        """Sign off; False if the store does not answer. The node's lease lives on if bodies hold permits."""
+        """Unregister the node; return False if the store does not answer. Its lease is kept if bodies hold permits."""
         if self.loss:
             await self._heartbeat.astop()
             self._close_pulse()
@@ -88,24 +88,27 @@ class Departure:
         if self._lingering.attempts():
             try:
                 await asyncio.wait_for(asyncio.to_thread(self._keep), TIMEOUT)
-            except Exception as error:  # noqa: BLE001 - without the store the lease runs out by itself
-                logger.error("the permits of bodies that go on cannot be kept: %s", self._describe(error))
+            except Exception as error:  # noqa: BLE001 - without the store the lease expires
+                logger.error("could not keep the permits of bodies that still run: %s", self._describe(error))
         await self._heartbeat.astop()
         try:
             await asyncio.wait_for(asyncio.to_thread(self._sign_off), TIMEOUT)
             await asyncio.wait_for(self._parts.database.aclose_loop(), TIMEOUT)
         except TimeoutError:
-            logger.error("the store does not answer: node %s leaves without signing off", self._heartbeat.node.id)
+            logger.error(
+                "the store does not answer: node %s shuts down without unregistering; its lease will expire",
+                self._heartbeat.node.id,
+            )
             return False
         return True
 
     def abandon(self) -> None:
-        """The node's loop has ended before it: stop beating, so that others take over what it ran."""
+        """Stop beating after the node's loop has ended, so that others recover its jobs."""
         self._heartbeat.stop()
         self._close_pulse()
 
     def loop_closed(self) -> None:
-        """What ran on the node's loop goes on no more, and what was to be heard on it is looked for."""
+        """Handle the closed loop: what ran on it has ended, and its notifications are not delivered."""
         for attempt in self._lingering.attempts():
             if attempt.thread is None or attempt.thread.ended:
                 self._ended(attempt)
@@ -134,7 +137,7 @@ class Departure:
             self._keeper.ended(_body(attempt))
 
     def _freed(self, database: Database, bodies: Sequence[permits.Body]) -> None:
-        """Whoever waits for these permits may have them. A file is watched, so that nobody need be told."""
+        """Wake nodes that wait for these permits. A file is watched, so that it needs no notification."""
         coordinator = self._parts.coordinator
         if coordinator is None:
             database.notify(WORK, payload_of("keeper", [EVERYTHING]))
@@ -147,8 +150,8 @@ class Departure:
             reached("drain.before_sign_off")
             if self._keeper is None:
                 self._heartbeat.unregister()
-        except Exception as error:  # noqa: BLE001 - the lease will run out by itself
-            logger.warning("node %s could not sign off: %s", self._heartbeat.node.id, self._describe(error))
+        except Exception as error:  # noqa: BLE001 - the lease will expire
+            logger.warning("could not unregister node %s: %s", self._heartbeat.node.id, self._describe(error))
         finally:
             self._close_pulse()
 

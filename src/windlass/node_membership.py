@@ -1,4 +1,4 @@
-"""A node's part in the cluster, put together: its heartbeat, the recovery of others, what it does for features."""
+"""A node's part in the cluster, assembled: its heartbeat, the recovery of others, services of features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windlass.domain.rhythm import Every, Rhythm
 from windlass.feature import Feature, NodeTools
 from windlass.features import follow_ups_of
 from windlass.maintenance.expiry import Expiry
-from windlass.maintenance.heartbeat import Heartbeat, Load
+from windlass.maintenance.heartbeat import Heartbeat, NodeLoad
 from windlass.maintenance.recovery import Recovery
 from windlass.maintenance.sweeper import Sweeper
 from windlass.node_engine import NodeEngine
@@ -26,7 +26,7 @@ from windlass.stores.plans.leases import SWEEPER
 
 
 class NodeMembership:
-    """The services that deal with other nodes, and those of features."""
+    """The services that concern other nodes, and those of features."""
 
     def __init__(
         self,
@@ -39,14 +39,14 @@ class NodeMembership:
     ) -> None:
         settings, ends = parts.settings.node, (follow_ups_of(features), engine.publisher)
         self.pulse = parts.database.apart()
-        """The store on connections of its own: a beat must not wait for what bodies on threads ask the store."""
+        """The store on separate connections: a beat must not wait for statements of bodies on threads."""
         on_loop = asyncio.get_running_loop().call_soon_threadsafe
         self.heartbeat = Heartbeat(
             self.pulse,
             identity,
             settings,
             partial(_load, engine, errors.service_errors),
-            # What runs in the old id's name is others' by now, and nobody would hear what it returns.
+            # Jobs claimed under the old id belong to other nodes now, and their results would be refused.
             partial(on_loop, engine.cancellations.hinted, ()),
             partial(on_loop, asked_to_drain.set),
             errors,
@@ -58,17 +58,17 @@ class NodeMembership:
         sweeper = Sweeper(
             parts.database, tools.lease(SWEEPER, Every(interval)), self.recovery, Expiry(*ends), interval, errors
         )
-        # The sweeper first: it frees what keeps others waiting.
+        # The sweeper first: it releases what others wait for.
         self.duties: list[Duty] = [sweeper, *(duty for feature in features for duty in feature.duties(tools))]
         self.services = [service for feature in features for service in feature.services(tools)]
 
     def start(self) -> None:
-        """Begin to look whose turn the duties are, and with the services of features."""
+        """Start the duties and the services of features."""
         for service in (*self.duties, *self.services):
             service.start()
 
     async def stop(self) -> None:
-        """Finish the batches at hand and give leases back; the heart goes on until the node signs off."""
+        """Finish current batches and release leases; the heartbeat continues until the node unregisters."""
         services: list[Service] = [self.recovery, *self.duties, *self.services]
         await asyncio.gather(*(service.stop() for service in services))
 
@@ -83,6 +83,6 @@ def _tools(parts: Parts, identity: NodeIdentity, engine: NodeEngine, errors: Err
     return NodeTools(parts.database, lease, engine.publisher.publish, errors)
 
 
-def _load(engine: NodeEngine, errors: ServiceErrors | None) -> Load:
+def _load(engine: NodeEngine, errors: ServiceErrors | None) -> NodeLoad:
     slots = engine.slots
-    return Load(slots.running, slots.utilisation, None if errors is None else errors.text())
+    return NodeLoad(slots.running, slots.utilisation, None if errors is None else errors.text())

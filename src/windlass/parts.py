@@ -1,4 +1,4 @@
-"""What an application and its worker are made of: the store, the registry, every extension point with its default."""
+"""The parts of an application and its worker: the store, the registry, every extension point with its default."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ from windlass.submission.target import ImportResolver
 
 
 class Store(NamedTuple):
-    """A database and the clock it goes by."""
+    """A database and its clock."""
 
     database: Database
     clock: Clock
 
     @classmethod
     def open(cls, url: str, clock: Clock, *, is_default: bool = False) -> Store:
-        """From a URL; nothing is connected yet."""
+        """Open a store by its URL; nothing is connected yet."""
         return cls(open_database(url, clock, is_default=is_default), clock)
 
 
-def shared_place(database: Database) -> str | None:
-    """Where a database is, the same for every application on it; None for one in memory, which is not shared."""
+def shared_location(database: Database) -> str | None:
+    """Return an id of a database, the same for every application on it; None for a private one in memory."""
     if not isinstance(database, SqliteDatabase):
         return database.description
     return None if database.path == ":memory:" else f"SQLite {Path(database.path).resolve()}"
 
 
 class Replacements(NamedTuple):
-    """Extension points the user replaced; None stands for the default."""
+    """Extension points that the user replaced; None means the default."""
 
     retry_policy: RetryPolicy | None
     sanitizer: ErrorSanitizer | None
@@ -86,7 +86,7 @@ class Parts(NamedTuple):
     sanitizer: GuardedSanitizer
     polling: PollingStrategy
     executors: ExecutorProvider | None
-    """None: coroutines on the node's own loop, the rest on threads."""
+    """None: coroutines on the node's loop, other functions on threads."""
     coordinator: Coordinator | None
     """None: the store itself carries wakeups."""
     resilience: ResilienceStrategy | None
@@ -98,22 +98,22 @@ class Parts(NamedTuple):
     local_node: LocalNode
     """Wakes the node that runs in this process on these parts."""
     inline: Inline | None = None
-    """None: what is stored waits for a worker."""
+    """None: stored jobs wait for a worker."""
     authorizer: Authorizer | None = None
-    """None: everybody may do everything."""
+    """None: everything is allowed."""
     middleware: tuple[JobMiddleware, ...] = ()
     """Around every body, the first one outermost."""
     keepers: list[PermitKeeper] = []  # noqa: RUF012 - see `make_parts`
-    """What nodes that have left keep for bodies that go on."""
+    """What drained nodes keep for bodies that still run."""
     features: tuple[Feature, ...] = ()
-    """Further ones, beside those that every application has."""
+    """Features in addition to those that every application has."""
     written: Written | None = None
-    """Called after each flush with the attempts whose outcome stands: for tools that count or collect them."""
+    """Called after each flush with the attempts whose outcome is stored: for tools that count or collect them."""
     stays_open: bool = False
-    """True: the store is a test's, and is closed by the test, not by `close` of the application."""
+    """Whether the store is a test's, and is closed by the test, not by `close` of the application."""
 
     def on_store(self, store: Store, results: Results) -> Parts:
-        """The same parts on another store, for this process alone: no coordinator tells others of its work."""
+        """Return the same parts on another store, for this process alone: without a coordinator."""
         database = store.database
         return self._replace(
             database=database,
@@ -129,7 +129,7 @@ class Parts(NamedTuple):
         )
 
     def close(self) -> None:
-        """Send what is owed, and close every connection; what is used later opens again. Idempotent."""
+        """Send pending notifications, and close every connection; later use opens again. Idempotent."""
         for keeper in list(self.keepers):
             keeper.close_with(self.database)
         self.results.close()
@@ -170,7 +170,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
 
 
 def processes_of(parts: Parts) -> ProcessOptions:
-    """What processes that run jobs of this application must know."""
+    """Return the options of processes that run jobs of this application."""
     node, jobs = parts.settings.node, parts.settings.jobs
     return ProcessOptions(
         node.process_jobs, node.process_memory_bytes, jobs.max_result_bytes, lambda: _process_settings(parts)

@@ -1,7 +1,7 @@
-"""Publishes what a commit has changed: events, outcomes that handles wait for, and wake-ups.
+"""Publishes what a commit has changed: events, outcomes that handles wait for, and wakeups.
 
-Every commit that ends, revives or moves jobs is published here, whoever made it: the completer, the verbs of an
-application, recovery, the sweeper.
+Every commit that ends, revives or moves jobs is published here, whether by the completer, the verbs of an application,
+recovery or the sweeper.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ class Awaited(Protocol):
         ...
 
     def tell(self, outcomes: Iterable[Outcome]) -> None:
-        """Hand outcomes to those that wait for them."""
+        """Deliver outcomes to the handles that wait for them."""
 
 
 class WakeupTarget(Protocol):
-    """Whom to wake for what has changed, besides those that the transaction itself notified."""
+    """What to wake for changes, in addition to what the transaction itself notified."""
 
     def new_work(self, work: Collection[tuple[str, int]]) -> None:
-        """There are new jobs at these levels of queues."""
+        """Wake for new jobs at these levels of queues."""
 
     def stop(self, ids: Collection[str]) -> None:
-        """These jobs were canceled while they ran."""
+        """Stop jobs that were canceled while they ran."""
 
     def changed(self) -> None:
-        """What may be claimed has changed."""
+        """Wake because claimable work has changed."""
 
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
-        """Circuits opened, closed or forgot their calls."""
+        """Wake for circuits that opened, closed or were reset."""
 
 
 class Publisher:
-    """What is done after a commit."""
+    """Publishes the effects of commits."""
 
     def __init__(self, bus: EventBus, awaited: Awaited, clock: Clock, wakeups: WakeupTarget) -> None:
         self._bus = bus
@@ -64,11 +64,11 @@ class Publisher:
 
     @property
     def listens(self) -> bool:
-        """Whether anything in this process wants to know of single jobs."""
+        """Whether anything in this process subscribes to single jobs."""
         return self._awaited.awaits or any(map(self._bus.wanted, JOB_EVENTS))
 
     def publish(self, ended: Sequence[Ended], effects: Effects = NO_EFFECTS) -> int:
-        """Publish jobs that ended or were revived, and the effects of that; answers how many they are."""
+        """Publish jobs that ended or were revived, and their effects; return how many jobs."""
         if ended:
             self._publish_jobs(ended, effects)
         if effects.circuits:
@@ -78,7 +78,7 @@ class Publisher:
         return len(ended)
 
     def paused(self, moved: Sequence[Steered]) -> int:
-        """Publish jobs that were paused; those that were PAUSED before are counted, and are nothing new."""
+        """Publish jobs that were paused; those that were PAUSED before are only counted."""
         new = [job for job in moved if job.left is not JobStatus.PAUSED]
         if new and self._bus.wanted(JobPaused):
             self.events(move_events(JobPaused, new, self._clock.now()))
@@ -117,7 +117,7 @@ _REQUEUED: Final = frozenset({Move.REQUEUE})
 
 
 def retry_times(bus: EventBus) -> Feature:
-    """When retries are due, as stored: read in the transaction that writes them, if `JobRetrying` is wanted."""
+    """Return the feature that reads stored due times of retries in their transaction, if `JobRetrying` is wanted."""
 
     def wanted(ended: Ended) -> bool:
         return ended.outcome == "retried" and bus.wanted(JobRetrying)

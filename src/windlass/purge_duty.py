@@ -1,4 +1,4 @@
-"""The purge duty: at its time of day, what is older than it may become is deleted, batch by batch."""
+"""The purge duty: deletes rows older than their retention at set times of day, batch by batch."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MICROSECONDS = 1_000_000
 BATCH = 500
 
 PurgePlan = Callable[[Dialect, int, int], Plan[int]]
-"""Deletes up to so many rows (the second number) older than so many microseconds; answers how many it deleted."""
+"""Deletes up to so many rows (the second number) older than so many microseconds; returns how many."""
 
 
 class PurgeDuty(Duty):
-    """Deletes until there is nothing more. A short batch is no end: some of its rows may just have been held."""
+    """Deletes until nothing is left. A short batch is not the end: some of its rows may just have been locked."""
 
     def __init__(self, lease: LeaseHolder, plan: PurgePlan, age: float, what: str, errors: ErrorHandling) -> None:
         super().__init__(f"purge of {what}", lease, errors)
@@ -36,25 +36,25 @@ class PurgeDuty(Duty):
         self._deleted = 0
 
     def begin(self) -> None:
-        """Count anew."""
+        """Reset the count."""
         self._deleted = 0
 
     async def batch(self) -> bool:
-        """Under the lease."""
+        """Delete one batch under the lease."""
         deleted = await self._lease.run(self._plan, self._age_us, BATCH)
         reached("purge.after_commit", lambda: deleted > 0)
         self._deleted += deleted
         if deleted:
             return True
         if self._deleted:
-            logger.info("%d %s were purged", self._deleted, self._what)
+            logger.info("purged %d %s", self._deleted, self._what)
         return False
 
 
 def purge_duties(
     what: str, plan: PurgePlan, age: float, cron: str | None
 ) -> Callable[[NodeTools], Sequence[PurgeDuty]]:
-    """The duty of a feature that deletes `what` is older than `age` seconds, at times of day in UTC; None: never."""
+    """Return the duty that deletes `what` is older than `age` seconds, at times of day in UTC; None: never."""
 
     def duties(tools: NodeTools) -> Sequence[PurgeDuty]:
         if cron is None:

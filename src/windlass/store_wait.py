@@ -1,4 +1,4 @@
-"""How long a worker that starts waits for a store that is away."""
+"""How long a starting worker waits for a store that is not reachable."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DEFAULT_WAIT: Final = 60.0
 FIRST_PAUSE: Final = 0.25
 LAST_PAUSE: Final = 2.0
 PROMPT_START: Final = 1.0
-"""Seconds in which a start that is under way may still end when the worker is asked to leave."""
+"""Seconds in which a start in progress may still finish when the worker is asked to stop."""
 
 
 class StoreWait:
-    """Decides after each failure whether a start is tried again, and logs once that it waits and for what."""
+    """Decides after each failure whether to try the start again, and logs once that it waits and for what."""
 
     def __init__(self, wait: float | timedelta = DEFAULT_WAIT) -> None:
         self._seconds = seconds(wait, "wait")
@@ -35,18 +35,18 @@ class StoreWait:
         self._logged = False
 
     def pause_after(self, error: StoreUnavailableError) -> float:
-        """Seconds until the next try; raises the error when the time is over, or when waiting would not help."""
+        """Return the seconds until the next try; raise the error when the time is up, or waiting does not help."""
         left = self._ends_at - monotonic()
         if error.lasting or left <= 0:
             raise error
         if not self._logged:
             self._logged = True
-            logger.warning("the store is away, waiting for it for up to %g s: %s", self._seconds, error)
+            logger.warning("the store is not reachable, waiting up to %g s for it: %s", self._seconds, error)
         pause, self._pause = min(self._pause, left), min(self._pause * 2, LAST_PAUSE)
         return pause
 
     def run(self, check: Callable[[], T]) -> T:
-        """Block until `check` answers."""
+        """Block until `check` succeeds."""
         while True:
             try:
                 return check()
@@ -54,7 +54,7 @@ class StoreWait:
                 threading.Event().wait(self.pause_after(error))
 
     async def start(self, start: Callable[[], Coroutine[Any, Any, None]], asked: asyncio.Event) -> bool:
-        """Start a worker as soon as the store is there; False if it is asked to leave before that."""
+        """Start a worker as soon as the store is there; return False if it is asked to stop before that."""
         while not asked.is_set():
             starting = asyncio.ensure_future(start())
             await _first(starting, asked)

@@ -66,11 +66,13 @@ def test_a_worker_waits_for_a_locked_file_and_then_starts(sqlite_commands: Comma
     handle = shop.enqueue("charge", 42)
     with closing(lock(sqlite_commands.url)) as holder:
         worker = sqlite_commands.start("worker", "shop:app")
-        line = worker.says(r"WARNING +windlass\.worker: the store is away, waiting for it for up to 60 s: (.*)$", 60)[1]
+        line = worker.says(
+            r"WARNING +windlass\.worker: the store is not reachable, waiting up to 60 s for it: (.*)$", 60
+        )[1]
         assert f"it is locked by process {os.getpid()}" in line
         holder.execute("ROLLBACK")
     assert handle.result(timeout=60).startswith("charged 42")
-    assert worker.said.count("the store is away") == 1
+    assert worker.said.count("the store is not reachable") == 1
     worker.terminate()
     assert worker.exit_code() == 0
 
@@ -80,7 +82,7 @@ def test_a_worker_that_waits_at_the_lock_file_leaves_when_it_is_told_to(sqlite_c
     shop_on(sqlite_commands.url).enqueue("charge", 1)
     with WriteLock(path_of(sqlite_commands.url)).held():
         worker = sqlite_commands.start("worker", "shop:app")
-        worker.says(rf"the store is away.* it is locked by process {os.getpid()} \(waited 10 s\)$", 60)
+        worker.says(rf"the store is not reachable.* it is locked by process {os.getpid()} \(waited 10 s\)$", 60)
         worker.says("store: SQLite")
         worker.terminate()
         assert worker.exit_code() == 0
@@ -94,7 +96,7 @@ def test_a_worker_gives_up_on_a_store_that_stays_away(sqlite_commands: Commands,
         "worker", "shop:app", "--wait", "0.5", "--processes", processes, environ={"WINDLASS_URL": url}
     )
     assert code == 1
-    assert said.count("the store is away, waiting for it for up to 0.5 s: PostgreSQL 127.0.0.1:1/none") == 1
+    assert said.count("the store is not reachable, waiting up to 0.5 s for it: PostgreSQL 127.0.0.1:1/none") == 1
     assert "Error: PostgreSQL 127.0.0.1:1/none does not answer" in said
 
 
@@ -103,7 +105,7 @@ def test_a_signal_ends_the_wait_for_a_server(sqlite_commands: Commands, number: 
     """J7.8."""
     environ = {"WINDLASS_URL": "postgresql://nobody@127.0.0.1:1/none"}
     worker = sqlite_commands.start("worker", "shop:app", environ=environ)
-    worker.says("the store is away")
+    worker.says("the store is not reachable")
     worker.send(number)
     assert worker.exit_code() == 0
 
@@ -115,7 +117,7 @@ def test_what_waiting_would_not_help_is_told_at_once(sqlite_commands: Commands):
     code, said = sqlite_commands.run("worker", "shop:app", environ={"WINDLASS_URL": f"sqlite:///{letter}"})
     assert code == 1
     assert "it is not a SQLite database" in said
-    assert "the store is away" not in said
+    assert "the store is not reachable" not in said
 
 
 def test_a_worker_says_that_no_job_was_ever_in_a_queue(sqlite_commands: Commands, shop_on):
@@ -136,7 +138,9 @@ def test_a_worker_leaves_when_its_file_is_deleted(sqlite_commands: Commands, sho
     file = Path(path_of(sqlite_commands.url))
     for path in file.parent.glob(f"{file.name}*"):
         path.unlink()
-    worker.says(rf"ERROR +windlass\.worker: node \S+ leaves, its store is lost: SQLite database {file}: the file was")
+    worker.says(
+        rf"ERROR +windlass\.worker: node \S+ shuts down, its store is lost: SQLite database {file}: the file was"
+    )
     worker.says(r"ERROR +windlass\.worker: outcomes that cannot be written, as the store is lost: 1, of jobs \S+$")
     if processes == "1":
         assert worker.exit_code() == 1

@@ -151,10 +151,10 @@ def test_a_worker_that_starts_while_the_database_is_gone_waits_for_it(
     server.stop_server()
     worker = programs.worker(url)
     worker.says(
-        r"WARNING windlass\.worker: the store is away, waiting for it for up to 60 s: PostgreSQL .*does not answer"
+        r"WARNING windlass\.worker: the store is not reachable, waiting up to 60 s for it: PostgreSQL .*does not answer"
     )
     server.start_server()
     assert worker.node
     assert handle.result(30) == 1
-    assert worker.said.count("the store is away") == 1
+    assert worker.said.count("the store is not reachable") == 1
     left_in_good_order(worker)

@@ -153,7 +153,7 @@ def test_a_server_without_a_free_connection_is_waited_for(url: str, shop_url: st
         worker.says(r"failed, trying again .*too many connections for role")
         until(lambda: len(programs.ran()) == 3, "the bodies to end without a database")
         late = programs.worker(shop_url, environ={})
-        late.says("the store is away, waiting for it .*too many connections")
+        late.says("the store is not reachable, waiting .*too many connections")
         administrator.execute("ALTER ROLE shop CONNECTION LIMIT -1")
     assert late.node
     assert [handle.result(30) for handle in handles] == [0, 1, 2]

@@ -45,7 +45,7 @@ def test_jobs_of_a_killed_worker_are_finished_by_another_one(app: Windlass, stor
         assert (lost.outcome, lost.node, lost.number) == ("lost", killed, 1)
         assert killed in (lost.error or "")
         assert (ran.outcome, ran.node, ran.number) == ("succeeded", saviour, 1)
-    second.says(rf"node {killed} was lost; {JOBS} of its jobs are waiting again")
+    second.says(rf"node {killed} was lost; {JOBS} of its jobs are PENDING again")
     assert sorted(programs.ran()) == sorted(str(n) for n in range(JOBS))
 
 

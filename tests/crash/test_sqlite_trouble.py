@@ -129,11 +129,11 @@ def test_a_worker_that_starts_on_a_full_disk_waits_for_room(small_disk: Path, pr
         while True:
             file.write(b"x" * 4096)
     worker = programs.worker(url)
-    worker.says("the store is away, waiting for it for up to 60 s: SQLite database .*shop.db: ")
+    worker.says("the store is not reachable, waiting up to 60 s for it: SQLite database .*shop.db: ")
     filler.unlink()
     assert worker.node
     assert handle.result(30) == 7
-    assert worker.said.count("the store is away") == 1
+    assert worker.said.count("the store is not reachable") == 1
     app.close()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from windlass.domain.clock import SystemClock, monotonic, wall_nanos
 from windlass.maintenance import heartbeat
-from windlass.maintenance.heartbeat import Heartbeat, Load
+from windlass.maintenance.heartbeat import Heartbeat, NodeLoad
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.settings import NodeSettings
 from windlass.stores import migrate
@@ -29,7 +29,13 @@ def database(sqlite_url: str) -> Iterator[Database]:
 def beating(database: Database) -> Heartbeat:
     """A node that has been entered, and has a lease of 15 s."""
     made = Heartbeat(
-        database, NodeIdentity(None), NodeSettings(), lambda: Load(0, 0.0), lambda: None, lambda: None, ErrorHandling()
+        database,
+        NodeIdentity(None),
+        NodeSettings(),
+        lambda: NodeLoad(0, 0.0),
+        lambda: None,
+        lambda: None,
+        ErrorHandling(),
     )
     made.register()
     return made

@@ -1,8 +1,8 @@
-"""Callbacks: `on_success` and `on_failure` as jobs of their own, stored by the transaction that writes the outcome.
+"""Callbacks: `on_success` and `on_failure` as jobs, stored by the transaction that writes the outcome.
 
 Either both are committed or neither is: a crash loses no callback, and none runs for an outcome that did not happen.
-Nothing here may stop an outcome from being written, so whatever cannot be read or put into words is left out, and
-the callback follows all the same.
+Nothing here may stop an outcome from being written, so values that cannot be read or encoded are left out, and the
+callback is stored anyway.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ logger = loggers.logger("windlass.callbacks")
 
 
 def feature(registry: Registry, serializer: Serializer, known_queues: Collection[str]) -> Feature:
-    """Callbacks, for an application and its nodes."""
+    """Return the callbacks of an application and its nodes."""
     callbacks = Callbacks(registry, serializer, known_queues)
     return Feature("callbacks", (FollowUp(frozenset(_NAMES), has_callback, callbacks.follow),))
 
 
 _NAMES: Final = {Move.SUCCEED: '"on_success"', Move.FAIL: '"on_failure"', Move.GIVE_UP: '"on_failure"'}
-"""How stored options name what follows a move."""
+"""The option of the callback that follows a move."""
 
 
 def has_callback(ended: Ended) -> bool:
-    """Whether a callback may follow: as far as can be told without reading the options, or with none of them here."""
+    """Return whether a callback may follow, as far as known without reading the options."""
     if ended.payload is None:
         return True
     options = ended.payload.options
@@ -58,12 +58,12 @@ def has_callback(ended: Ended) -> bool:
 
 
 def callback_of(ended: Ended) -> StoredCallback | None:
-    """What follows; None for nearly all."""
+    """Return the callback that follows; None for most jobs."""
     if ended.payload is None or ended.payload.options is None:
         return None
     try:
         options = from_text(ended.payload.options)
-    except SerializationError:  # damaged: nobody can tell what was to follow
+    except SerializationError:  # damaged: the callback is unknown
         return None
     return options.on_success if ended.move is Move.SUCCEED else options.on_failure
 
@@ -77,7 +77,7 @@ class Due(NamedTuple):
 
 
 class Callbacks:
-    """Turns outcomes into the jobs that follow them."""
+    """The follow-up that turns outcomes into callback jobs."""
 
     def __init__(self, registry: Registry, serializer: Serializer, known_queues: Collection[str]) -> None:
         self._known_queues = known_queues
@@ -85,7 +85,7 @@ class Callbacks:
         self._serializer = serializer
 
     def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
-        """Store the callbacks of jobs that ended, in the transaction in which they did."""
+        """Store the callbacks of ended jobs, in the transaction in which they end."""
         loaded = yield from with_payloads(dialect, ended)
         due = [
             Due(callback, job, job.payload)
@@ -122,9 +122,10 @@ class Callbacks:
     # ------------------------------------------------------------------ arguments
 
     def _arguments(self, due: Due) -> str:
-        """The serializer's text for the callback's arguments.
+        """Return the encoded arguments of a callback.
 
-        The callback's function need not be known here: its arguments are written without its signature, and read by it.
+        The callback's function need not be known here: its arguments are encoded without its signature, and decoded by
+        it.
         """
         callback, job, payload = due
         result = self._result(job, payload)
@@ -169,7 +170,7 @@ class Callbacks:
             return None
 
     def _given(self, payload: Payload, spec: CallSpec | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """By the signature; as they are stored if they no longer fit it; none if nobody can read them."""
+        """Return the job's arguments by its signature; as stored if they no longer fit; none if they cannot be read."""
         try:
             if spec is not None:
                 args, kwargs = self._serializer.decode_arguments(spec, payload.args)

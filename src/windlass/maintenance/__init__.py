@@ -1,7 +1,6 @@
-"""What keeps a cluster healthy: the heartbeat of each node, and the duties that one node at a time does for all.
+"""Cluster maintenance: the heartbeat of each node, and the duties that one node at a time does for all.
 
-Every node has a `heartbeat`, and looks for lost nodes (`recovery`, under a lease once there is something to bring
-back). The duties, each under a lease of its own: the `sweeper`, which also cancels what is past its `expiry`,
-`archive_duty` and `statistics_duty`; features bring more. `permit_keeper` keeps the permits of bodies that outlive a
-drain.
+Every node has a `heartbeat`, and checks for lost nodes (`recovery`, under a lease once there is something to recover).
+The duties, each under its own lease: the `sweeper`, which also cancels jobs past their `expiry`, `archive_duty` and
+`statistics_duty`; features add more. `permit_keeper` holds the permits of bodies that outlive a drain.
 """

@@ -1,4 +1,4 @@
-"""The archive duty: what ended longer ago than the retention leaves the working tables, batch by batch."""
+"""The archive duty: moves jobs that ended longer ago than the retention out of the working tables, batch by batch."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MICROSECONDS = 1_000_000
 FEWEST, MOST = 10, 500
 """Jobs in a batch."""
 ENOUGH_BYTES = 2_000_000
-"""What a batch may carry: beyond that the next one is smaller."""
+"""Size of a batch beyond which the next one is smaller."""
 
 
 def feature(settings: JobsSettings, *, ids_tell_time: bool) -> Feature:
-    """The archive, as a feature of an application."""
+    """Return the archive as a feature of an application."""
 
     def duties(tools: NodeTools) -> Sequence[ArchiveDuty]:
         lease = tools.lease(ARCHIVE, Every(settings.archive_interval))
@@ -37,7 +37,7 @@ def feature(settings: JobsSettings, *, ids_tell_time: bool) -> Feature:
 
 
 class ArchiveDuty(Duty):
-    """One pass walks along the ids of ended jobs, from the oldest to those that cannot be old enough."""
+    """Walks along the ids of ended jobs in one pass, from the oldest to those that cannot be old enough."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class ArchiveDuty(Duty):
         self._moved = 0
 
     def begin(self) -> None:
-        """From the oldest on: jobs may have ended lately that were made long ago."""
+        """Start from the oldest: jobs created long ago may have ended recently."""
         self._after = archive.FIRST_ID
         self._moved = 0
 
     async def batch(self) -> bool:
-        """Look for old jobs without any lock, and move them under the lease, where each is looked at again."""
+        """Find old jobs without locks, and move them under the lease, where each is checked again."""
         found = await self._database.aread(
             archive.old_jobs, self._age_us, self._after, self._size, ids_tell_time=self._ids_tell_time
         )
@@ -73,14 +73,14 @@ class ArchiveDuty(Duty):
         self._size = next_size(self._size, moved)
         if found.next_after is None:
             if self._moved:
-                logger.info("%d jobs were moved to the archive", self._moved)
+                logger.info("moved %d jobs to the archive", self._moved)
             return False
         self._after = found.next_after
         return True
 
 
 def next_size(size: int, moved: archive.Moved) -> int:
-    """How many jobs to move next: more as long as they are small, fewer when their payloads are large."""
+    """Return how many jobs to move next: more while they are small, fewer when their payloads are large."""
     if moved.size > ENOUGH_BYTES:
         return max(size // 2, FEWEST)
     return min(size * 2, MOST) if moved.size * 2 <= ENOUGH_BYTES else size

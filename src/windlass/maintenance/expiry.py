@@ -1,4 +1,4 @@
-"""Expiry: jobs that have not started by the time they were given are canceled, also where nobody claims them."""
+"""Expiry: cancels jobs that have not started by their expiry time, even where no node claims them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Expiry:
         self._publisher = publisher
 
     async def cancel_expired(self, lease: LeaseHolder) -> int:
-        """One batch, under the sweeper's lease; answers how many jobs it canceled."""
+        """Cancel one batch under the sweeper's lease; return how many jobs it canceled."""
         expired = await lease.run(moves.cancel_expired, BATCH, self._follow_ups)
         reached("expiry.after_commit", lambda: bool(expired.ended))
         if expired.ended:
-            logger.info("%d jobs expired before they could start; they are canceled", len(expired.ended))
+            logger.info("canceled %d jobs that expired before they could start", len(expired.ended))
         self._publisher.publish(expired.ended, expired.effects)
         return len(expired.ended)

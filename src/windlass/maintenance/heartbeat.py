@@ -1,4 +1,7 @@
-"""The heartbeat: renews the node's lease from a thread of its own, so that a blocked event loop does not look dead."""
+"""The heartbeat.
+
+Renews the node's lease on its own thread, so that a node with a blocked event loop does not look dead.
+"""
 
 from __future__ import annotations
 
@@ -21,31 +24,31 @@ logger = loggers.logger("windlass.heartbeat")
 
 MICROSECONDS = 1_000_000
 CLOCK_SLACK = 0.1
-"""Seconds by which the system's clock may have run ahead since the last beat; by more, and somebody has set it."""
+"""Seconds by which the system's clock may have run ahead since the last beat; more means that it was set."""
 LONGEST_RETRY = 1.0
-"""Seconds between two tries to beat: after an outage every node must be heard before anybody may count it as lost."""
+"""Longest delay in seconds between two tries: after an outage every node must beat before it can count as lost."""
 LEAST_LATENESS = 1.0
 """Seconds by which a beat may be late before it counts as missed, however short the interval."""
 
 
-class Load(NamedTuple):
-    """What a node says of itself with every beat."""
+class NodeLoad(NamedTuple):
+    """What a node reports with every beat."""
 
     running: int
     utilisation: float
     error: str | None = None
-    """What its services keep failing with; None when all of them work."""
+    """The errors of its services; None when all of them work."""
 
 
 class Heartbeat(ThreadService):
-    """Registers the node, beats, and says when the cluster has given the node up."""
+    """Registers the node, beats, and reports when the cluster has given the node up."""
 
     def __init__(
         self,
         database: Database,
         identity: NodeIdentity,
         settings: NodeSettings,
-        load: Callable[[], Load],
+        load: Callable[[], NodeLoad],
         when_lost: Callable[[], object],
         when_asked_to_drain: Callable[[], object],
         errors: ErrorHandling,
@@ -65,22 +68,22 @@ class Heartbeat(ThreadService):
 
     @property
     def node(self) -> cluster.NodeRow:
-        """The node as it is known to the cluster at present."""
+        """The node's current row in the cluster."""
         return self._identity.row
 
     def register(self) -> None:
-        """Enter the node; before anything is claimed in its name."""
+        """Register the node, before anything is claimed in its name."""
         lease_us = self._lease_us(self._settings.heartbeat_interval)
         self._database.run(cluster.register, self.node, lease_us)
         reached("node.registered")
         self._renewed(lease_us, self._settings.heartbeat_interval)
 
     def unregister(self) -> None:
-        """Leave in good order."""
+        """Remove the node's row."""
         self._database.run(cluster.unregister, self.node.id)
 
     def tick(self) -> float | None:
-        """Beat once; the lease covers the interval promised until the next beat."""
+        """Beat once; the lease covers the interval until the next beat."""
         try:
             return self._beat()
         except BaseException:
@@ -106,9 +109,9 @@ class Heartbeat(ThreadService):
         return interval
 
     def steady_for(self) -> float:
-        """Seconds for which this node has beaten without a gap; 0 while it has no lease, or is late.
+        """Return the seconds for which this node has beaten without a gap; 0 while it has no lease, or is late.
 
-        Who could not beat in time (no database, a stalled machine) must not conclude from that that others are lost:
+        A node that could not beat in time (no database, a stalled machine) must not conclude that others are lost:
         their leases may be shorter than its own.
         """
         late = self._missed or monotonic() > self._overdue_at
@@ -123,23 +126,23 @@ class Heartbeat(ThreadService):
         self._covered = (monotonic() + lease_us / MICROSECONDS, wall_nanos() + lease_us * 1_000)
 
     def _lapsed(self) -> bool:
-        """By either clock: the monotonic one stands still while a machine sleeps, the other one may be set.
+        """Return whether the lease has expired by either clock: one stops while a machine sleeps, the other may be set.
 
-        Set forward it has shortened the leases of all, by more than is left of some: that is a gap for everybody.
+        A clock set forward has shortened all leases, some by more than was left of them: that is a gap for every node.
         """
         until, wall_until = self._covered
-        wall_left = (wall_until - wall_nanos()) / 1_000_000_000  # asked first: a pause between the two says nothing
+        wall_left = (wall_until - wall_nanos()) / 1_000_000_000  # read first: a pause between the two does not matter
         left = until - monotonic()
         return left < 0 or wall_left < 0 or left - wall_left > CLOCK_SLACK
 
     def _start_over(self) -> None:
-        """The cluster has given this node's jobs to others.
+        """Continue under a new id: the cluster has given this node's jobs to others.
 
-        Go on under a new name; late results of the old one are refused.
+        Late results of the old id are refused.
         """
         logger.error(
-            "node %s lost its lease (it was stalled, or cut off from the store); its jobs were given to other nodes, "
-            "it goes on under a new id",
+            "node %s lost its lease (it was stalled, or cut off from the store); other nodes recover its jobs, "
+            "it continues under a new id",
             self.node.id,
         )
         self._identity.renew()

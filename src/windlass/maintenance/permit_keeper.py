@@ -1,4 +1,4 @@
-"""What a node keeps that has left while bodies on its threads go on: their permits, under its lease."""
+"""Keeps the permits of bodies that still run on threads after their node has drained, under the node's lease."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ logger = loggers.logger("windlass.worker")
 
 MICROSECONDS = 1_000_000
 LONGEST_RETRY = 1.0
-"""Seconds between two tries to beat while the store is away."""
+"""Longest delay in seconds between two beats while the store is not reachable."""
 
 
 class PermitKeeper(ThreadService):
-    """Renews the lease of a node that has left until the bodies have ended that hold permits, then signs it off.
+    """Renews the lease of a drained node until the bodies that hold permits have ended, then unregisters it.
 
-    The permits are counted as long as the node lives; a process that dies with its threads loses the lease in time.
+    The permits count as long as the node is alive; if the process dies with its threads, the lease expires.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class PermitKeeper(ThreadService):
         database: Database,
         node_id: str,
         settings: NodeSettings,
-        when_freed: Callable[[Sequence[permits.Body]], None],
+        on_released: Callable[[Sequence[permits.Body]], None],
         errors: ErrorHandling,
         *,
         closes: bool,
@@ -44,7 +44,7 @@ class PermitKeeper(ThreadService):
         self._node_id = node_id
         self._interval = settings.heartbeat_interval
         self._lease_us = int(lease_for(self._interval, settings.missed_heartbeats) * MICROSECONDS)
-        self._when_freed = when_freed
+        self._on_released = on_released
         self._guard = threading.Lock()
         self._bodies: set[permits.Body] = set()
         self._ended: set[permits.Body] = set()
@@ -52,23 +52,25 @@ class PermitKeeper(ThreadService):
         self._closes = closes
 
     def keep(self, bodies: Collection[permits.Body]) -> None:
-        """Begin with these."""
+        """Start keeping the permits of these bodies."""
         self._bodies.update(bodies)
         logger.warning(
-            "node %s lives on for %d bodies that hold permits and could not be stopped", self._node_id, len(bodies)
+            "node %s stays registered for %d bodies that hold permits and could not be stopped",
+            self._node_id,
+            len(bodies),
         )
-        exits.before_end(self.sign_off)
+        exits.before_end(self.unregister)
         self.start()
 
     def ended(self, body: permits.Body) -> None:
-        """A body has ended. From any thread."""
+        """Record that a body has ended. From any thread."""
         with self._guard:
             if body in self._bodies:
                 self._ended.add(body)
         self.wake()
 
     def tick(self) -> float | None:
-        """Release the permits of what has ended; beat for the rest, or leave when there is none."""
+        """Release the permits of ended bodies; beat for the rest, or unregister when there is none."""
         if not self._serves_nothing:
             self._database.run(cluster.serve_nothing, self._node_id)
             self._serves_nothing = True
@@ -80,31 +82,31 @@ class PermitKeeper(ThreadService):
                 self._bodies.difference_update(ended)
                 self._ended.difference_update(ended)
             if freed:
-                self._when_freed(ended)
+                self._on_released(ended)
         if not self._bodies:
-            self.sign_off()
+            self.unregister()
         elif not self._database.run(cluster.beat, self._node_id, self._lease_us, len(self._bodies)):
             logger.error(
-                "node %s lost its lease while bodies of its jobs went on; their permits are free", self._node_id
+                "node %s lost its lease while bodies of its jobs still ran; their permits were released", self._node_id
             )
             self._finish()
         return self._interval
 
-    def sign_off(self) -> None:
+    def unregister(self) -> None:
         """Remove the node: its bodies have ended, or end with the process now."""
         if not self._over:
-            with suppress(Exception):  # at the end of a process; the lease runs out by itself
+            with suppress(Exception):  # at the end of a process; the lease will expire
                 self._database.run(cluster.unregister, self._node_id)
             self._finish()
 
     def close_with(self, database: Database) -> None:
-        """A database is being closed. One of the keeper's own goes on; one that is shared is in memory, and is gone."""
+        """Stop if this database is closed: a shared one is in memory, and its data is lost."""
         if database is self._database:
             self._finish()
 
     def _finish(self) -> None:
         self._over = True
-        exits.forget_act(self.sign_off)
+        exits.forget_act(self.unregister)
         self.stop()
         if self._closes:
             self._database.close()

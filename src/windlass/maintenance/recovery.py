@@ -1,7 +1,7 @@
-"""Recovery: what a lost node was running is PENDING again, or FAILED once its crash budget is spent.
+"""Recovery: jobs of a lost node become PENDING again, or FAILED once their crash budget is spent.
 
-Every node looks, and marks who is lost: a guarded write, so several that look at once do no harm. Bringing jobs back is
-one node's work at a time, under a lease, so that each loss is dealt with and told of once.
+Every node checks and marks lost nodes with a guarded write, so that concurrent checks do no harm. Requeueing their jobs
+is done by one node at a time, under a lease, so that each loss is handled and published once.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from windlass.stores.plans import cluster, leases, unknown_targets
 logger = loggers.logger("windlass.recovery")
 
 LEASE = 5.0
-"""Seconds after which others go on with a recovery that has stopped in the middle."""
-PATIENCE = 7.0
-"""Seconds this node must itself have held its lease without a gap before it gives up others.
+"""Seconds after which another node continues a recovery that has stopped in the middle."""
+STEADY_BEFORE_RECOVERY = 7.0
+"""Seconds for which this node must have held its own lease without a gap before it marks others as lost.
 
-When the database was away nobody could beat, and everybody gets the time to connect and beat again.
+After a database outage no node could beat, and every node gets this time to reconnect and beat.
 """
 MICROSECONDS = 1_000_000
 
 
 class Recovery(Service):
-    """Looks for lost nodes every few seconds."""
+    """Checks for lost nodes every few seconds."""
 
     def __init__(
         self,
@@ -63,12 +63,12 @@ class Recovery(Service):
         self._heartbeat = heartbeat
         self._known_targets = known_targets
         lease = lease_for(settings.heartbeat_interval, settings.missed_heartbeats)
-        self._patience = min(lease, PATIENCE)
+        self._steady_needed = min(lease, STEADY_BEFORE_RECOVERY)
         self._lease = LeaseHolder(database, leases.RECOVERY, lambda: heartbeat.node.id, LEASE, Always())
 
     async def tick(self) -> float | None:
-        """One pass."""
-        if self._heartbeat.steady_for() >= self._patience:
+        """Run one pass."""
+        if self._heartbeat.steady_for() >= self._steady_needed:
             marked = await self._database.arun(cluster.mark_lost, self._heartbeat.node.id)
             reached("recovery.marked", lambda: marked > 0)
         if known := self._known_targets():
@@ -84,34 +84,34 @@ class Recovery(Service):
             while self.alive and (await self._recover(lost)).more:
                 pass
         except LeaseLostError:
-            return  # this node stood still, and another one goes on
+            return  # this node was suspended, and another one continues
         finally:
             self._publish_lost(lost)
         await self._lease.give_back(passed=True)
 
     async def _recover(self, lost: Counter[str]) -> cluster.Recovery:
-        """One batch, whose lost nodes are added to those that are to be told of when there is no more."""
+        """Recover one batch; lost nodes are collected, to be published once no jobs are left."""
         found = await self._lease.run(cluster.recover, self._settings.crash_budget, self._follow_ups)
         reached("recovery.after_commit", lambda: bool(found.recovered or found.given_up))
         for node, count in found.recovered.items():
-            logger.warning("node %s was lost; %d of its jobs are waiting again", node, count)
+            logger.warning("node %s was lost; %d of its jobs are PENDING again", node, count)
         for job, node in found.given_up:
             logger.error("job %s failed for good: its worker was lost too often, the last time on node %s", job, node)
-        if found.recovered or found.given_up or found.freed:  # those that are given up have released permits
+        if found.recovered or found.given_up or found.freed:  # failed jobs have released permits
             self._publisher.wakeups.changed()
         lost.update({**dict.fromkeys(found.forgotten, 0), **found.recovered})
         self._publisher.publish(found.ended, found.effects)
         return found
 
     def _publish_lost(self, lost: Counter[str]) -> None:
-        """Once of each node, also of those that ran nothing: somebody may have to look after its machine."""
+        """Publish each lost node once, even if it ran nothing: an operator may have to check its machine."""
         for node in (node for node, recovered in lost.items() if not recovered):
-            logger.warning("node %s was lost, and left nothing that could be brought back", node)
+            logger.warning("node %s was lost; it had no jobs to recover", node)
         now = self._clock.now()
         self._publisher.events([NodeLost(at=now, node=node, recovered=recovered) for node, recovered in lost.items()])
 
     async def fail_unknown(self, lease: LeaseHolder) -> int:
-        """Fail jobs whose target no node has known for too long; answers how many. For the sweeper, by its lease."""
+        """Fail jobs whose target no node has known for too long; return how many. For the sweeper, under its lease."""
         waited = self._settings.unknown_target_after
         waited_us = int(waited * MICROSECONDS)
         found = await lease.run(unknown_targets.fail_unknown, waited_us, _error_for(waited), self._follow_ups)

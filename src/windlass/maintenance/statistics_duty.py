@@ -1,7 +1,7 @@
-"""The statistics duty: counts that every flush leaves behind are added up by minute, and forgotten after a month.
+"""The statistics duty: adds up the counts of every flush by minute, and deletes them after a month.
 
-Whoever reads adds up what is not added up yet, so nobody waits for this duty, and numbers are exact without it. It
-keeps reading cheap, and the table of counts short.
+Reads add up what is not added up yet, so that nothing waits for this duty, and numbers are exact without it. It keeps
+reads cheap, and the table of counts short.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from windlass.stores.plans import statistics
 from windlass.stores.plans.leases import STATISTICS
 
 BATCH = 2000
-"""Counts added up in one transaction."""
+"""Number of counts added up in one transaction."""
 KEPT_MINUTES = 30 * 24 * 60
 
 
 def feature(interval: float) -> Feature:
-    """Statistics, as a feature of an application; `interval` is in seconds."""
+    """Return statistics as a feature of an application; `interval` is in seconds."""
 
     def duties(tools: NodeTools) -> Sequence[Statistics]:
         return (Statistics(tools.lease(STATISTICS, Every(interval)), tools.errors),)
@@ -32,14 +32,14 @@ def feature(interval: float) -> Feature:
 
 
 class Statistics(Duty):
-    """One pass adds up what there is, and forgets some of what is old."""
+    """Adds up the counts in one pass, and deletes some of the old ones."""
 
     def __init__(self, lease: LeaseHolder, errors: ErrorHandling) -> None:
         super().__init__("statistics", lease, errors)
         self._lease = lease
 
     async def batch(self) -> bool:
-        """Taking counts away and adding them up is one transaction, which is refused once the lease is lost."""
+        """Move counts into their minutes in one transaction, which is refused once the lease is lost."""
         taken = await self._lease.run(statistics.roll_up, BATCH)
         reached("statistics.after_commit", lambda: taken > 0)
         older = await self._lease.run(statistics.forget, KEPT_MINUTES)

@@ -1,8 +1,8 @@
-"""The sweeper: looks again at what should have been done by itself, in case it was not.
+"""The sweeper: repeats checks whose usual trigger may have been missed.
 
-What it looks at today: leases and permits of nodes that are no more, jobs that run on nodes that are no more (recovery
-brings them back), jobs that have expired, jobs whose target no node has known for too long, and keys of resources that
-nobody has used for an hour. When it last passed is part of `app.health()`.
+It covers leases and permits of dead nodes, jobs running on dead nodes (recovery requeues them), expired jobs, jobs
+whose target no node has known for too long, and keys of resources unused for an hour. Its last pass is part of
+`app.health()`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ logger = loggers.logger("windlass.sweeper")
 
 
 IDLE_KEY_US = 3_600_000_000
-NOBODY_THERE = 60.0
-"""Seconds beyond its interval for which the sweeper has not passed, after which there was probably no node at all."""
+NO_NODE_AFTER = 60.0
+"""Seconds beyond its interval without a pass, after which there was probably no node at all."""
 
 
 class Sweeper(Duty):
@@ -37,7 +37,7 @@ class Sweeper(Duty):
         errors: ErrorHandling,
     ) -> None:
         super().__init__("sweeper", lease, errors)
-        self._longest_pause = interval + NOBODY_THERE
+        self._longest_pause = interval + NO_NODE_AFTER
         self._database = database
         self._lease = lease
         self._recovery = recovery
@@ -45,14 +45,14 @@ class Sweeper(Duty):
         self._idle_for = 0.0
 
     def begin(self) -> None:
-        """Take note of how long the cluster had no sweeper."""
+        """Measure how long the cluster had no sweeper."""
         self._idle_for = self._lease.idle_for
 
     async def batch(self) -> bool:
-        """One look at everything; again as long as jobs had to be given up, or expired."""
+        """Check everything once; return True while jobs had to be failed or canceled."""
         freed = await self._lease.run(leases.free_abandoned)
         if freed:
-            logger.info("%d leases of nodes that are no more were freed", freed)
+            logger.info("released %d leases of dead nodes", freed)
         await self._lease.run(permits.leave_for_the_lost)
         await self._lease.run(permits.forget_idle_keys, IDLE_KEY_US)
         if await self._database.aread(cluster.anything_lost):

@@ -1,1 +1,1 @@
-"""What can be seen of a running node from outside: logs today; metrics and traces are planned."""
+"""What is visible of a running node from outside: logs today; metrics and traces are planned."""

@@ -1,10 +1,7 @@
-"""Log lines for machines: one JSON object a line, with the job a line belongs to.
+"""Structured log output: one JSON object per line, with the job it belongs to.
 
-```python
-handler = logging.StreamHandler()
-handler.setFormatter(JsonFormatter())
-logging.basicConfig(level=logging.INFO, handlers=[handler])
-```
+```python handler = logging.StreamHandler() handler.setFormatter(JsonFormatter())
+logging.basicConfig(level=logging.INFO, handlers=[handler]) ```
 """
 
 import json
@@ -19,10 +16,10 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 class JsonFormatter(logging.Formatter):
-    """Gives `time, level, logger, message`, inside jobs `job_id, node_id, attempt`, then what `extra` brought.
+    """Writes `time, level, logger, message`, inside jobs `job_id, node_id, attempt`, then the fields of `extra`.
 
-    It takes nothing out of a line by itself: pass `DefaultErrorSanitizer().sanitize_text` as `sanitize` to have
-    messages and tracebacks redacted too. Errors of jobs come sanitised already.
+    It removes nothing from a line by itself: pass `DefaultErrorSanitizer().sanitize_text` as `sanitize` to redact
+    messages and tracebacks too. Errors of jobs are sanitised already.
     """
 
     def __init__(self, sanitize: Callable[[str], str] | None = None) -> None:
@@ -30,7 +27,7 @@ class JsonFormatter(logging.Formatter):
         self._sanitize = sanitize or str
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the line."""
+        """Return the line."""
         attributes = record.__dict__
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

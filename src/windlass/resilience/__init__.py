@@ -1,1 +1,1 @@
-"""Circuit breakers: what keeps jobs away from services that are down."""
+"""Circuit breakers, which keep jobs away from services that are down."""

@@ -1,4 +1,4 @@
-"""What circuits learn from calls: a follow-up, in the transaction of the outcomes."""
+"""The follow-up that records calls in circuits, in the transaction of the outcomes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ CALLED: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.REQUEUE})
 
 
 def feature(default: CircuitSettings) -> Feature:
-    """Circuits, for an application and its nodes; those that were not configured go by `default`."""
+    """Return the circuits of an application and its nodes; `default` applies to those not configured."""
     return Feature("circuits", (FollowUp(CALLED, _called, CircuitRecorder(default).follow),))
 
 
 def circuit_of(claim: Claim) -> str | None:
-    """The circuit that a job's claim has passed; None for nearly all."""
+    """Return the circuit that a job's claim has passed; None for most jobs."""
     return None if claim.lane is None else read_lane(claim.lane).circuit
 
 
 def is_trial(claim: Claim, circuit: str) -> bool:
-    """Whether its circuit let a job through to see how the service fares."""
+    """Return whether the circuit let a job through as a trial."""
     return CIRCUIT + circuit in held_places(claim.holds)
 
 
@@ -41,7 +41,7 @@ def _called(ended: Ended) -> bool:
 
 
 class CircuitRecorder:
-    """Has circuits learn from the attempts that called their services."""
+    """Records calls of attempts in the circuits of their services."""
 
     def __init__(self, default: CircuitSettings) -> None:
         self._default = default
