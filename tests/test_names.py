@@ -84,14 +84,8 @@ PAIRED_CLASSES = {
     "Batch": "rename: RedriveBatch, ReportBatch",
     "Call": "the public one; rename the other: circuit.ServiceCall",
     "Found": "rename: SearchPage, TriagePage, ResolvedTarget (twice one thing)",
-    "Limits": "rename the engine's to AttemptLimits; the other is what applications configure",
-    "Group": "rename the group commit's to CallerGroup; the other is one of dead letters",
-    "Listener": "rename events' to Subscription",
-    "Load": "rename heartbeat's to NodeLoad; the other is a benchmark's",
     "Recovery": "rename the plan's answer to Recovered",
-    "StopError": "one test double of two contracts: share it",
     "Sums": "rename: RedriveTotals, QueueTotals",
-    "Watch": "rename: BodyWatch, CommitWatch",
     "_Columns": "rename views' to _ColumnReader",
 }
 """Classes of one name in several modules, and why, or what becomes of them."""

@@ -32,7 +32,7 @@ _opening = threading.RLock()
 class Report(Protocol):
     """Takes what one attempt reports. Called from any thread; returns at once."""
 
-    def tell(self, done: float, total: float | None, message: str) -> None:
+    def progress(self, done: float, total: float | None, message: str) -> None:
         """Report the attempt's progress."""
 
     def line(self, record: logging.LogRecord) -> None:
@@ -197,7 +197,7 @@ class JobContext:
             raise self._stale()
         report = self._report or self._opened()
         if report is not None:
-            report.tell(done, total, message)
+            report.progress(done, total, message)
 
     def keeps(self, logger: str) -> bool:
         """Return whether lines of a logger are kept with this job."""

@@ -9,7 +9,7 @@ from windlass.domain.transition import Failure
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.completer import Completer, Seams
 from windlass.engine.guarded_strategy import Resilience
-from windlass.engine.invoke import Invoker, Limits
+from windlass.engine.invoke import AttemptLimits, Invoker
 from windlass.engine.known_targets import KnownTargets
 from windlass.engine.known_work import KnownWork
 from windlass.engine.lingering_bodies import LingeringBodies
@@ -91,7 +91,7 @@ class NodeEngine:
 
 def _invoker(parts: Parts, lingering: LingeringBodies) -> Invoker:
     executors = parts.executors or LocalExecutors(asyncio.get_running_loop(), processes_of(parts))
-    limits = Limits(parts.settings.jobs.max_result_bytes, parts.settings.jobs.timeout)
+    limits = AttemptLimits(parts.settings.jobs.max_result_bytes, parts.settings.jobs.timeout)
     bodies = (parts.serializer, parts.registry.instances, executors, limits)
     return Invoker(*bodies, lingering.thread_ended, parts.middleware)
 

@@ -28,7 +28,7 @@ TIMEOUT = 5.0
 """Seconds that a drain waits for the store to unregister the node."""
 FLUSH_TIMEOUT = 10.0
 """Seconds that a drain waits for outcomes to be written."""
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Number of jobs that one log line names."""
 
 
@@ -75,7 +75,7 @@ class Departure:
     def _none_unwritten(self) -> bool:
         jobs = sorted(job for job, _ in self._completer.unwritten)
         if jobs:
-            named = ", ".join(jobs[:MOST_NAMED]) + (", …" if len(jobs) > MOST_NAMED else "")
+            named = ", ".join(jobs[:MAX_NAMED]) + (", …" if len(jobs) > MAX_NAMED else "")
             logger.error("%d outcomes cannot be written because the store is lost: jobs %s", len(jobs), named)
         return not jobs
 

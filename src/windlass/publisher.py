@@ -33,7 +33,7 @@ class Awaited(Protocol):
         """Whether any of them waits."""
         ...
 
-    def tell(self, outcomes: Iterable[Outcome]) -> None:
+    def deliver(self, outcomes: Iterable[Outcome]) -> None:
         """Deliver outcomes to the handles that wait for them."""
 
 
@@ -110,7 +110,7 @@ class Publisher:
             now = self._clock.now()
             self.events([event for job in ended for event in job_events(job, effects, now)])
         if self._awaited.awaits:
-            self._awaited.tell([job.as_outcome for job in ended if job.status in TERMINAL])
+            self._awaited.deliver([job.as_outcome for job in ended if job.status in TERMINAL])
 
 
 _REQUEUED: Final = frozenset({Move.REQUEUE})

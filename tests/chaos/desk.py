@@ -15,7 +15,7 @@ from windlass.domain.clock import monotonic
 from windlass.submission.call import Call
 from windlass.submission.handle import JobHandle
 
-MOST_AT_ONCE = 40
+MAX_AT_ONCE = 40
 KEYED_EVERY = 7
 
 
@@ -67,7 +67,7 @@ class Desk:
         """Half of what is not wanted is canceled at once, half when the next order comes: it mostly runs by then."""
         waiting, self._unwanted = self._unwanted, []
         while first < last:
-            upto = min(last, first + self._dice.choice([1, 1, 3, MOST_AT_ONCE]))
+            upto = min(last, first + self._dice.choice([1, 1, 3, MAX_AT_ONCE]))
             self._store([self._call(number) for number in range(first, upto)])
             first = upto
         if self._keyed:  # somebody asks again for what was asked before

@@ -41,7 +41,9 @@ def test_a_stalled_worker_lets_go_of_its_jobs_and_goes_on_under_a_new_name(
     first.resume()
     first.says(rf"node {old_name} lost its lease")
     for handle in handles:
-        first.says(rf"job {handle.id}( \S+ is canceled, or another node's by now|.* came too late and was refused)")
+        first.says(
+            rf"job {handle.id}( \S+ was canceled or taken over by another node|.* came too late and was refused)"
+        )
     assert [app.get(handle.id) for handle in handles] == verdicts  # nothing of the late results got through
     assert outcomes(store_url) == {"lost": JOBS, "succeeded": JOBS}
 

@@ -5,7 +5,7 @@ import pytest
 from windlass.domain.job import Claim
 from windlass.engine import canceled_jobs
 from windlass.engine.attempt import Attempt
-from windlass.engine.canceled_jobs import MOST_REPORTED, REMEMBERED, CanceledJobs
+from windlass.engine.canceled_jobs import MAX_REPORTED, REMEMBERED, CanceledJobs
 
 
 def attempt(job_id: str) -> Attempt:
@@ -69,7 +69,7 @@ def test_jobs_that_run_here_are_asked_about_at_once(rung: list[str]):
 def test_a_flood_of_notifications_is_not_remembered(now: list[float]):
     """J3.6: what is forgotten costs latency only."""
     known = CanceledJobs()
-    known.report(map(str, range(MOST_REPORTED)))
+    known.report(map(str, range(MAX_REPORTED)))
     known.report(["one more"])
     let_in(known, "one more", "7")
     assert known.take_in_question() == {"7"}

@@ -277,7 +277,7 @@ def test_a_drain_says_once_how_many_jobs_it_waits_for_and_until_when(
     assert (level, other) == (logging.WARNING, logging.INFO)
     assert waits.startswith("draining: 1 job runs, waiting until ")
     assert "500 s; node.drain_timeout" in waits
-    assert ended == "drained: what ran has finished"
+    assert ended == "drained: all running jobs have finished"
 
 
 def test_a_forced_drain_says_how_many_jobs_were_released(apps: Apps, gate: Gate, caplog: pytest.LogCaptureFixture):

@@ -292,11 +292,11 @@ def test_beyond_the_buffer_lines_are_dropped_and_it_is_said(
         with nobody_writes_lines(apps.url):
             gate.open()
             until(lambda: bodies_ended(app))
-            until(lambda: "being dropped" in caplog.text)
+            until(lambda: "dropping log lines" in caplog.text)
         handle.result(timeout=LONG)
     kept = [f"line {number}" for number in range(20)]
     assert texts(app.log_lines(handle.id)) == [*kept, "[31 lines were lost here: the store did not keep up]"]
-    assert caplog.text.count("being dropped") == 1
+    assert caplog.text.count("dropping log lines") == 1
 
 
 def test_lines_left_over_are_written_before_a_node_signs_off(apps: Apps, monkeypatch: pytest.MonkeyPatch, gate: Gate):

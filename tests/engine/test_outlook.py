@@ -7,11 +7,11 @@ import pytest
 from windlass.domain.circuit import Circuit, CircuitChange
 from windlass.engine.outlook import (
     BUSY_FRESH,
+    CLAIM_IN_DOUBT_FOR,
+    CLAIM_IN_DOUBT_PAUSE,
     CONTENTION_PAUSE,
     LANES_REST,
     MICROSECONDS,
-    UNSURE_FOR,
-    UNSURE_PAUSE,
     ClaimDue,
     Look,
     Outlook,
@@ -95,7 +95,7 @@ def test_a_poll_looks_once_before_its_claim_also_when_more_is_reported_meanwhile
 
 def test_a_node_without_room_waits_a_second():
     """J3.1: what makes room without freeing a slot, an outcome that is written, wakes no poller."""
-    assert DUE.begin_poll(0).next_action(0.0) == Pause(UNSURE_PAUSE)
+    assert DUE.begin_poll(0).next_action(0.0) == Pause(CLAIM_IN_DOUBT_PAUSE)
 
 
 def test_a_claim_asks_for_what_is_due_and_for_nothing_else():
@@ -146,7 +146,7 @@ AFTER_THE_CLAIM: list[tuple[str, Outlook, int, Heads, float, Pause | Rest]] = [
     ("lanes are left and one is due", DUE, 0, found(OTHER, after=LATER), 0.0, Pause(0)),
     ("the last of many lanes", looked(after=LATER), 0, found(), 0.0, Rest(LANES_REST)),
     ("the last of lanes that took long", looked(after=LATER), 0, found(), 0.5, Rest(5.0)),
-    ("a claim has no answer", DUE.claim_failed(0.0), 0, found(), 0.0, Rest(UNSURE_PAUSE)),
+    ("a claim has no answer", DUE.claim_failed(0.0), 0, found(), 0.0, Rest(CLAIM_IN_DOUBT_PAUSE)),
     ("a claim has no answer, a job is due soon", DUE.claim_failed(0.0), 0, found(due_in(0.5)), 0.0, Rest(0.5)),
 ]
 
@@ -352,16 +352,16 @@ def test_room_is_wanted_by_a_poll_that_had_none(known: Outlook, wants: bool):
 @pytest.mark.parametrize(
     ("failed", "since", "asked_at", "unsure"),
     [
-        (5.0, 5.0, 5.0 + UNSURE_FOR, 5.0),
-        (5.0, 5.0, 5.1 + UNSURE_FOR, None),
-        (9.0, 5.0, 5.1 + UNSURE_FOR, 9.0),
+        (5.0, 5.0, 5.0 + CLAIM_IN_DOUBT_FOR, 5.0),
+        (5.0, 5.0, 5.1 + CLAIM_IN_DOUBT_FOR, None),
+        (9.0, 5.0, 5.1 + CLAIM_IN_DOUBT_FOR, 9.0),
     ],
 )
 def test_jobs_of_a_claim_without_an_answer_are_looked_for_until_it_cannot_be_carried_out_any_more(
     failed: float, since: float, asked_at: float, unsure: float | None
 ):
     """J3.2: unless another claim has failed since."""
-    assert IDLE.claim_failed(failed).after_recovery(since, asked_at).unsure_since == unsure
+    assert IDLE.claim_failed(failed).after_recovery(since, asked_at).claim_in_doubt_since == unsure
 
 
 def test_a_poll_that_was_cut_off_is_followed_by_a_whole_one():

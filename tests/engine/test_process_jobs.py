@@ -219,9 +219,7 @@ def test_a_died_process_is_charged_to_the_crash_budget(either: Windlass, tmp_pat
     assert "was killed by SIGSEGV" in (lost.error or "")
     assert lost.started_at is not None
     assert events == []
-    assert [r.levelno for r in caplog.records if "was lost and is given out again" in r.getMessage()] == [
-        logging.WARNING
-    ]
+    assert [r.levelno for r in caplog.records if "was lost and will run again" in r.getMessage()] == [logging.WARNING]
 
 
 def test_a_job_that_kills_its_process_every_time_ends_as_worker_lost(apps: Apps):

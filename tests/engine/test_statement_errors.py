@@ -129,7 +129,7 @@ def test_statements_are_few_while_every_outcome_is_refused(
     bench: Workbench, store_url: str, monkeypatch: pytest.MonkeyPatch
 ):
     """J7.9: what is wrong with all of them is not asked of each."""
-    monkeypatch.setattr(completers, "MOST_SPLITS", 3)
+    monkeypatch.setattr(completers, "MAX_SPLITS", 3)
     attempts = ended(bench, 100)
     tries: list[int] = []
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from windlass.engine.thread_watch import Watch
+from windlass.engine.thread_watch import BodyWatch
 from windlass.runtime.threads import ThreadBodies
 
 ROUNDS = 300
@@ -37,12 +37,12 @@ async def test_the_end_of_a_body_is_told_after_it_has_returned_or_raised():
     """J6.2: in the order in which it happened: before anybody hears of the result."""
     threads = ThreadBodies(asyncio.get_running_loop())
     ended = Ended()
-    watched = Watch(ended).around(spin, is_coroutine=False)
+    watched = BodyWatch(ended).around(spin, is_coroutine=False)
     assert await threads.run(lambda: watched(3)) == 3
     assert ended.told.is_set()
 
     ended = Ended()
-    failing = Watch(ended).around(lambda: 1 // 0, is_coroutine=False)
+    failing = BodyWatch(ended).around(lambda: 1 // 0, is_coroutine=False)
     with pytest.raises(ZeroDivisionError):
         await threads.run(failing)
     assert ended.told.is_set()
@@ -52,7 +52,7 @@ async def test_the_end_of_a_body_is_told_after_it_has_returned_or_raised():
 async def test_a_coroutine_on_a_thread_is_watched_too():
     threads = ThreadBodies(asyncio.get_running_loop())
     ended = Ended()
-    watched = Watch(ended).around(aspin, is_coroutine=True)
+    watched = BodyWatch(ended).around(aspin, is_coroutine=True)
     assert await threads.run(lambda: asyncio.run(watched(5))) == 5
     assert ended.told.is_set()
     threads.close()
@@ -61,7 +61,7 @@ async def test_a_coroutine_on_a_thread_is_watched_too():
 async def test_a_body_that_has_not_begun_never_does_once_that_is_made_sure_of():
     """J6.2: canceled before its thread took it; its place is free at once, and stays so."""
     entered = []
-    watch = Watch(Ended())
+    watch = BodyWatch(Ended())
     watched = watch.around(lambda: entered.append(1), is_coroutine=False)
     assert watch.never_begins()
     with pytest.raises(IndexError):
@@ -70,7 +70,7 @@ async def test_a_body_that_has_not_begun_never_does_once_that_is_made_sure_of():
 
 
 async def test_a_body_that_has_begun_is_not_said_to_never_begin():
-    watch = Watch(Ended())
+    watch = BodyWatch(Ended())
     watch.around(spin, is_coroutine=False)(1)
     assert not watch.never_begins()
 
@@ -82,7 +82,7 @@ async def test_whenever_an_interrupt_strikes_the_end_is_known():
     ends = {"never begun": 0, "told": 0}
     for _ in range(ROUNDS):
         ended = Ended()
-        watch = Watch(ended)
+        watch = BodyWatch(ended)
         watched = watch.around(spin, is_coroutine=False)
         times = chosen.choice([0, 100, 10_000, 200_000])
         running = asyncio.create_task(threads.run(lambda body=watched, count=times: body(count)))  # type: ignore[misc]

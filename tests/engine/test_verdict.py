@@ -209,4 +209,4 @@ def test_an_ending_on_which_no_verdict_can_be_passed_fails_the_job():
     """J5.1: an odd value of the body's own must not leave its job RUNNING for ever."""
     made = failed_for_good(attempt(RETRIES, key="order-1"), ValueError("odd"), under())
     assert (made.status, made.reason, made.attempts, made.releases_business_key) == ("FAILED", "non_retryable", 1, True)
-    assert made.failure == described(ValueError("odd"))._replace(note="no verdict could be passed on it")
+    assert made.failure == described(ValueError("odd"))._replace(note="no verdict could be made on its outcome")

@@ -12,7 +12,7 @@ from windlass.domain.job import NewJob, Placed
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.database import StoreDataError
-from windlass.submission.group_commit import THREADS, Answer, Group, Signals, Unit, tasks_of
+from windlass.submission.group_commit import THREADS, Answer, CallerGroup, Signals, Unit, tasks_of
 from windlass.testing.contract.workbench import new_job
 
 REFUSED = "refused"
@@ -51,7 +51,7 @@ def commits() -> Commits:
 
 
 def test_threads_that_come_while_one_leads_share_the_next_transaction(commits: Commits):
-    group = Group(commits.commit, THREADS)
+    group = CallerGroup(commits.commit, THREADS)
     units = [unit() for _ in range(5)]
     with ThreadPoolExecutor(len(units)) as threads:
         leader = threads.submit(drive, group.submit(units[0]))
@@ -65,7 +65,7 @@ def test_threads_that_come_while_one_leads_share_the_next_transaction(commits: C
 
 
 async def test_tasks_that_come_while_one_leads_share_the_next_transaction(commits: Commits):
-    group = Group(commits.commit, tasks_of(asyncio.get_running_loop()))
+    group = CallerGroup(commits.commit, tasks_of(asyncio.get_running_loop()))
     units = [unit() for _ in range(5)]
     tasks = [asyncio.ensure_future(adrive(group.submit(each))) for each in units]
     commits.go_on.release(2)
@@ -75,7 +75,7 @@ async def test_tasks_that_come_while_one_leads_share_the_next_transaction(commit
 
 async def test_tasks_that_were_answered_together_are_together_again(commits: Commits):
     """Those who enqueue in a loop do not split into the one who comes first and the rest."""
-    group = Group(commits.commit, tasks_of(asyncio.get_running_loop()))
+    group = CallerGroup(commits.commit, tasks_of(asyncio.get_running_loop()))
     commits.go_on.release(100)
 
     async def enqueue(times: int) -> None:
@@ -88,7 +88,7 @@ async def test_tasks_that_were_answered_together_are_together_again(commits: Com
 
 
 async def test_jobs_of_others_are_stored_when_the_task_that_leads_is_cancelled(commits: Commits):
-    group = Group(commits.commit, tasks_of(asyncio.get_running_loop()))
+    group = CallerGroup(commits.commit, tasks_of(asyncio.get_running_loop()))
     first, leader, *others = [asyncio.ensure_future(adrive(group.submit(unit()))) for _ in range(4)]
     commits.go_on.release()
     await first
@@ -102,7 +102,7 @@ async def test_jobs_of_others_are_stored_when_the_task_that_leads_is_cancelled(c
 
 
 async def test_a_task_that_gives_up_while_it_waits_is_not_stored(commits: Commits):
-    group = Group(commits.commit, tasks_of(asyncio.get_running_loop()))
+    group = CallerGroup(commits.commit, tasks_of(asyncio.get_running_loop()))
     first, leaving, other = [asyncio.ensure_future(adrive(group.submit(unit()))) for _ in range(3)]
     await asyncio.sleep(0)
     leaving.cancel()
@@ -115,7 +115,7 @@ async def test_a_task_that_gives_up_while_it_waits_is_not_stored(commits: Commit
 @pytest.mark.parametrize("signals", [THREADS, None], ids=["threads", "tasks"])
 def test_a_caller_that_gives_up_when_it_is_handed_the_lead_hands_it_on(commits: Commits, signals: Signals | None):
     with asyncio.Runner() as runner:
-        group = Group(commits.commit, signals or tasks_of(runner.get_loop()))
+        group = CallerGroup(commits.commit, signals or tasks_of(runner.get_loop()))
         leader, leaving, other = (group.submit(unit()) for _ in range(3))
         for verb in (leader, leaving, other):
             next(verb)
@@ -131,7 +131,7 @@ def test_a_caller_that_gives_up_when_it_is_handed_the_lead_hands_it_on(commits: 
 
 
 def test_a_unit_that_the_store_refuses_fails_alone(commits: Commits):
-    group = Group(commits.commit, THREADS)
+    group = CallerGroup(commits.commit, THREADS)
     commits.go_on.release(100)
     with ThreadPoolExecutor(4) as threads:
         group._led = True  # until all of them wait
@@ -144,7 +144,7 @@ def test_a_unit_that_the_store_refuses_fails_alone(commits: Commits):
 
 
 def test_jobs_stored_along_with_those_of_an_interrupted_thread_may_be_there(commits: Commits):
-    group = Group(commits.commit, THREADS)
+    group = CallerGroup(commits.commit, THREADS)
     group._led = True
     other = group.submit(unit())
     leader = group.submit(unit())

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from windlass.cli.application import load_app, place_of
-from windlass.client.filters import MOST_IN_A_PAGE, JobFilters
+from windlass.client.filters import MAX_IN_A_PAGE, JobFilters
 from windlass.domain.clock import SystemClock
 from windlass.domain.limits import PER_US
 from windlass.stores import migrate
@@ -101,7 +101,7 @@ def rate_options(command: Command) -> Command:
     return rate(unit(command))
 
 
-def limit_option(default: int, text: str, most: int = MOST_IN_A_PAGE) -> Callable[[Command], Command]:
+def limit_option(default: int, text: str, most: int = MAX_IN_A_PAGE) -> Callable[[Command], Command]:
     """`--limit`."""
     return click.option(
         "--limit",

@@ -23,7 +23,7 @@ Asked = TypeVar("Asked", Filters, LetterFilters, AlertFilters)
 NamesOf: TypeAlias = Callable[[str], frozenset[str]]
 """Gives every name of the target that has this one."""
 
-MOST_IN_A_PAGE = 1_000
+MAX_IN_A_PAGE = 1_000
 
 Target: TypeAlias = str | JobFunction[..., Any] | AsyncJobFunction[..., Any]
 """What a filter by target takes: a stored name, or the job function that has it."""
@@ -111,9 +111,9 @@ def checked_target(target: object) -> str | None:
 
 def checked_limit(limit: object) -> int:
     """A page's size."""
-    if isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= MOST_IN_A_PAGE:
+    if isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= MAX_IN_A_PAGE:
         return limit
-    raise InvalidOptionError(f"limit must be a whole number from 1 to {MOST_IN_A_PAGE:,}, got {limit!r}")
+    raise InvalidOptionError(f"limit must be a whole number from 1 to {MAX_IN_A_PAGE:,}, got {limit!r}")
 
 
 def parse_cursor(cursor: str | None) -> str | None:

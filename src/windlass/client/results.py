@@ -67,7 +67,7 @@ class Results(ThreadService):
         """Whether anybody waits for any job."""
         return bool(self._awaited)
 
-    def tell(self, outcomes: Iterable[Outcome]) -> None:
+    def deliver(self, outcomes: Iterable[Outcome]) -> None:
         """Set the futures of jobs that ended. From any thread."""
         for outcome in outcomes:
             if outcome.status in TERMINAL:
@@ -83,7 +83,7 @@ class Results(ThreadService):
             ids: Sequence[str] = list(self._awaited)
         if not ids:
             return None
-        self.tell(self._database.read(reads.outcomes, ids))
+        self.deliver(self._database.read(reads.outcomes, ids))
         with self._guard:
             pause, self._pause = self._pause, min(self._pause * 2, LAST_PAUSE)
         return pause

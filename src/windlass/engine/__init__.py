@@ -1,1 +1,1 @@
-"""One attempt, read top to bottom: poller, slots, runner, invoke, verdict, completer."""
+"""The engine: the life of an attempt through poller, slots, runner, invoke, verdict and completer."""

@@ -1,7 +1,7 @@
 """One attempt from its claim to its written outcome, and the ways it can end.
 
-A single object per attempt goes through the whole engine: it waits for a slot, runs, gets its transition, and waits
-to be written.
+A single object per attempt goes through the whole engine: it waits for a slot, runs, gets its transition, and waits to
+be written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from windlass.domain.circuit import Call
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
-from windlass.engine.damage import check_payload, damage_of_claim, is_id, is_sound, mended
+from windlass.engine.damage import check_payload, damage_of_claim, is_id, is_sound, repaired
 from windlass.errors import SerializationError, WorkerLostError
 from windlass.runtime.threads import Turn
 from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
@@ -43,7 +43,7 @@ class Raised(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The body was not entered: the target is denied here, or its stored arguments fit no more."""
+    """The body was not entered: the target is denied here, or its stored arguments no longer fit."""
 
     error: BaseException
     reason: str
@@ -72,7 +72,7 @@ class Expired(NamedTuple):
 
 
 class Released(NamedTuple):
-    """Released without an outcome: never started, or cut off by a drain."""
+    """Released without a verdict: never started, or cut off by a drain."""
 
 
 class Died(NamedTuple):
@@ -89,7 +89,7 @@ Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Expir
 
 @dataclass(slots=True)
 class Deadline:
-    """The timeout of a running attempt, and when something is to be done about it, on the loop's clock."""
+    """The timeout of a running attempt, and when to act on it, on the loop's clock."""
 
     timeout: float
     ends_at: float
@@ -101,29 +101,29 @@ class BodyThread:
     """The thread that a body runs on."""
 
     goes_on: bool = False
-    """The body may go on when its task has ended, because it was interrupted."""
+    """Whether the body may still run when its task has ended, because it was interrupted."""
     ended: bool = False
-    """The body has ended; the loop may not know it yet."""
+    """Whether the body has ended; the loop may not know it yet."""
 
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """A claimed job, from its arrival here to the commit of what became of it.
+    """A claimed job, from its arrival here to the commit of its outcome.
 
-    Times are the store's: the claim's own time plus what this process has measured since, so a clock that is set
-    back, or differs from the store's, bends nothing.
+    Times are the store's: the time of the claim plus what this process has measured since, so that a local clock that
+    is set back, or differs from the store's, has no effect.
     """
 
     claim: Claim
     payload: Payload | None
-    """None as long as it is large and not read: a waiting claim is light."""
+    """None as long as it is large and not read, so that a waiting claim takes little memory."""
     received: float
     """When the claim arrived, on this process's monotonic clock."""
     options: StoredOptions = DEFAULTS
     deadline: Deadline | None = None
     """None without a timeout, and before it has a slot."""
     started: float | None = None
-    """When its body was entered, or made ready for its turn, on this process's monotonic clock."""
+    """When its body was entered, or prepared for its turn, on this process's monotonic clock."""
     context: JobContext | None = None
     task: asyncio.Task[None] | None = None
     """None before it starts, and once it has ended."""
@@ -131,17 +131,17 @@ class Attempt:
     thread: BodyThread | None = None
     """None for a body on the loop or in a process."""
     turn: Turn | None = None
-    """Its turn for a thread, if it was made ready before it had a slot."""
+    """Its position in the line for a thread, if it was prepared before there was a slot."""
     damage: SerializationError | None = None
-    """What is wrong with the stored row, so that its body must not be entered."""
+    """What is wrong with the stored row; its body is not entered then."""
     call: Call | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
     transition: Transition | None = None
-    """The verdict, once it was passed: whatever the body still does is ignored."""
+    """The verdict, once there is one: whatever the body still does is ignored."""
 
     @property
     def verdict(self) -> Transition:
-        """The transition of an attempt that is known to have one."""
+        """The transition of an attempt that has one."""
         assert self.transition is not None
         return self.transition
 
@@ -152,17 +152,17 @@ class Attempt:
 
     @property
     def body_goes_on(self) -> bool:
-        """Whether its body may go on when its task has ended."""
+        """Whether its body may still run when its task has ended."""
         return self.thread is not None and self.thread.goes_on
 
     @property
     def lingers(self) -> bool:
-        """Whether its verdict was passed while its body went on."""
+        """Whether its verdict was made while its body still ran."""
         return self.transition is not None and self.transition.lingers
 
     @property
     def over(self) -> bool:
-        """Whether nothing of it goes on, neither its task nor its body."""
+        """Whether both its task and its body have ended."""
         return self.task is None and not self.body_goes_on
 
     @property
@@ -172,12 +172,12 @@ class Attempt:
 
     @property
     def holds_key(self) -> bool:
-        """Whether its business key is to be freed when the job is over."""
+        """Whether its business key must be released when the job ends."""
         return self.payload is not None and self.payload.business_key is not None
 
     @property
     def correlation_id(self) -> str | None:
-        """What ties its job to others."""
+        """The id that its job shares with related jobs."""
         return None if self.payload is None else self.payload.correlation_id
 
     @property
@@ -187,15 +187,15 @@ class Attempt:
 
     @classmethod
     def of(cls, claim: Claim, payload: Payload | None, received: float) -> Attempt:
-        """An attempt of what was claimed. A damaged row has one, too, which does not enter the body."""
+        """Return an attempt of a claim. A damaged row gets one too, which does not enter the body."""
         if not is_id(claim.job_id):
-            payload = None  # nothing can be written about it: it is set aside where payloads are loaded
+            payload = None  # nothing can be written about it: it is removed where payloads are loaded
         if is_sound(claim):
             return cls(claim, payload, received)
-        return cls(mended(claim), payload, received, damage=damage_of_claim(claim))
+        return cls(repaired(claim), payload, received, damage=damage_of_claim(claim))
 
     def read_payload(self, payload: Payload) -> None:
-        """Take the options that differ from the defaults, once, and see whether the rest can be used."""
+        """Read the options that differ from the defaults, once, and check whether the rest is usable."""
         if self.damage is not None or self.options is not DEFAULTS:
             return
         try:
@@ -203,17 +203,14 @@ class Attempt:
             if payload.options is not None:
                 self.options = from_text(payload.options)
         except SerializationError as error:
-            self.damage = error.with_traceback(None)  # it has frames of ours only
+            self.damage = error.with_traceback(None)  # it has only our own frames
 
     def store_time(self, moment: float) -> int:
-        """A moment of this process's monotonic clock by the store's clock."""
+        """Convert a moment of this process's monotonic clock to the store's clock."""
         return self.claim.picked_at + int((moment - self.received) * 1_000_000)
 
     def times(self) -> Times:
-        """When it started, that it ends now, and how long the job had waited.
-
-        Since it was due, or since it was made.
-        """
+        """Return its times, ending now, and how long the job waited since it was due or created."""
         claim, payload, received = self.claim, self.payload, self.received
         picked_at = claim.picked_at
         ended = picked_at + int((monotonic() - received) * 1_000_000)

@@ -1,4 +1,4 @@
-"""Jobs that were canceled, or reported as canceled, and may still come in by a claim that is on its way."""
+"""Canceled jobs, confirmed or reported, that a claim in progress may still bring in."""
 
 from __future__ import annotations
 
@@ -9,42 +9,45 @@ from windlass.engine.attempt import Attempt
 from windlass.runtime.service import Bell
 
 REMEMBERED = 30.0
-"""Seconds for which the answer to a claim may be on its way, while its job is canceled."""
-MOST_REPORTED = 10_000
-"""Ids of notifications that are remembered: anybody can send any number. The others cost latency only."""
+"""Seconds for which a claim's answer may be in transit while its job is canceled."""
+MAX_REPORTED = 10_000
+"""Number of ids of notifications that are kept: any client can send any number. Others only cost latency."""
 
 
 class CanceledJobs:
-    """Remembers ids for as long as a claim of theirs may arrive, and about which ones the store is to be asked."""
+    """Keeps ids as long as a claim may bring them in, and those that have to be looked up in the store."""
 
     def __init__(self) -> None:
         self._canceled: dict[str, float] = {}
         self._reported: dict[str, float] = {}
         self._in_question: set[str] = set()
         self.bell = Bell()
-        """Rung when the store is to be asked."""
+        """Rung when the store has to be queried."""
 
     def add(self, ids: Iterable[str]) -> None:
-        """These were canceled and are not here: if a claim that is on its way brings them, they do not begin."""
+        """Record canceled jobs that are not here: if a claim in progress brings them in, they do not start."""
         self._canceled = _remembered(self._canceled, ids)
 
     def report(self, ids: Iterable[str]) -> None:
-        """A notification names these as canceled: if a claim that is on its way brings them, the store is asked."""
-        if len(self._reported) < MOST_REPORTED:
+        """Record jobs that a notification calls canceled.
+
+        If a claim in progress brings them in, the store is queried.
+        """
+        if len(self._reported) < MAX_REPORTED:
             self._reported |= dict.fromkeys(ids, monotonic() + REMEMBERED)
 
     def question(self, ids: Iterable[str]) -> None:
-        """Have the store asked about these jobs, which are here."""
+        """Have the store queried about these jobs, which are here."""
         self._in_question.update(ids)
         self.bell.ring()
 
     def take_in_question(self) -> set[str]:
-        """Give the jobs to ask the store about, once."""
+        """Return the jobs to look up, once."""
         taken, self._in_question = self._in_question, set()
         return taken
 
     def without(self, attempts: Sequence[Attempt], refuse: Callable[[Attempt], None]) -> Sequence[Attempt]:
-        """Give those that may begin, and refuse the others."""
+        """Return the attempts that may start, and refuse the others."""
         if self._reported:
             self._reported = _remembered(self._reported)
             if here := [attempt.claim.job_id for attempt in attempts if attempt.claim.job_id in self._reported]:

@@ -1,8 +1,8 @@
-"""Running jobs whose claim is gone, because they were canceled or taken over: they are stopped.
+"""Stops running jobs whose claim is lost: canceled, or taken over by another node.
 
-A cancel of this process ends its job at once. A notification is a hint that anybody may have sent: the jobs it names
-are looked up in the store, by id and fence, before one of them is stopped. After a notification without ids,
-and every so often, a node compares everything it runs with what it holds in the store.
+A cancel in this process stops its job at once. A notification is only a hint, which any client may have sent: the jobs
+it names are looked up in the store, by id and fence, before one of them is stopped. After a notification without ids,
+and from time to time, the node compares everything it runs with its claims in the store.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from windlass.stores.plans import jobs
 logger = loggers.logger("windlass.cancel")
 
 STRAY_AFTER = 40.0
-"""Seconds after which a claim that only the store knows of is taken up: by then no answer can be on its way."""
+"""Seconds after which a claim that only the store knows of is started here: no answer can be in transit then."""
 AT_MOST_EVERY = 0.25
-"""Seconds between two looks, however many notifications arrive."""
+"""Least seconds between two queries, however many notifications arrive."""
 
 
 class Cancellations(Service):
-    """Ends attempts that are canceled."""
+    """Stops attempts whose jobs are canceled."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Cancellations(Service):
         self._slots.canceled.add(set(ids) - {attempt.claim.job_id for attempt in here})
 
     def hinted(self, ids: Collection[str]) -> None:
-        """Ask the store about jobs that a notification calls canceled; without ids, about all that run here.
+        """Query the store about jobs that are reported as canceled; without ids, about all that run here.
 
-        On the loop only. A job that is not here may be brought by a claim that is on its way, and is asked about then.
+        On the loop only. A job that is not here may come with a claim in progress, and is looked up then.
         """
         if ids:
             here = {attempt.claim.job_id for attempt in self._slots.attempts()}.intersection(ids)
@@ -71,7 +71,7 @@ class Cancellations(Service):
             self.wake()
 
     async def tick(self) -> float | None:
-        """Ask about the jobs in question; about all after a while, or after a notification that named none."""
+        """Look up the reported jobs; all running jobs from time to time, or after a notification without ids."""
         now = monotonic()
         next_look = self._looked + AT_MOST_EVERY
         if now < min(next_look, self._next_full_look):
@@ -88,7 +88,7 @@ class Cancellations(Service):
         return max(self._next_full_look - monotonic(), 0)
 
     async def _ask_about(self, ids: set[str]) -> None:
-        """One read for all of them; should it fail, the next look is at everything."""
+        """Look up all of them in one read; after an error the next query covers everything."""
         full_look, self._next_full_look = self._next_full_look, float("-inf")
         before = [attempt for attempt in self._slots.attempts() if attempt.claim.job_id in ids]
         held = await self._database.aread(jobs.fences_of, sorted(ids))
@@ -104,19 +104,25 @@ class Cancellations(Service):
         self._take_up([claim for claim in claims if (claim.job_id, claim.fence) not in known])
 
     def _take_up(self, strays: Sequence[Claim]) -> None:
-        """Begin claims of this node that it does not know: their answer was lost, and no other node runs them."""
+        """Start claims in this node's name that it does not know.
+
+        Their answer was lost, and no other node runs them.
+        """
         now = monotonic()
         since = self._strays
         self._strays = {(claim.job_id, claim.fence): since.get((claim.job_id, claim.fence), now) for claim in strays}
         old = [claim for claim in strays if now - self._strays[claim.job_id, claim.fence] > STRAY_AFTER]
         if old:
-            logger.warning("%d jobs were claimed for this node without its knowledge; they begin now", len(old))
+            logger.warning(
+                "%d jobs are claimed by this node but the answer of the claim was lost; starting them now", len(old)
+            )
             self._slots.accept(Claimed(old, {}), now)
 
     def _end_gone(self, before: Iterable[Attempt], held: Collection[tuple[str, int]]) -> None:
-        """End those that ran before the store was asked, and whose claims it does not know.
+        """Stop attempts that ran before the query and whose claims the store no longer has.
 
-        Canceled, unless the job has another fence by now, or this node lost the name under which it began them.
+        They count as canceled, unless the job has another fence by now, or this node lost the id under which it started
+        them.
         """
         still, taken_over = self._slots.attempts(), {job for job, _ in held}
         gone = [attempt for attempt in before if _key(attempt) not in held and attempt in still]
@@ -129,7 +135,9 @@ class Cancellations(Service):
     def _end(self, attempts: Collection[Attempt]) -> None:
         for attempt in attempts:
             claim = attempt.claim
-            logger.info("job %s (%s) is canceled, or another node's by now", claim.job_id, claim.target)
+            logger.info(
+                "job %s (%s) was canceled or taken over by another node; stopping it", claim.job_id, claim.target
+            )
             self._slots.cancel(attempt)
 
 

@@ -1,11 +1,11 @@
-"""Writes transitions: what finished together shares a commit, each still guarded by its own fence; then publishes.
+"""Writes transitions: attempts that end together share a commit, each guarded by its own fence; then publishes.
 
-A flush starts as soon as the one before it has ended, so a lone job is not held up by any timer, and under load
-batches grow by themselves. Follow-ups (what else belongs to a job's end, in the same transaction) are registered by
-their features; the engine knows none.
+A flush starts as soon as the previous one has ended, so that a single job is not delayed by a timer, and batches grow
+by themselves under load. Follow-ups (writes that belong to a job's end, in the same transaction) are registered by
+features; the engine knows none of them.
 
-What the database refuses is found by splitting a flush until it is alone. If its values are the cause, its job fails;
-if not (rights, schema, a trigger), the outcome is set aside and tried again, and the others are written meanwhile.
+A row that the database refuses is isolated by splitting the flush. If its values are the cause, its job fails; if not
+(rights, schema, a trigger), the outcome is set aside and retried, and the others are written meanwhile.
 """
 
 from __future__ import annotations
@@ -36,42 +36,42 @@ from windlass.stores.plans import jobs
 
 logger = loggers.logger("windlass.completer")
 
-MOST_IN_A_FLUSH = 1000
+MAX_IN_A_FLUSH = 1000
 WORTH_A_COMMIT = 64
 GATHER = 0.003
-"""Seconds to gather outcomes after a small commit of several: a lone job is never held up by this."""
+"""Seconds to wait for more outcomes after a small commit of several; a single job is never delayed by this."""
 BACKLOG = 5_000
-"""Transitions that may wait to be written; beyond that no job is claimed."""
-MOST_SPLITS = 64
-"""Refused statements after which a flush is split no further: enough to find six of a thousand outcomes."""
+"""Number of transitions that may wait to be written; beyond that no job is claimed."""
+MAX_SPLITS = 64
+"""Number of refused statements after which a flush is not split further: finds six bad outcomes in a thousand."""
 
 
 class FlushPublisher(Protocol):
     """What is called after each commit."""
 
     def publish(self, batch: Sequence[Attempt], effects: Effects) -> None:
-        """Publish attempts whose outcome stands, in order."""
+        """Publish attempts whose outcome is committed, in order."""
 
     def lost_track(self) -> None:
-        """A flush was committed whose effects are not known: its answer was lost."""
+        """Handle a committed flush whose effects are unknown because its answer was lost."""
 
 
 class Seams(NamedTuple):
-    """What else is called around a flush."""
+    """Hooks around a flush."""
 
     before: Callable[[Sequence[Attempt]], Awaitable[None] | None] = lambda batch: None
-    """With what is about to be written; gives what is to be awaited first."""
+    """Called with the batch before it is written; returns what to await first."""
     settled: Callable[[Attempt], None] = lambda attempt: None
-    """After the commit, with an attempt whose body goes on and keeps its permits, or whose outcome came too late."""
+    """Called after the commit with an attempt whose body still runs and keeps its permits, or that came too late."""
 
 
 class Written(NamedTuple):
-    """What became of a flush."""
+    """The result of a flush."""
 
     won: list[bool]
     effects: Effects = NO_EFFECTS
     repeated: bool = False
-    """Whether an earlier try had committed some of it already, whose effects are not known."""
+    """Whether an earlier try had committed part of it, whose effects are unknown."""
 
 
 class Completer(Service):
@@ -92,7 +92,7 @@ class Completer(Service):
         self._follow_ups = follow_ups
         self._publisher = publisher
         self._seams = seams or Seams()
-        self._most = 1 if one_by_one else MOST_IN_A_FLUSH
+        self._most = 1 if one_by_one else MAX_IN_A_FLUSH
         self._waiting: deque[Attempt] = deque()
         self._unsure = False
         self._set_aside = SetAside(lambda text: errors.keep("outcomes", text))
@@ -104,23 +104,23 @@ class Completer(Service):
 
     @property
     def full(self) -> bool:
-        """Whether so much waits to be written that no more work should be started."""
+        """Whether so many outcomes wait to be written that no more jobs should be started."""
         return len(self._waiting) + len(self._set_aside) >= BACKLOG
 
     @property
     def unwritten(self) -> set[tuple[str, int]]:
-        """Ids and fences of what is still to be written."""
+        """Ids and fences of attempts that are still to be written."""
         return {(attempt.claim.job_id, attempt.claim.fence) for attempt in (*self._waiting, *self._set_aside)}
 
     def finish(self, attempt: Attempt) -> None:
-        """Hand over an attempt with its transition; it is written soon, or as soon as the store is back."""
+        """Take an attempt with its transition; it is written soon, or as soon as the store is back."""
         self._waiting.append(attempt)
         if self._idle.is_set():
             self._idle.clear()
             self.wake()
 
     async def flushed(self) -> bool:
-        """Wait until everything handed over is written, or refused once more; whether all of it is written."""
+        """Wait until everything is written or refused once more; return whether everything is written."""
         if self._set_aside:
             self._set_aside.hurry()
             self._idle.clear()
@@ -129,8 +129,8 @@ class Completer(Service):
         return not self._set_aside
 
     async def tick(self) -> float | None:
-        """Write the next batch: what is to be tried again by itself, so that it costs the others nothing."""
-        # Not while a commit is in doubt: a flush of others that succeeds would settle the doubt for it.
+        """Write the next batch; retried outcomes get their own, so that they do not delay the others."""
+        # Not while a commit is in doubt: a successful flush of other outcomes would end that state wrongly.
         again = [] if self._unsure and self._waiting else self._set_aside.take(self._most)
         if again:
             self._idle.clear()
@@ -143,7 +143,7 @@ class Completer(Service):
         first = self._seams.before(batch)
         if first is not None:
             await first
-        aside, self._splits = len(self._set_aside), MOST_SPLITS
+        aside, self._splits = len(self._set_aside), MAX_SPLITS
         await self._write(batch, unsure=self._unsure)
         if again:
             self._set_aside.tried(written=len(again) - (len(self._set_aside) - aside))
@@ -151,7 +151,7 @@ class Completer(Service):
         return GATHER if 1 < len(batch) < WORTH_A_COMMIT and len(self._waiting) < WORTH_A_COMMIT else 0
 
     async def _write(self, batch: list[Attempt], *, unsure: bool) -> None:
-        """Write a batch; what the database refuses splits it until the bad row is alone."""
+        """Write a batch; split it while the database refuses it, until the bad row is alone."""
         ended = followed(batch, self._follow_ups)
         try:
             written = await self._database.arun(_apply, batch, ended, self._follow_ups, retried=unsure)
@@ -159,7 +159,7 @@ class Completer(Service):
             await self._split(batch, error, unsure=unsure)
             return
         except BaseException:
-            self._unsure = True  # the commit may have happened: the next try looks before it writes
+            self._unsure = True  # the commit may have happened: the next try checks before it writes
             raise
         self._unsure = False
         reached("completer.after_commit")
@@ -176,7 +176,7 @@ class Completer(Service):
             self._publisher.lost_track()
 
     async def _split(self, batch: list[Attempt], error: StoreDataError | StoreStatementError, *, unsure: bool) -> None:
-        """Write the halves of a refused batch; one that is alone fails or is set aside."""
+        """Write the halves of a refused batch; a single outcome fails or is set aside."""
         if isinstance(error, StoreDataError) and len(batch) == 1:
             try:
                 await self._write_poison(batch[0], error)
@@ -200,7 +200,7 @@ class Completer(Service):
         self._set_aside.add(batch, described(self._errors, error), unsure=unsure)
 
     def _forget(self, batch: Sequence[Attempt]) -> None:
-        """Part by part: what of a split batch is written must not be tried again when the rest of it fails."""
+        """Remove written parts: they must not be tried again when the rest of a split batch fails."""
         for _ in batch:
             self._waiting.popleft()
 
@@ -218,14 +218,14 @@ class Completer(Service):
         return [attempt for attempt, fine in zip(batch, won, strict=True) if fine]
 
     async def _write_poison(self, attempt: Attempt, error: StoreDataError) -> None:
-        """A job whose outcome the database will not take fails, with an error that it will take."""
+        """Fail a job whose outcome the database refuses, with an error that it accepts."""
         claim, refused = attempt.claim, attempt.verdict
         if attempt.payload is None or refused.reason == "poison_payload":
             await pause_damaged(self._database, claim, str(error))
             self._forget([attempt])
             return
         failure = Failure("StoreDataError: the database refused what this job would store", "StoreDataError")
-        times = refused.times._replace(wait_us=None)  # what was refused may have been that
+        times = refused.times._replace(wait_us=None)  # it may have been the refused value
         poison = dead_letter(claim, times, failure, "poison_payload", holds_key=attempt.holds_key)
         attempt.transition = poison._replace(lingers=refused.lingers)
         await self._write([attempt], unsure=False)
@@ -234,10 +234,10 @@ class Completer(Service):
 def _apply(
     dialect: Dialect, batch: Sequence[Attempt], ended: Mapping[int, Ended], follow_ups: FollowUps, *, retried: bool
 ) -> Plan[Written]:
-    """Write a flush: its transitions, and what follows those that have `ended` values, by their index."""
+    """Write a flush: its transitions, and the follow-ups of those with `ended` values, by their index."""
     reached("completer.before_write")
     transitions = [transition for attempt in batch if (transition := attempt.transition) is not None]
-    # What an earlier try has committed has its follow-ups already: they were in the same transaction.
+    # Transitions committed by an earlier try have their follow-ups: they were in the same transaction.
     done = (yield from dialect.applied(transitions)) if retried and ended else [False] * len(batch)
     won = yield from jobs.apply(dialect, transitions, retried=retried, alone=not ended)
     reached("completer.written")

@@ -13,11 +13,11 @@ from windlass.engine.timeouts import ended, stop
 logger = loggers.logger("windlass.worker")
 
 STOP_GRACE = 2.0
-"""How long bodies may take to end once a forced drain has cancelled them."""
+"""Seconds that bodies may take to end once a forced drain has cancelled them."""
 
 
 class Drain:
-    """Waits for running attempts, and logs for how many, until when, and how it ended."""
+    """Waits for running attempts and logs how many, until when, and how it ended."""
 
     def __init__(self, running: Collection[Attempt], give_up: Callable[[Attempt], None]) -> None:
         self._running = running
@@ -25,11 +25,11 @@ class Drain:
         self._forced = asyncio.Event()
 
     def force(self) -> None:
-        """Wait no longer for what runs."""
+        """Stop waiting for running attempts."""
         self._forced.set()
 
     async def run(self, timeout: float) -> bool:
-        """True: everything that ran has finished."""
+        """Return True if all running attempts have finished."""
         awaited = len(self._running)
         if awaited and timeout and not self._forced.is_set():
             logger.warning(
@@ -51,7 +51,7 @@ def _jobs(count: int) -> str:
 
 
 def _local(seconds: float) -> str:
-    """The time of day by which the wait is over."""
+    """Return the local time at which the wait ends."""
     moment = from_micros(wall_nanos() // 1000 + int(seconds * 1_000_000))
     return moment.astimezone().strftime("%H:%M:%S")
 
@@ -66,4 +66,4 @@ def _log_end(awaited: int, stopped: int, lingering: int) -> None:
             f"; the bodies of {lingering} go on for now" if lingering else "",
         )
     elif awaited:
-        logger.info("drained: what ran has finished")
+        logger.info("drained: all running jobs have finished")

@@ -1,4 +1,4 @@
-"""The resilience strategy as an attempt meets it: whatever a user's own one does, the job has a defined outcome."""
+"""The resilience strategy as an attempt uses it: whatever a user's strategy does, the job has a defined outcome."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from windlass.spi import ResilienceStrategy
 logger = loggers.logger("windlass.resilience")
 
 WHEN_BROKEN = 30.0
-"""Seconds until another look, when the strategy itself failed or gave no usable delay."""
+"""Seconds until the next check when the strategy raised or returned no usable delay."""
 SOONEST, LATEST = 0.1, 86_400.0
 """Between these a delay is believed: jobs neither go round without a pause, nor wait for a time that never comes."""
 
 
 class Resilience:
-    """Asks the strategy. One that fails itself keeps its jobs waiting, without spending their attempts."""
+    """Calls the strategy. If it fails itself, its jobs wait without spending attempts."""
 
     def __init__(self, strategy: ResilienceStrategy, *, is_users: bool) -> None:
         self._strategy = strategy
         self.is_users = is_users
-        """Whether the user replaced it: then circuits of the store learn nothing from calls."""
+        """Whether it is a user's strategy: the store's circuits then learn nothing from calls."""
 
     def delay(self, service: str) -> float | None:
-        """Seconds until the service is worth a call; None if it may be called now."""
+        """Return the seconds until the service should be tried; None if it may be called now."""
         try:
             return None if self._strategy.available(service) else self._retry_delay(service)
         except Exception as error:  # noqa: BLE001 - users' code
@@ -42,8 +42,8 @@ class Resilience:
     ) -> Ending:
         """Have the strategy make the call. It sees the body's error, and may refuse with `CircuitOpenError`.
 
-        `struck` judges an error that is not the body's: the attempt may be timed out, drained or canceled while the
-        strategy itself waits for something.
+        `struck` handles an error that is not the body's: the attempt may be timed out, drained or canceled while the
+        strategy itself waits.
         """
         ended: list[Ending] = []
 
@@ -59,7 +59,7 @@ class Resilience:
             if not ended:
                 return Deferred(self._retry_delay(service))
             return ended[-1] if isinstance(ended[-1], Raised) else struck(error)
-        except BaseException as error:  # noqa: BLE001 - the body's own, or the strategy's: either way the job failed
+        except BaseException as error:  # noqa: BLE001 - the body's or the strategy's error: the job failed either way
             return ended[-1] if ended and isinstance(ended[-1], Raised) else struck(error)
         return ended[-1] if ended else Raised(RuntimeError(f"the resilience strategy never made the call to {service}"))
 

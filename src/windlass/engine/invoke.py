@@ -1,4 +1,4 @@
-"""Calls the target: decodes its arguments, finds its object, and runs it as a coroutine, on a thread, or elsewhere."""
+"""Calls the target: decodes its arguments, gets its object, and runs it as a coroutine, on a thread, or elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windlass.engine.attempt import (
     Snoozed,
     Stop,
 )
-from windlass.engine.thread_watch import Watch
+from windlass.engine.thread_watch import BodyWatch
 from windlass.errors import JobTimeoutError, SerializationError, StopJob, WorkerLostError
 from windlass.runtime.middleware import around
 from windlass.runtime.threads import BodyExit, BodyStillRuns, Turn
@@ -44,15 +44,15 @@ from windlass.submission.target import Known
 logger = loggers.logger("windlass.job")
 
 
-class Limits(NamedTuple):
-    """What bounds an invocation."""
+class AttemptLimits(NamedTuple):
+    """The limits of an invocation."""
 
     max_result_bytes: int
     default_timeout: float | None
 
 
 class Invoker:
-    """Runs one body and gives its ending; never raises anything but its own cancellation at shutdown.
+    """Runs one body and returns how it ended; raises nothing but its own cancellation at shutdown.
 
     `thread_ended` is called when a body has ended on its thread, if it was interrupted or holds permits: on the loop
     or, when that is closed, on the body's thread.
@@ -63,7 +63,7 @@ class Invoker:
         serializer: Serializer,
         instances: InstanceResolver,
         executors: ExecutorProvider,
-        limits: Limits,
+        limits: AttemptLimits,
         thread_ended: Callable[[Attempt], None],
         middleware: Sequence[JobMiddleware] = (),
     ) -> None:
@@ -95,7 +95,7 @@ class Invoker:
             if watch is not None:
                 function = watch.around(function, is_coroutine=known.spec.is_coroutine)
             executor = self._executors.executor(kind)
-            if getattr(executor, "runs_on_loop", False):  # what it does, without the detour: this is the hot path
+            if getattr(executor, "runs_on_loop", False):  # what its `run` does, without the call: this is the hot path
                 value = await function(*args, **kwargs)
             elif attempt.turn is not None:
                 value = await attempt.turn.run(partial(function, *args, **kwargs))
@@ -103,7 +103,7 @@ class Invoker:
                 value = await executor.run(Invocation(known.target, function, args, kwargs, attempt.timeout))
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             if isinstance(error, BodyStillRuns) and watch is None and thread is not None:
-                # It may hold what its claim does not know of: of a limit that was set while it ran.
+                # It may hold a permit that its claim does not know: of a limit that was set while it ran.
                 thread.goes_on = True
                 error.when_ended(partial(self._body_ended, attempt, thread))
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
@@ -120,29 +120,29 @@ class Invoker:
         return around(function, self._middleware, attempt.context, is_coroutine=known.spec.is_coroutine)
 
     def turn_for(self, attempt: Attempt, known: Known, until: float) -> Turn | None:
-        """Give a turn for a thread to a body that needs one of ours and holds no permits; None for others."""
+        """Return a position in the line for a thread, for a body that runs on our threads and holds no permits."""
         if attempt.claim.holds is not None or attempt.options.executor == "process" or known.spec.is_coroutine:
             return None
         make_turn = getattr(self._executors.executor("thread"), "turn_until", None)
         return None if make_turn is None else make_turn(until)
 
-    def _watch(self, attempt: Attempt, thread: BodyThread) -> Watch:
-        """A thread that is interrupted may go on for a while: what its body holds is not free before it ends."""
+    def _watch(self, attempt: Attempt, thread: BodyThread) -> BodyWatch:
+        """Return a watch: an interrupted body may run on for a while, and its permits are not free before it ends."""
         thread.goes_on = True
-        return Watch(partial(self._body_ended, attempt, thread))
+        return BodyWatch(partial(self._body_ended, attempt, thread))
 
     def _body_ended(self, attempt: Attempt, thread: BodyThread) -> None:
-        """On the thread of a body that has ended."""
+        """Handle the end of a body. Runs on its thread."""
         thread.ended = True
         try:
             self._loop.call_soon_threadsafe(self._thread_ended, attempt)
-        except RuntimeError:  # the loop is closed, and its node has left
+        except RuntimeError:  # the loop is closed, and its node has ended
             self._thread_ended(attempt)
 
     async def _invoke_elsewhere(
         self, attempt: Attempt, payload: Payload, known: Known, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Ending:
-        """Enter the body in another process, which finds its own function and object, and may encode the result."""
+        """Run the body in another process, which finds its function and object, and may encode the result."""
         try:
             self._elsewhere = executor = self._executors.executor("process")
             node = attempt.context.node if attempt.context is not None else ""
@@ -152,13 +152,13 @@ class Invoker:
             return Died(error) if attempt.stop is None else self.raised(attempt, asyncio.CancelledError())
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its job's failure
             return self.raised(attempt, error.error if isinstance(error, BodyExit) else error)
-        if type(value) is EncodedResult:  # not isinstance: it asks the value, which may raise
+        if type(value) is EncodedResult:  # not isinstance: it calls the value's class, which may raise
             self._warn(attempt, value.warning)
             return Returned(value.text)
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
 
     async def close(self) -> None:
-        """Close the executors; that of processes only if it was used: not every provider has one."""
+        """Close the executors; the one for processes only if it was used: not every provider has one."""
         for executor in (self._executors.executor("async"), self._executors.executor("thread"), self._elsewhere):
             if executor is not None:
                 await executor.close()
@@ -174,9 +174,9 @@ class Invoker:
             logger.warning("job %s (%s): %s", attempt.claim.job_id, attempt.claim.target, warning)
 
     def raised(self, attempt: Attempt, error: BaseException) -> Ending:
-        """An error from the body, or from being stopped.
+        """Return the ending for an error of the body, or for being stopped.
 
-        SystemExit and a foreign CancelledError are the job's own failure.
+        SystemExit and a foreign CancelledError are failures of the job.
         """
         if attempt.stop is Stop.TIMEOUT and not isinstance(error, Snooze):
             return Raised(self._timeout(attempt, error))
@@ -193,13 +193,13 @@ class Invoker:
         return timeout
 
     def timeout_of(self, attempt: Attempt) -> float | None:
-        """The seconds an attempt may take; None for no limit."""
+        """Return the seconds an attempt may take; None for no limit."""
         given = attempt.options.timeout
         return self._limits.default_timeout if isinstance(given, Unset) else given
 
 
 def _kind(chosen: str | None, known: Known) -> str:
-    """The executor the job asks for, else by kind of function. Sync functions never run on the loop."""
+    """Return the executor of the job's option, else by kind of function. Sync functions never run on the loop."""
     if not known.spec.is_coroutine:
         return "thread"
     return chosen or "async"

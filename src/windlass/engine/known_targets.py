@@ -13,7 +13,7 @@ logger = loggers.logger("windlass.poller")
 
 
 class KnownTargets:
-    """Asks the registry, and remembers which targets it knew until that is stored."""
+    """Asks the registry, and keeps the known targets until they are written to the store."""
 
     def __init__(self, registry: Registry, describe: Callable[[BaseException], str]) -> None:
         self._registry = registry
@@ -21,11 +21,14 @@ class KnownTargets:
         self._known: set[str] = set()
 
     def knows(self, target: str) -> bool:
-        """Whether this node takes jobs of a target that others passed over. Never raises: every claim asks it."""
+        """Return whether this node takes jobs of a target that others passed over. Never raises.
+
+        Every claim calls it.
+        """
         try:
             known = isinstance(self._registry.resolve(target), Known)
         except SerializationError:
-            known = True  # it is here, only broken: its jobs are claimed, and fail saying so
+            known = True  # it exists but is broken: its jobs are claimed, and fail with that error
         except Exception as error:  # noqa: BLE001 - a policy of the user's
             logger.error("could not resolve target %s: %s", target, self._describe(error))
             return False
@@ -34,6 +37,6 @@ class KnownTargets:
         return known
 
     def take(self) -> set[str]:
-        """The targets that were asked for and known since the last time."""
+        """Return the targets that were found to be known since the last call."""
         known, self._known = self._known, set()
         return known

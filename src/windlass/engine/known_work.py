@@ -1,7 +1,4 @@
-"""What a node knows of claimable work, where its parts report changes and its poller reads them.
-
-Everything here happens on the loop.
-"""
+"""What a node knows of claimable work: other parts report changes, the poller reads them. Used on the loop only."""
 
 from __future__ import annotations
 
@@ -16,55 +13,55 @@ from windlass.stores.plans.queues import Heads
 
 
 class KnownWork:
-    """The node's present outlook. Those that change it need not know the poller, which the bell wakes."""
+    """The node's current outlook. Parts that change it need not know the poller, which the bell wakes."""
 
     def __init__(self, fresh: float) -> None:
         self.outlook = Outlook(fresh, monotonic())
         self.bell = Bell()
 
     def new_work(self, work: Iterable[tuple[str, int]]) -> None:
-        """There is new work at these levels of queues, perhaps due now."""
+        """Record new work at these levels of queues, perhaps due now."""
         self._report(self.outlook.new_work(work, monotonic()))
 
     def changed(self) -> None:
-        """Something unknown has changed."""
+        """Record that something unknown has changed."""
         self._report(self.outlook.changed())
 
     def expect(self, heads: Iterable[Head]) -> None:
-        """Jobs of this node will be due then: retries, snoozes."""
+        """Record when jobs of this node will be due: retries, snoozes."""
         self._report(self.outlook.expect(heads))
 
     def circuits_changed(self, changes: Iterable[CircuitChange]) -> None:
-        """Circuits opened or closed by what was written here."""
+        """Record circuits that opened or closed by writes of this node."""
         self._report(self.outlook.circuits_changed(changes))
 
     def permits_freed(self, lanes: Iterable[tuple[str, str]]) -> None:
-        """Jobs of these lanes, and perhaps of others behind the same gates, may be claimed now."""
+        """Record that jobs of these lanes, and perhaps of others behind the same gates, may be claimed now."""
         self._report(self.outlook.permits_freed(lanes, monotonic()))
 
     def jobs_ended(self) -> None:
-        """Jobs ended on other nodes, and may have released what jobs wait for here."""
+        """Record that jobs ended on other nodes, and may have released permits that jobs wait for here."""
         held = self.outlook.answer.held
         self.outlook = self.outlook.jobs_ended()
         if held:
             self.bell.ring()
 
     def slot_freed(self) -> None:
-        """A slot is free again that the last poll lacked."""
+        """Record that a slot is free which the last poll lacked."""
         self._report(self.outlook.slot_freed())
 
     def after_look(self, found: Heads) -> None:
-        """The store has answered; what jobs ended meanwhile released may be missing in the answer."""
+        """Take the store's answer; permits released by jobs that ended meanwhile may be missing in it."""
         self.outlook = self.outlook.after_look(found, monotonic())
         if self.outlook.stale:
             self.bell.ring()
 
     def shut_circuits(self) -> Mapping[str, int]:
-        """Circuits that let nothing through, as far as is known, and until when by the store's clock."""
+        """Return the circuits known to let nothing through, and until when by the store's clock."""
         return self.outlook.answer.shut
 
     def store_now(self) -> int:
-        """The time by the store's clock, about."""
+        """Return the approximate time of the store's clock."""
         return self.outlook.store_now(monotonic())
 
     def _report(self, outlook: Outlook) -> None:

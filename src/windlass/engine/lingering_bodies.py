@@ -1,4 +1,4 @@
-"""Bodies that go on after the outcomes of their attempts: what they hold of limits is released when they end."""
+"""Bodies that still run after the outcomes of their attempts: their permits are released when they end."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from windlass.engine.attempt import Attempt, Stop
 
 
 class LingeringBodies:
-    """Knows which bodies go on, and has their permits released once each of them has ended."""
+    """Keeps track of bodies that still run, and has their permits released once each has ended."""
 
     def __init__(self, release: Callable[[Attempt], None]) -> None:
         self._release = release
         self._attempts: set[Attempt] = set()
-        """Those whose permits are their bodies' now: the store has kept them, or the claims are gone."""
+        """Attempts whose bodies own their permits: the store has moved them, or the claims are lost."""
 
     def release(self, attempt: Attempt) -> None:
-        """Release the permits of a body that has ended, or will not begin, and whose outcome is not written."""
+        """Release the permits of a body that has ended, or will not start, and whose outcome is not written."""
         self._release(attempt)
 
     def hand_over(self, release: Callable[[Attempt], None]) -> None:
-        """Have permits released by something that outlives the node, from now on, on any thread."""
+        """Have permits released by a part that outlives the node from now on, on any thread."""
         self._release = release
 
     def thread_ended(self, attempt: Attempt) -> None:
-        """Its body has ended on its thread, maybe long after its job."""
+        """Handle a body that has ended on its thread, maybe long after its job."""
         if attempt.thread is not None:
             attempt.thread.goes_on = False
         self.look_at(attempt)
 
     def written(self, attempt: Attempt) -> None:
-        """The store has kept the permits of its body, or somebody else's write was first: they are free when it ends.
+        """Record that the store has moved the permits to the body, or another write came first.
 
-        Not before: permits that are released before they are kept would be kept for ever.
+        They are released when the body ends, and not before: permits that are released before they are moved would
+        leak.
         """
         self._attempts.add(attempt)
         self.look_at(attempt)
 
     def look_at(self, attempt: Attempt) -> None:
-        """Something of it has ended."""
+        """Release the permits if both task and body have ended."""
         if attempt not in self._attempts and attempt.stop is not Stop.CANCEL:
             return
         if attempt.over:
@@ -48,5 +49,5 @@ class LingeringBodies:
             self._attempts.add(attempt)
 
     def attempts(self) -> list[Attempt]:
-        """Those whose bodies go on."""
+        """Return the attempts whose bodies still run."""
         return list(self._attempts)

@@ -1,4 +1,4 @@
-"""Which job a task on the loop belongs to: for warnings of a blocked loop."""
+"""The job that a task on the loop belongs to, for warnings about a blocked loop."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from windlass.runtime.loop_watch import Culprit, LoopWatch
 
 
 def watch_loop(threshold: float, slots: Slots) -> LoopWatch:
-    """A watch of the running loop, on which the jobs of these slots run."""
+    """Return a watch of the running loop, on which the jobs of these slots run."""
     loop = asyncio.get_running_loop()
     return LoopWatch(loop, threshold, lambda: slots.running > 0, lambda task: owner_of(task, slots))
 
 
 def owner_of(task: asyncio.Task[Any], slots: Slots) -> Culprit | None:
-    """The job whose body runs in a task, or started the task. From any thread, while the loop stands still."""
+    """Return the job whose body runs in a task, or started it. From any thread, while the loop is blocked."""
     for attempt in slots.running_attempts():
         if attempt.task is task:
             return Culprit(attempt.claim.target, attempt.claim.job_id)
@@ -26,6 +26,6 @@ def owner_of(task: asyncio.Task[Any], slots: Slots) -> Culprit | None:
 
 
 def _job_context(task: asyncio.Task[Any]) -> JobContext | None:
-    """Before Python 3.12 a task does not show its context."""
+    """Return the context of a task's job; before Python 3.12 a task does not expose its context."""
     get_context = getattr(task, "get_context", None)
     return None if get_context is None else get_context().get(current_context)

@@ -1,4 +1,4 @@
-"""Whom a node wakes after its commits: its own poller, and the other nodes and handles of the cluster."""
+"""Wakeups after a node's commits: of its own poller, and of other nodes and handles of the cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DONE_WORD = "done"
 
 
 class NodeWakeups:
-    """Tells the node's poller at once, and other processes by the coordinator or by notifications, not too often."""
+    """Wakes the node's poller at once, and other processes through the coordinator or throttled notifications."""
 
     def __init__(
         self,
@@ -37,24 +37,24 @@ class NodeWakeups:
         self._sending: set[asyncio.Task[None]] = set()
 
     async def sent(self, timeout: float) -> None:
-        """Wait for notifications that are on their way."""
+        """Wait for notifications that are being sent."""
         if self._sending:
             await asyncio.wait(self._sending, timeout=timeout)
 
     def new_work(self, work: Collection[tuple[str, int]]) -> None:
-        """There are new jobs at these levels of queues."""
+        """Wake for new jobs at these levels of queues."""
         self._known.new_work(work)
         self._wake_for(work)
 
     def stop(self, ids: Collection[str]) -> None:
-        """Leave it to the node's cancellations, which look by themselves: a node cancels only what does not run."""
+        """Do nothing: a node cancels only jobs that do not run, and its cancellations poll by themselves."""
 
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
-        """These circuits opened or closed; the transaction has notified other nodes."""
+        """Report circuits that opened or closed; the transaction has notified other nodes."""
         self._known.circuits_changed(changes)
 
     def changed(self) -> None:
-        """There may be new work anywhere: jobs were recovered, or the answer to a commit was lost.
+        """Wake all nodes: there may be new work anywhere, after a recovery or a lost answer.
 
         Other nodes are woken, too: this one may have no room, or not serve those queues.
         """
@@ -62,13 +62,13 @@ class NodeWakeups:
         self._wake_all()
 
     def jobs_ended(self) -> None:
-        """Jobs have ended: handles of other processes may wait for them."""
+        """Notify handles of other processes that may wait for ended jobs."""
         self._send(DONE, self._done, (DONE_WORD,))
 
     def permits_freed(self, claims: Collection[Claim], *, announced: bool = False) -> None:
-        """Jobs that wait for the permits of these may have them, here or on another node.
+        """Wake for jobs that wait for the permits of these, here or on another node.
 
-        Other nodes that wait for permits also heed that jobs have ended: `announced` says that they were told so.
+        Nodes that wait for permits also react to ended jobs: `announced` says that they were notified of those.
         """
         self._known.permits_freed({(claim.queue, claim.lane) for claim in claims if claim.lane is not None})
         if self._coordinator is not None:
@@ -77,7 +77,7 @@ class NodeWakeups:
             self._wake_all()
 
     def requeued(self, back: Sequence[tuple[Claim, Transition]]) -> None:
-        """These go back to their queues: some for other nodes to run now, some for any node to run later."""
+        """Wake for requeued jobs: some for other nodes to run now, some for any node to run later."""
         released = {(claim.queue, claim.priority) for claim, move in back if move.outcome in ("released", "lost")}
         self._wake_for(sorted(released))
         heads = [
@@ -89,7 +89,7 @@ class NodeWakeups:
             self._known.expect(heads)
 
     def _wake_for(self, work: Collection[tuple[str, int]]) -> None:
-        """What this node stored or released is new work to the others, as if it had just been enqueued."""
+        """Notify other nodes: jobs that this node stored or released are new work to them, as after an enqueue."""
         if self._coordinator is not None:
             for queue, level in work:
                 self._coordinator.notify_new_work(queue, level)

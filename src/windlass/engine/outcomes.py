@@ -1,4 +1,4 @@
-"""What a flush of outcomes means to others: the attempts as ended jobs, and what is published after its commit."""
+"""Outcomes of a flush as ended jobs, and their publication after the commit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from windlass.stores.ending import FollowUps, is_followed
 from windlass.submission.stored_options import DEFAULTS
 
 Written = Callable[[Sequence[Attempt]], None]
-"""Called after each commit with the attempts whose outcome stands: for tools that count or collect them."""
+"""Called after each commit with the attempts whose outcome is stored: for tools that count or collect them."""
 
 
 def ended_of(attempt: Attempt) -> Ended:
-    """An attempt whose transition is written as a job that ended by it."""
+    """Return the ended job of an attempt whose transition is written."""
     claim, transition = attempt.claim, attempt.verdict
     return Ended(
         job_id=claim.job_id,
@@ -43,15 +43,15 @@ def ended_of(attempt: Attempt) -> Ended:
 
 
 def _payload(attempt: Attempt) -> Payload | None:
-    """Without the options of a damaged row, which are not believed."""
+    """Return the payload, without the options of a damaged row."""
     payload = attempt.payload
     return payload if attempt.damage is None or payload is None else payload._replace(options=None)
 
 
 def followed(batch: Sequence[Attempt], follow_ups: FollowUps) -> dict[int, Ended]:
-    """Those of a flush that have follow-ups, by their index.
+    """Return the ended jobs of a flush that have follow-ups, by their index.
 
-    A job that succeeds, stored no options and called no service has none: it is not even asked about.
+    A job that succeeds, stored no options and called no service has none, and is not even checked.
     """
     others = [
         (index, ended_of(attempt))
@@ -70,7 +70,7 @@ class OutcomePublisher:
         self._written = written
 
     def publish(self, batch: Sequence[Attempt], effects: Effects) -> None:
-        """Publish attempts whose outcome stands."""
+        """Publish attempts whose outcome is committed."""
         if self._written is not None:
             self._written(batch)
         ended = [ended_of(attempt) for attempt in batch] if self._publisher.listens else []
@@ -85,5 +85,5 @@ class OutcomePublisher:
             self._wakeups.requeued([(attempt.claim, attempt.verdict) for attempt in back])
 
     def lost_track(self) -> None:
-        """A flush was committed whose effects are not known: its answer was lost."""
+        """Handle a committed flush whose effects are unknown because its answer was lost."""
         self._wakeups.changed()

@@ -1,9 +1,8 @@
 """What a node knows of claimable work, and what its poller does next: a pure value.
 
-A poll looks at the store if what is known is too old, claims what is due for the slots that are free, looks again
-unless the claim brought all it asked for, and waits. What happens meanwhile changes the same value: a notification, a
-permit that comes back, a slot that frees up. Times are seconds of the process's monotonic clock; due times are the
-store's, in microseconds.
+A poll queries the store if what is known is too old, claims due jobs for the free slots, queries again unless the claim
+returned all it asked for, and waits. Events meanwhile change the same value: a notification, a released permit, a free
+slot. Times are seconds of the process's monotonic clock; due times are the store's, in microseconds.
 """
 
 from __future__ import annotations
@@ -19,15 +18,17 @@ from windlass.stores.claim_order import Head
 from windlass.stores.plans.queues import FIRST_LANE, Heads
 
 LANES_REST = 1.0
-"""Seconds between two rounds through more lanes than one look covers, if a round took no time to speak of."""
+"""Seconds between two rounds through more lanes than one query covers, if a round takes hardly any time."""
 BUSY_FRESH = 0.1
-"""Seconds that heads are believed at most while claims come back full and something has changed: a store that only
-reports that a write happened does so all the time then, and mostly for writes of this node."""
-UNSURE_FOR = 10.0
+"""Longest time in seconds that heads are used while claims come back full and something has changed.
+
+A store that only reports that a write happened does so all the time then, and mostly for writes of this node.
+"""
+CLAIM_IN_DOUBT_FOR = 10.0
 """Seconds after a claim without an answer during which the store may still carry it out."""
-UNSURE_PAUSE = 1.0
+CLAIM_IN_DOUBT_PAUSE = 1.0
 CONTENTION_PAUSE = 0.01
-"""Seconds to wait when jobs are due but other nodes hold them all."""
+"""Seconds to wait when jobs are due but other nodes have locked all of them."""
 SMALLEST_CHUNK = 8
 MICROSECONDS = 1_000_000
 
@@ -36,11 +37,11 @@ Level = tuple[str, int, str | None]
 
 
 class Look(NamedTuple):
-    """Ask the store what is due."""
+    """Query the store for what is due."""
 
 
 class ClaimDue(NamedTuple):
-    """Claim up to `wanted` jobs, reading `chunk` rows of each head. Without heads nothing is asked of the store."""
+    """Claim up to `wanted` jobs, reading `chunk` rows of each head. Without heads the store is not queried."""
 
     heads: list[Head]
     wanted: int
@@ -54,75 +55,75 @@ class Pause(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Wait as long as the polling strategy says, at most for this time."""
+    """Wait as long as the polling strategy says, up to this time."""
 
     at_most: float
 
 
 class Poll(NamedTuple):
-    """How far the present poll is; after it, how the last one ended."""
+    """The state of the current poll; afterwards, how the last one ended."""
 
     wanted: int
     got: int | None = None
-    """Jobs that the claim brought; None before it."""
+    """Number of jobs that the claim returned; None before it."""
     asked: frozenset[Level] = frozenset()
-    """What the claim asked for."""
+    """Number of jobs that the claim asked for."""
     looked: bool = False
-    """Whether the store was looked at since the poll began or, once it has claimed, since the claim."""
+    """Whether the store was queried since the poll began or, once it has claimed, since the claim."""
 
 
 class Outlook(NamedTuple):
-    """What is known of claimable work and of the poll under way."""
+    """What is known of claimable work and of the current poll."""
 
     fresh: float
-    """Seconds that what is known is believed; a paused queue is claimed from no longer than that."""
+    """Seconds for which known state is used; a paused queue is claimed from no longer than that."""
     started: float
     answer: Heads = Heads(0, [], frozenset())
-    """The last answer of the store; circuits that changed since are noted in it."""
+    """The last answer of the store; circuits that changed since are updated in it."""
     answered_at: float = 0.0
     heads: Mapping[Level, int] = MappingProxyType({})
-    """When each level is due, by the answer and what was reported since."""
+    """When each level is due, by the answer and by reports since."""
     looked_at: float = float("-inf")
-    """When the store was last asked."""
+    """When the store was last queried."""
     stale: bool = False
-    """Something has changed since then that only another look can find."""
+    """Whether something has changed since then that only another query can find."""
     ended_during_look: bool = False
-    """Jobs of other nodes have ended since then: the answer on its way may be older than what they released."""
+    """Whether jobs of other nodes have ended since: the answer may be older than the permits they released."""
     many_lanes: bool = False
-    """One look does not cover all lanes."""
+    """Whether one query does not cover all lanes."""
     lanes_since: float = 0.0
-    """When the present round through the lanes began."""
+    """When the current round through the lanes began."""
     woken: bool = False
     """A notification has arrived since the last rest."""
     recent: tuple[tuple[int, int], ...] = ()
     """(wanted, got) of the last polls."""
     last_job: float | None = None
-    """When a poll last brought a job."""
+    """When a poll last returned a job."""
     widening: int = 1
-    """By how much more is read of each level, because claims were cut short."""
-    unsure_since: float | None = None
-    """When a claim failed without an answer, as long as it may have been carried out."""
+    """Factor by which more rows of each level are read, because claims were cut short."""
+    claim_in_doubt_since: float | None = None
+    """When a claim failed without an answer, as long as it may still have been carried out."""
     poll: Poll | None = None
 
     # ------------------------------------------------------------------ what is known
 
     def store_now(self, now: float) -> int:
-        """The time by the store's clock, about."""
+        """Return the approximate time of the store's clock."""
         return self.answer.now + int((now - self.answered_at) * MICROSECONDS)
 
     def due(self, now: float) -> list[Head]:
-        """Where jobs wait that are due."""
+        """Return the heads with due jobs."""
         store_now = self.store_now(now)
         return [Head(queue, level, due, lane) for (queue, level, lane), due in self.heads.items() if due <= store_now]
 
     @property
     def lanes_left(self) -> bool:
-        """Whether the present round through the lanes has not come to its end."""
+        """Whether the current round through the lanes has not ended."""
         return self.answer.after != FIRST_LANE
 
     @property
     def claims_full(self) -> bool:
-        """Whether the last claim brought all it asked for."""
+        """Whether the last claim returned all it asked for."""
         return bool(self.recent) and self.recent[-1][0] == self.recent[-1][1]
 
     @property
@@ -131,18 +132,18 @@ class Outlook(NamedTuple):
         return self.poll is not None and self.poll.wanted <= 0
 
     def observation(self, now: float, utilisation: float) -> PollObservation:
-        """What the polling strategy decides on."""
+        """Return the input of the polling strategy."""
         idle_for = now - (self.started if self.last_job is None else self.last_job)
         return PollObservation(recent=self.recent, idle_for=idle_for, utilisation=utilisation, woken=self.woken)
 
     # ------------------------------------------------------------------ what to do next
 
     def next_action(self, now: float) -> Look | ClaimDue | Pause | Rest:
-        """What the poll under way does next."""
+        """Return what the current poll does next."""
         poll = self.poll
         assert poll is not None, "no poll has begun"
         if poll.wanted <= 0:
-            return Pause(UNSURE_PAUSE)  # a slot that frees up wakes sooner; an outcome that gets written does not
+            return Pause(CLAIM_IN_DOUBT_PAUSE)  # a free slot wakes the poller sooner; a written outcome does not
         if poll.got is None:
             too_old = now - self.looked_at > self._believed_for()
             return Look() if too_old and not poll.looked else self.claim(poll.wanted, now)
@@ -157,28 +158,28 @@ class Outlook(NamedTuple):
         return Pause(0) if self.lanes_left else Rest(self._longest_rest(now))
 
     def claim(self, wanted: int, now: float) -> ClaimDue:
-        """A claim of up to `wanted` of the jobs that are due."""
+        """Return a claim of up to `wanted` of the due jobs."""
         heads = self.due(now)
         return ClaimDue(heads, wanted, self._chunk(len(heads), wanted))
 
     def _chunk(self, levels: int, wanted: int) -> int:
-        """Rows to read of each level.
+        """Return the number of rows to read of each level.
 
-        All that is wanted of one or two, a share of many. Powers of two, for few statements.
+        All that is wanted of one or two levels, a share of many. Powers of two, for few distinct statements.
         """
         share = wanted if levels <= 2 else max(SMALLEST_CHUNK, 2 * wanted // levels) * self.widening
         return 1 << (min(share, wanted) - 1).bit_length()
 
     def _believed_for(self) -> float:
-        """How old what is known may get; a node whose claims come back full looks at further lanes soon."""
+        """Return how old known state may get; a node whose claims come back full checks further lanes soon."""
         if self.claims_full:
             return min(BUSY_FRESH, self.fresh) if self.stale or self.many_lanes else self.fresh
         return 0.0 if self.stale else self.fresh
 
     def _longest_rest(self, now: float) -> float:
         limits = [float("inf")]
-        if self.unsure_since is not None:
-            limits.append(UNSURE_PAUSE)
+        if self.claim_in_doubt_since is not None:
+            limits.append(CLAIM_IN_DOUBT_PAUSE)
         if self.many_lanes:
             limits.append(max(LANES_REST, 10 * (now - self.lanes_since)))
         if self.heads:
@@ -188,16 +189,16 @@ class Outlook(NamedTuple):
     # ------------------------------------------------------------------ a poll
 
     def begin_poll(self, wanted: int) -> Outlook:
-        """A poll begins, with room for so many jobs."""
+        """Begin a poll, with room for so many jobs."""
         return self._replace(poll=Poll(wanted))
 
     def begin_look(self, now: float) -> Outlook:
-        """The store is asked: whatever is reported from now on may be missing in its answer."""
+        """Begin a query: what is reported from now on may be missing in its answer."""
         since = self.lanes_since if self.lanes_left else now
         return self._replace(looked_at=now, stale=False, ended_during_look=False, lanes_since=since)
 
     def after_look(self, found: Heads, now: float) -> Outlook:
-        """The store has answered."""
+        """Take the store's answer."""
         goes_on = self.lanes_left
         held = found.held or (self.answer.held and goes_on)
         seen = self._replace(
@@ -212,7 +213,7 @@ class Outlook(NamedTuple):
         return seen.jobs_ended() if self.ended_during_look else seen
 
     def after_claim(self, claim: ClaimDue, got: int, now: float) -> Outlook:
-        """The claim brought so many jobs."""
+        """Record how many jobs the claim returned."""
         full = got == claim.wanted
         return self._replace(
             poll=Poll(claim.wanted, got, frozenset(map(_level_of, claim.heads))),
@@ -222,28 +223,28 @@ class Outlook(NamedTuple):
         )
 
     def rested(self) -> Outlook:
-        """The polling strategy was asked: what woke the poller is used up."""
+        """Reset what woke the poller: the polling strategy has used it."""
         return self._replace(woken=False)
 
     def from_first_lane(self) -> Outlook:
-        """The next look begins a new round through the lanes."""
+        """Begin a new round through the lanes with the next query."""
         return self._replace(answer=self.answer._replace(after=FIRST_LANE))
 
     # ------------------------------------------------------------------ claims without an answer
 
     def claim_failed(self, now: float) -> Outlook:
-        """A claim has no answer: the store may have carried it out, or may do so yet."""
-        return self._replace(unsure_since=now)
+        """Record a claim without an answer: the store may have carried it out, or may do so yet."""
+        return self._replace(claim_in_doubt_since=now)
 
     def after_recovery(self, since: float, asked_at: float) -> Outlook:
-        """Jobs of a claim that failed at `since` were looked for; late enough, that settles it."""
-        settled = asked_at - since > UNSURE_FOR and self.unsure_since == since
-        return self._replace(unsure_since=None) if settled else self
+        """Record a search for the jobs of a claim that failed at `since`; late enough, it settles the doubt."""
+        settled = asked_at - since > CLAIM_IN_DOUBT_FOR and self.claim_in_doubt_since == since
+        return self._replace(claim_in_doubt_since=None) if settled else self
 
     # ------------------------------------------------------------------ what is reported
 
     def new_work(self, work: Iterable[tuple[str, int]], now: float) -> Outlook:
-        """There is new work at these levels of queues, perhaps due now."""
+        """Record new work at these levels of queues, perhaps due now."""
         heads, stale, store_now = dict(self.heads), self.stale, self.store_now(now)
         for queue, level in work:
             if queue in self.answer.queues:
@@ -255,11 +256,11 @@ class Outlook(NamedTuple):
         return self._replace(woken=True, stale=stale, heads=heads)
 
     def changed(self) -> Outlook:
-        """Something unknown has changed."""
+        """Record that something unknown has changed."""
         return self._replace(woken=True, stale=True)
 
     def expect(self, expected: Iterable[Head]) -> Outlook:
-        """Jobs of this node will be due then: retries, snoozes."""
+        """Record when jobs of this node will be due: retries, snoozes."""
         heads, stale = dict(self.heads), self.stale
         for head in expected:
             if head.queue in self.answer.queues:
@@ -270,7 +271,7 @@ class Outlook(NamedTuple):
         return self._replace(stale=stale, heads=heads)
 
     def circuits_changed(self, changes: Iterable[CircuitChange]) -> Outlook:
-        """Circuits opened or closed by what was written here."""
+        """Record circuits that opened or closed by writes of this node."""
         shut = dict(self.answer.shut)
         for change in changes:
             shut.pop(change.service, None)
@@ -279,7 +280,7 @@ class Outlook(NamedTuple):
         return self._replace(answer=self.answer._replace(shut=shut)).changed()
 
     def permits_freed(self, lanes: Iterable[tuple[str, str]], now: float) -> Outlook:
-        """Jobs of these lanes, and perhaps of others behind the same gates, may be claimed now."""
+        """Record that jobs of these lanes, and perhaps of others behind the same gates, may be claimed now."""
         heads, store_now = dict(self.heads), self.store_now(now)
         for queue, lane in lanes:
             levels = [(queue, level, lane) for level in range(MAX_PRIORITY + 1)]
@@ -287,11 +288,11 @@ class Outlook(NamedTuple):
         return self._replace(heads=heads, stale=self.stale or self.answer.held)
 
     def jobs_ended(self) -> Outlook:
-        """Jobs ended on other nodes, and may have released what jobs wait for here."""
+        """Record that jobs ended on other nodes, and may have released permits that jobs wait for here."""
         return self.changed() if self.answer.held else self._replace(ended_during_look=True)
 
     def slot_freed(self) -> Outlook:
-        """A slot is free again that the last poll lacked."""
+        """Record that a slot is free which the last poll lacked."""
         return self._replace(poll=None)
 
 

@@ -1,4 +1,4 @@
-"""Permits that outlive their job's claim: a body that goes on after a cancel keeps its permits until it ends."""
+"""Permits that outlive their job's claim: a body that still runs after a cancel keeps its permits until it ends."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from windlass.runtime.service import Service
 from windlass.stores.database import Database
 from windlass.stores.plans import permits
 
-MOST_AT_ONCE = 200
+MAX_AT_ONCE = 200
 
 
 class PermitReleaser(Service):
-    """Releases what ended bodies had kept; tries again until the store has taken it."""
+    """Releases the permits of ended bodies; tries again until the store has accepted it."""
 
     def __init__(self, database: Database, wakeups: NodeWakeups, errors: ErrorHandling) -> None:
         super().__init__("permits", errors)
@@ -25,18 +25,19 @@ class PermitReleaser(Service):
         self._ended: deque[Attempt] = deque()
 
     def release(self, attempt: Attempt) -> None:
-        """Its body has ended, or never begins, and its outcome does not count. On the loop only.
+        """Release the permits of a body that has ended, or never starts, and whose outcome does not count.
 
-        Whatever its claim says: a limit that was set while it ran counts it in, and only the store knows of that.
+        On the loop only. Regardless of what its claim says: a limit that was set while it ran counts it in, and only
+        the store knows that.
         """
         self._ended.append(attempt)
         self.wake()
 
     async def tick(self) -> float | None:
-        """Release those of the next bodies."""
+        """Release the permits of the next bodies."""
         if not self._ended:
             return None
-        batch = list(islice(self._ended, MOST_AT_ONCE))
+        batch = list(islice(self._ended, MAX_AT_ONCE))
         bodies = [permits.Body(attempt.claim.job_id, attempt.claim.fence) for attempt in batch]
         freed = await self._database.arun(permits.leave, bodies)
         for _ in batch:

@@ -1,4 +1,4 @@
-"""Looks at the store, claims a batch, passes it on, waits: what the outlook says, step by step."""
+"""The poller: queries the store, claims a batch, passes it on and waits, as the outlook decides step by step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windlass.stores.plans import claims, jobs, queues
 
 
 class PollerOptions(NamedTuple):
-    """What a poller asks for."""
+    """What a poller claims."""
 
     batch_size: int
     boost_us: int
@@ -54,10 +54,10 @@ class Poller(Service):
         self._trust: Trust | None = None
 
     async def tick(self) -> float:
-        """Poll once and say how long to sleep."""
+        """Poll once; return the seconds to sleep."""
         work = self._work
-        if work.outlook.unsure_since is not None:
-            await self._recover(work.outlook.unsure_since)
+        if work.outlook.claim_in_doubt_since is not None:
+            await self._recover(work.outlook.claim_in_doubt_since)
         work.outlook = work.outlook.begin_poll(min(self._slots.room(), self._options.batch_size))
         while True:
             match work.outlook.next_action(monotonic()):
@@ -67,14 +67,14 @@ class Poller(Service):
                     got = await self._claim(claim) if claim.heads else 0
                     work.outlook = work.outlook.after_claim(claim, got, monotonic())
                     if got < claim.wanted:
-                        await asyncio.sleep(0)  # what was claimed starts before anything else is asked
+                        await asyncio.sleep(0)  # claimed jobs start before the next query
                 case Pause(seconds):
                     return seconds
                 case Rest(at_most):
                     return max(min(self._strategic_delay(), at_most), 0.0)
 
     async def anything_due(self) -> bool:
-        """Whether a job waits that could be claimed now; all lanes are looked at."""
+        """Return whether a job waits that could be claimed now; all lanes are checked."""
         work = self._work
         work.outlook = work.outlook.from_first_lane()
         await self._look()
@@ -83,7 +83,7 @@ class Poller(Service):
         return bool(work.outlook.due(monotonic()))
 
     async def claim_next(self) -> bool:
-        """Claim the one job that is next now, and say whether there was one. For polling by hand."""
+        """Claim the next due job; return whether there was one. For polling by hand."""
         if not await self.anything_due():
             return False
         return await self._claim(self._work.outlook.claim(1, monotonic())) > 0
@@ -96,7 +96,7 @@ class Poller(Service):
         )
 
     async def _claim(self, claim: ClaimDue) -> int:
-        """Claim, and pass on what came; give its number."""
+        """Claim, and pass the jobs on; return their number."""
         request = ClaimRequest(
             node=self._identity.id,
             heads=claim.heads,
@@ -120,16 +120,16 @@ class Poller(Service):
         return len(claimed.claims)
 
     async def _ask(self, request: ClaimRequest) -> Claimed:
-        """Claim; where gates had less room than they used to, once more with a look at them first."""
+        """Claim; if gates had less room than assumed, claim once more with their current state."""
         try:
             return await self._database.arun(claims.claim, request)
         except claims.TrustError:
             return await self._database.arun(claims.claim, request._replace(trust=None))
 
     async def _recover(self, since: float) -> None:
-        """Take over jobs claimed in this node's name by a claim whose answer was lost: no other node ever would.
+        """Take over jobs that a claim without an answer took in this node's name: no other node would.
 
-        What was held before the store is asked is left out: it may be over by the time the answer is here.
+        Jobs held before the query are left out: they may have ended by the time of the answer.
         """
         asked_at = monotonic()
         held = self._slots.held()

@@ -1,7 +1,7 @@
-"""What running jobs say of themselves, written a few times a second: progress and the log lines that are kept.
+"""Writes what running jobs report, a few times a second: progress and the log lines that are kept.
 
-Bodies never wait: they put down their latest word, or a line, and go on. A service writes for all attempts of the node
-together; what an attempt has said last is written before its outcome is. Nothing here touches the job's own rows.
+Bodies never block: they store their latest progress, or a line, and continue. A service writes for all attempts of the
+node together; an attempt's last reports are written before its outcome. Nothing here touches the job's own rows.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ from windlass.stores.plans.progress_reports import Batch, LineRow, ProgressRow
 logger = loggers.logger("windlass.reports")
 
 INTERVAL = 0.25
-"""Seconds that words come together before they are written; a job that ends sooner brings its last ones itself."""
+"""Seconds for which reports are gathered before they are written.
+
+A job that ends sooner writes its last ones itself.
+"""
 LINES_AT_A_TIME = 1000
 BUFFER = 10_000
-"""Lines that may wait to be written; what is logged beyond that is lost, and said to be."""
+"""Number of lines that may wait to be written; further ones are dropped, which is noted in the log."""
 LONGEST_LINE = 2000
 LONGEST_SEARCHED = 8000
-"""Characters of a text that are searched for secrets, far more than are kept: what is beyond is not even looked at."""
+"""Characters of a text that are searched for secrets, far more than are kept; the rest is cut off."""
 LONGEST_MESSAGE = 500
 LONGEST_NAME = 200
 ROOM_FOR_TRACEBACK = 200
@@ -46,7 +49,7 @@ HIGHEST_LEVEL = 2**15 - 1
 
 
 class _Line(NamedTuple):
-    """A line on its way. Without text it is the place where lines were lost."""
+    """A line that waits to be written. Without text it marks where lines were lost."""
 
     report: AttemptReport
     moment: float
@@ -56,29 +59,29 @@ class _Line(NamedTuple):
 
 
 class AttemptReport:
-    """What one attempt has said and is not written. Made when it speaks up for the first time."""
+    """The unwritten reports of one attempt. Created with its first report."""
 
     def __init__(self, node: Reports, claim: Claim, received: float) -> None:
         self.claim = claim
         self.waiting = False
-        """Whether it is among those whose progress is to be written."""
+        """Whether its progress waits to be written."""
         self.latest: tuple[float, float | None, str, float] | None = None
         self.lost = 0
-        """Lines that found no room, since the last time this was written down."""
+        """Lines dropped since this was last written."""
         self._node = node
         self._received = received
         self._logged = count(1)
         self._numbers = count(1)
 
-    def tell(self, done: float, total: float | None, message: str) -> None:
-        """How far it is now."""
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        """Report the attempt's progress."""
         self.latest = (done, total, message, monotonic())
-        if not self.waiting:  # after `latest` is set: whoever takes it, looks in the other order
+        if not self.waiting:  # after `latest` is set: the writer reads both in the other order
             self.waiting = True
             self._node.changed(self)
 
     def line(self, record: logging.LogRecord) -> None:
-        """A line to keep, unless it has had its share."""
+        """Keep a line, unless the attempt has reached its limit."""
         node, logged = self._node, next(self._logged)
         if logged <= node.most_lines:
             node.add_line(_Line(self, monotonic(), record.levelno, record.name, node.text_of(record)))
@@ -87,12 +90,12 @@ class AttemptReport:
             node.add_line(_Line(self, monotonic(), logging.WARNING, JOB_LOGGER, text))
 
     def progress_row(self, said: tuple[float, float | None, str, float], message: str) -> ProgressRow:
-        """Its progress as it is stored."""
+        """Return its progress as it is stored."""
         done, total, _, moment = said
         return ProgressRow(self.claim.job_id, self.claim.fence, done, total, message, self._store_time(moment))
 
     def line_row(self, line: _Line, name: str, text: str) -> LineRow:
-        """A line of it as it is stored. Numbered here, by one thread: who has read up to a number misses nothing."""
+        """Return a line as it is stored. Numbered by one thread, so that a reader of lines misses none."""
         claim, at, level = self.claim, self._store_time(line.moment), min(line.level, HIGHEST_LEVEL)
         return LineRow(claim.job_id, claim.fence, next(self._numbers), claim.attempts + 1, at, level, name, text)
 
@@ -101,7 +104,7 @@ class AttemptReport:
 
 
 class Reports(Service):
-    """Gathers what the attempts of a node say, and writes it."""
+    """Gathers the reports of a node's attempts, and writes them."""
 
     def __init__(
         self, database: Database, settings: JobsSettings, sanitizer: GuardedSanitizer, errors: ErrorHandling
@@ -117,26 +120,26 @@ class Reports(Service):
         self._unwritten: Batch | None = None
         self._writing = asyncio.Lock()
         self._losing = threading.RLock()
-        self._lost = self._said_lost = False
+        self._lost = self._logged_lost = False
         self._resting = True
 
     # ------------------------------------------------------------------ bodies speak, on any thread
 
     def keeps(self, name: str) -> bool:
-        """Whether lines of a logger are kept."""
+        """Return whether lines of a logger are kept."""
         return self._keep == "all" or (self._keep == "job" and name == JOB_LOGGER)
 
     def open(self, claim: Claim, received: float) -> AttemptReport:
-        """For an attempt that has something to say."""
+        """Return the report of an attempt."""
         return AttemptReport(self, claim, received)
 
     def changed(self, report: AttemptReport) -> None:
-        """An attempt's progress is to be written."""
+        """Have an attempt's progress written."""
         self._changed.append(report)
         self._rouse()
 
     def add_line(self, line: _Line) -> None:
-        """Take a line, or note that it was lost."""
+        """Take a line, or record that it was dropped."""
         if len(self._lines) < BUFFER:
             self._lines.append(line)
         else:
@@ -148,7 +151,10 @@ class Reports(Service):
         self._rouse()
 
     def text_of(self, record: logging.LogRecord) -> str:
-        """A record's message, and the end of its traceback, without secrets. Now: its arguments may change."""
+        """Return a record's message and the end of its traceback, without secrets. At once.
+
+        Its arguments may change.
+        """
         try:
             text = record.getMessage()
         except Exception as broken:  # noqa: BLE001 - arguments that do not fit, or cannot be printed
@@ -177,32 +183,32 @@ class Reports(Service):
     # ------------------------------------------------------------------ the node writes, on its loop
 
     def before(self, batch: Sequence[Attempt]) -> Awaitable[None] | None:
-        """What to await before the outcomes of attempts are written: once they are, late words are refused."""
+        """Return what to await before outcomes are written: afterwards late reports are refused."""
         if not (self._waiting or self._writing.locked()):
             return None
-        spoke = any(attempt.context is not None and attempt.context.reported for attempt in batch)
-        return self._last_words() if spoke else None
+        reported = any(attempt.context is not None and attempt.context.reported for attempt in batch)
+        return self._write_last() if reported else None
 
-    async def _last_words(self) -> None:
+    async def _write_last(self) -> None:
         try:
             await self.flush()
         except StoreUnavailableError:
-            raise  # then the outcomes cannot be written either, and this is tried again with them
+            raise  # then the outcomes cannot be written either, and both are retried
         except Exception:  # noqa: BLE001 - outcomes matter more; the next tick meets the same error, and logs it
             return
 
     async def tick(self) -> float | None:
-        """Write what came together, and rest as soon as nobody speaks."""
+        """Write what was gathered, and sleep until woken when nothing is reported."""
         if self._resting:
             self._resting = False
             return INTERVAL
-        if self._lost and not self._said_lost:
-            self._said_lost = True
-            logger.warning("log lines of jobs are being dropped: %d wait for the store, which is the most", BUFFER)
+        if self._lost and not self._logged_lost:
+            self._logged_lost = True
+            logger.warning("dropping log lines of jobs: %d lines wait for the store, which is the limit", BUFFER)
         await self.flush()
-        self._lost = self._said_lost = False
+        self._lost = self._logged_lost = False
         self._resting = True
-        if not self._waiting:  # asked after `_resting` is set: whoever speaks from now on, wakes
+        if not self._waiting:  # checked after `_resting` is set: later reports wake the service
             return None
         self._resting = False
         return INTERVAL
@@ -212,31 +218,31 @@ class Reports(Service):
         return bool(self._changed or self._lines or self._unwritten)
 
     async def flush(self) -> None:
-        """Write everything that was said until now."""
+        """Write everything that was reported until now."""
         for _ in range(2 + len(self._lines) // LINES_AT_A_TIME):
             async with self._writing:
                 if not self._waiting:
                     return
                 await self._write()
 
-    async def close(self, patience: float) -> None:
-        """End, and write what is left, for at most `patience` seconds."""
+    async def close(self, timeout: float) -> None:
+        """Stop, and write what is left, for up to `timeout` seconds."""
         await self.stop()
         try:
-            await asyncio.wait_for(self.flush(), patience)
+            await asyncio.wait_for(self.flush(), timeout)
         except (TimeoutError, StoreUnavailableError):
             logger.error("the store does not answer: some log lines and progress of jobs were not written")
         except StoreStatementError as error:
             logger.error("some log lines and progress of jobs were not written: %s", self._sanitizer.sanitize(error))
 
     async def _write(self) -> None:
-        """One batch; it is kept until it is written, so that nothing newer overtakes it."""
+        """Write one batch; it is kept until it is written, so that nothing newer overtakes it."""
         batch = self._unwritten = self._unwritten or self._take()
         try:
             await self._database.arun(progress_reports.save, batch)
         except StoreDataError as error:
             logger.error(
-                "the database refuses progress of %d jobs and %d log lines, which are lost: %s",
+                "the database refused progress of %d jobs and %d log lines, which are lost: %s",
                 len(batch.progress),
                 len(batch.lines),
                 self._sanitizer.sanitize(error),

@@ -1,6 +1,6 @@
-"""How many claims a node may hold: for its free slots, and a little ahead at its present pace.
+"""How many claims a node may hold: for its free slots, and slightly ahead at its current pace.
 
-A node never hoards: ahead it claims only what it will start within a few hundredths of a second.
+A node never hoards: it claims ahead only what it will start within a few hundredths of a second.
 """
 
 from __future__ import annotations
@@ -8,19 +8,21 @@ from __future__ import annotations
 from windlass.domain.clock import monotonic
 
 CLAIM_AHEAD = 0.05
-"""Seconds of work a node may hold claimed beyond its slots, as light claims."""
+"""Seconds of work that a node may hold claimed beyond its slots, without payloads."""
 READY_SHARE = 0.08
-"""Share of that whose bodies stand ready for the threads that run others: 4 milliseconds of work."""
+"""Share of that whose bodies are prepared for threads that run others: 4 milliseconds of work."""
 LOAD_AHEAD = 0.01
-"""Seconds of work whose large payloads it may hold besides those that run."""
+"""Seconds of work whose large payloads it may hold in addition to the running ones."""
 WINDOW = 0.2
 LEAST = 0.02
-"""Seconds from which a window that has just begun is believed, if it is faster than the one before: after a start, or
-when jobs get quicker, claims soon grow."""
+"""Seconds after which a new window counts, if it is faster than the previous one.
+
+After a start, or when jobs get faster, claims then grow quickly.
+"""
 
 
 class Pace:
-    """Jobs a second over a short window, so that it falls as soon as jobs get slow."""
+    """Jobs per second over a short window, so that it falls as soon as jobs get slow."""
 
     __slots__ = ("_count", "_rate", "_since")
 
@@ -30,11 +32,11 @@ class Pace:
         self._rate = 0.0
 
     def add(self) -> None:
-        """One more job is through."""
+        """Count one more job."""
         self._count += 1
 
     def per_second(self, now: float) -> float:
-        """Jobs a second over the last full window."""
+        """Return the jobs per second over the last full window."""
         elapsed = now - self._since
         if elapsed >= WINDOW:
             self._rate = self._count / elapsed
@@ -46,25 +48,25 @@ class Pace:
 
 
 class Room:
-    """How much a node with so many slots may claim, make ready and load."""
+    """How much a node with so many slots may claim, prepare and load."""
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency
         self.pace = Pace(monotonic())
         self.enough = 0
-        """While more than this wait, claims are saved up: many small ones cost more than they bring forward."""
+        """While more than this wait, nothing is claimed: many small claims cost more than they gain."""
         self.most_ready = 0
-        """How many bodies may stand ready for threads."""
+        """Number of bodies that may be prepared for threads."""
 
     def to_claim(self, running: int, waiting: int) -> int:
-        """How many more jobs may be claimed."""
+        """Return how many more jobs may be claimed."""
         ahead = self._ahead(CLAIM_AHEAD)
         self.enough = ahead // 2
         self.most_ready = min(self._concurrency, int(ahead * READY_SHARE))
         return 0 if waiting > self.enough else self._concurrency + ahead - running - waiting
 
     def to_load(self, running: int) -> int:
-        """Of how many waiting claims the payloads are wanted."""
+        """Return the number of waiting claims whose payloads are needed."""
         return max(self._concurrency - running + self._ahead(LOAD_AHEAD), 0)
 
     def _ahead(self, seconds: float) -> int:

@@ -1,10 +1,10 @@
 """One attempt, step by step. This file reads like the documentation of a job's run.
 
 The twelve steps of J4: bind log context, load, bind JobContext, cancelled?, circuit gate, resource permit, policy
-check, resolve target, call, handle outcome, release permit, clear context. The claim has brought what steps 2 to 6
-read: it let the job through its gates (5, 6), so what is left to do here is to see whether a circuit has opened since,
-and whether the permit is there. Permits are given back (11) by the transaction that writes the outcome; 12 is the end
-of the attempt's own task, whose context goes with it.
+check, resolve target, call, handle outcome, release permit, clear context. The claim has done what steps 2 to 6
+need: it let the job through its gates (5, 6), so what is left here is to check whether a circuit has opened since, and
+whether the permit is there. Permits are released (11) by the transaction that writes the outcome; 12 is the end of the
+attempt's task, whose context ends with it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ logger = loggers.logger("windlass.runner")
 
 
 class Runner:
-    """Runs attempts; each on a task of its own."""
+    """Runs attempts, each in its own task."""
 
     def __init__(
         self,
@@ -74,7 +74,10 @@ class Runner:
         self._unknown_said: set[str] = set()
 
     async def run(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
-        """The steps, top to bottom. `known` is given for a body that was found when it was made ready for its turn."""
+        """Run the steps, top to bottom.
+
+        `known` is given for a body that was resolved when it was prepared for its turn.
+        """
         node, received = self._identity.id, attempt.received
         attempt.context = context = JobContext(attempt.claim, payload, node, self._reporter, received)
         current_context.set(context)
@@ -95,9 +98,9 @@ class Runner:
         self.settle(attempt, found)
 
     def make_ready(self, attempt: Attempt, payload: Payload, until: float) -> Known | None:
-        """Give a body its turn for a thread before it has a slot; None where that must wait for the slot.
+        """Give a body its turn for a thread before it has a slot; return None if that must wait for the slot.
 
-        Starts are published when they happen, and gates are checked when the attempt has its slot.
+        The start is published when it happens, and gates are checked when the slot is there.
         """
         claim = attempt.claim
         if claim.lane is not None or claim.expires is not None or self._bus.wanted(JobStarted) or are_armed():
@@ -108,12 +111,12 @@ class Runner:
             if not isinstance(found, Known):
                 return None
             attempt.turn = self._invoker.turn_for(attempt, found, until)
-        except Exception:  # noqa: BLE001 - it is met again when the attempt has its slot, and is its failure there
+        except Exception:  # noqa: BLE001 - it occurs again when the attempt has its slot, and fails it there
             return None
         return None if attempt.turn is None else found
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
-        """Through the resilience strategy, if that is the user's own and the job has a circuit."""
+        """Call the body through the resilience strategy, if that is the user's and the job has a circuit."""
         circuit, resilience = circuit_of(attempt.claim), self._resilience
         if circuit is None or resilience is None or not resilience.is_users:
             return await self._invoker.invoke(attempt, payload, known)
@@ -124,14 +127,14 @@ class Runner:
         )
 
     def settle(self, attempt: Attempt, ending: Ending, *, goes_on: bool = False) -> None:
-        """Pass the verdict, once, maybe while its task goes on. A canceled attempt gets none."""
+        """Make the verdict, once, perhaps while the task still runs. A canceled attempt gets none."""
         if attempt.transition is not None or attempt.stop is Stop.CANCEL:
             return
         try:
             if attempt.claim.lane is not None and self._resilience is not None and not self._resilience.is_users:
                 attempt.call = _call_of(attempt, ending)
             transition = verdict(attempt, ending, self._policies)
-        except Exception as error:  # noqa: BLE001 - odd values of the body's own must not leave the job RUNNING for ever
+        except Exception as error:  # noqa: BLE001 - unusual values of the body must not leave the job RUNNING forever
             transition = failed_for_good(attempt, error, self._policies)
         if goes_on or attempt.body_goes_on:
             transition = transition._replace(lingers=True)
@@ -141,18 +144,18 @@ class Runner:
             _log_failure(attempt, transition.failure, transition)
         elif isinstance(ending, Expired):
             claim = attempt.claim
-            logger.info("job %s (%s) expired before it could start; it is canceled", claim.job_id, claim.target)
+            logger.info("job %s (%s) expired before it could start; canceling it", claim.job_id, claim.target)
         elif isinstance(ending, NotKnownHere):
             self._log_unknown(attempt.claim.target, self._policies.redact(ending.why))
 
     def _log_unknown(self, target: str, why: str) -> None:
-        """Once each: a queue may be full of jobs of one such target."""
+        """Log once per target: a queue may be full of jobs of one."""
         if target not in self._unknown_said:
             self._unknown_said.add(target)
-            logger.warning("%s; its jobs are left to other nodes", why)
+            logger.warning("%s; its jobs wait for other nodes", why)
 
     def _before_the_body(self, attempt: Attempt) -> Known | Ending:
-        """Decide whether the body is entered: not if it is stopped, held at a gate, or its target is not allowed."""
+        """Return the target if the body may start: not stopped, no gate shut, target allowed and known."""
         if attempt.stop is not None and attempt.stop is not Stop.TIMEOUT:
             return RELEASED
         if attempt.damage is not None:
@@ -188,7 +191,7 @@ class Runner:
 
 
 def _call_of(attempt: Attempt, ending: Ending) -> Call | None:
-    """How the call to its service ended; None if there was none, or it says nothing about the service."""
+    """Return how the call to its service ended; None if there was none, or it says nothing about the service."""
     circuit = circuit_of(attempt.claim)
     if circuit is None:
         return None
@@ -220,14 +223,14 @@ def _log_failure(attempt: Attempt, failure: Failure, transition: Transition) -> 
         level, ending = logging.ERROR, "failed for good"
     else:
         level = logging.WARNING
-        ending = "was lost and is given out again" if transition.crashes else "failed and will be retried"
+        ending = "was lost and will run again" if transition.crashes else "failed and will be retried"
     note = f" ({failure.note})" if failure.note else ""
     facts = (claim.job_id, claim.target, attempt.number, ending, one_line(failure.error), one_line(note))
     _log_with_traceback(level, "job %s (%s) attempt %d %s: %s%s", facts, failure.traceback)
 
 
 def _log_with_traceback(level: int, message: str, args: tuple[object, ...], printed: str | None) -> None:
-    """Log with a traceback that was sanitised already; `exc_info` would print the error itself, secrets and all."""
+    """Log with a traceback that is already sanitised; `exc_info` would print the error itself with its secrets."""
     if not logger.isEnabledFor(level):
         return
     record = logger.makeRecord(logger.name, level, __file__, 0, message, args, None, _log_failure.__name__)

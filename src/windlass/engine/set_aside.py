@@ -1,7 +1,7 @@
-"""Outcomes whose statement the store refuses though it answers and their values are sound: rights, schema, triggers.
+"""Outcomes that the store refuses although it answers and their values are valid: rights, schema, triggers.
 
-They are kept and tried again, apart from the others, until the store takes them. An outcome is not given up for an
-error that is not about its values: somebody will repair the store, and then it is written.
+They are kept and retried, apart from the others, until the store accepts them. An outcome is not given up for an error
+that is not about its values: once the store is repaired, it is written.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from windlass.engine.attempt import Attempt
 logger = loggers.logger("windlass.completer")
 
 FIRST_PAUSE = 1.0
-"""Seconds before the first further try; each one that writes nothing doubles them."""
+"""Seconds before the first retry; each one that writes nothing doubles them."""
 LONGEST_PAUSE = 30.0
-MOST_LOGGED = 5
-"""Different errors that are logged until all outcomes are written."""
+MAX_LOGGED = 5
+"""Number of different errors that are logged until all outcomes are written."""
 
 
 class SetAside:
-    """Those outcomes, in the order in which they are tried again. One pause is for all of them."""
+    """The refused outcomes, in the order of their retries, with one pause for all of them."""
 
     def __init__(self, report: Callable[[str | None], None]) -> None:
         self._report = report
@@ -48,10 +48,10 @@ class SetAside:
             self._pause, self._due = FIRST_PAUSE, monotonic() + FIRST_PAUSE
         self._attempts.extend(attempts)
         self.unsure = self.unsure or unsure
-        if error not in self._logged and len(self._logged) < MOST_LOGGED:
+        if error not in self._logged and len(self._logged) < MAX_LOGGED:
             self._logged.add(error)
             logger.error(
-                "%s; this is tried again after %g s, later after up to %g s; other outcomes are written meanwhile",
+                "%s; retrying in %g s, later every %g s at most; other outcomes are written meanwhile",
                 _refusal(attempts, error),
                 FIRST_PAUSE,
                 LONGEST_PAUSE,
@@ -59,7 +59,7 @@ class SetAside:
         self._report(_refusal(self._attempts, error))
 
     def take(self, most: int) -> list[Attempt]:
-        """Those to be tried again now, if it is time. The pause grows until one of them is written."""
+        """Return those to be retried now, if it is time. The pause grows until one of them is written."""
         if not self._attempts or monotonic() < self._due:
             return []
         self._due = monotonic() + self._pause
@@ -67,24 +67,24 @@ class SetAside:
         return [self._attempts.popleft() for _ in range(min(most, len(self._attempts)))]
 
     def tried(self, *, written: int) -> None:
-        """Of those that were taken, so many were written: the others may soon be, too."""
+        """Record how many of the taken ones were written: the others may soon be, too."""
         if written:
             self._pause, self._due = FIRST_PAUSE, monotonic()
 
     def settle(self) -> None:
-        """Say that all is well again, if it was not and now is."""
+        """Log the recovery if nothing is refused any more."""
         if self._troubled and not self._attempts:
-            logger.info("the store takes all outcomes again")
+            logger.info("the store accepts all outcomes again")
             self._logged.clear()
             self._troubled = self.unsure = False
             self._report(None)
 
     def hurry(self) -> None:
-        """Have them tried again now."""
+        """Have them retried now."""
         self._due = 0.0
 
     def due_in(self) -> float | None:
-        """Seconds until the next try; None when nothing is set aside."""
+        """Return the seconds until the next retry; None when nothing is set aside."""
         return max(self._due - monotonic(), 0.0) if self._attempts else None
 
 

@@ -1,4 +1,4 @@
-"""Slots: which claims run now and which wait. Those that wait too long after all go back to their queue."""
+"""Slots: which claims run and which wait. Claims that wait too long are released."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ class Slots(Service):
         self._waiting = WaitingClaims(database)
         self._room = Room(concurrency)
         self.canceled = CanceledJobs()
-        """Jobs that were canceled before their claims came in."""
+        """Jobs that were canceled before their claims arrived."""
         self._draining = False
         self._drain = Drain(self._running, self._give_up)
         self.lingering = lingering
         self.freed = asyncio.Event()
-        """Set whenever a slot frees up; those that wait for it clear it first."""
+        """Set whenever a slot becomes free; a waiter clears it first."""
 
     # ------------------------------------------------------------------ what the poller asks
 
     @property
     def running(self) -> int:
-        """How many attempts run now."""
+        """Number of running attempts."""
         return len(self._running)
 
     @property
@@ -81,31 +81,31 @@ class Slots(Service):
         return len(self._running) / self._concurrency
 
     def running_attempts(self) -> list[Attempt]:
-        """Those in slots. From any thread."""
+        """Return the attempts in slots. From any thread."""
         return list(self._running)
 
     @property
     def slots_taken(self) -> int | None:
-        """How many slots there are, if all of them are in use; else None. From any thread."""
+        """Number of slots, if all of them are in use; else None. From any thread."""
         return self._concurrency if len(self._running) >= self._concurrency else None
 
     def room(self) -> int:
-        """How many more jobs the node may claim."""
+        """Return how many more jobs the node may claim."""
         if self._draining or self._completer.full:
             return 0
         return self._room.to_claim(len(self._running), len(self._waiting))
 
     def held(self) -> set[tuple[str, int]]:
-        """Ids and fences of every claim this node knows of, from its arrival until its outcome is written."""
+        """Return ids and fences of every claim of this node, from its arrival until its outcome is written."""
         claims = [attempt.claim for attempt in self.attempts()]
         return {(claim.job_id, claim.fence) for claim in claims} | self._completer.unwritten
 
     def attempts(self) -> set[Attempt]:
-        """Everything claimed here whose outcome is not known yet."""
+        """Return everything claimed here whose outcome is not known yet."""
         return {*self._running, *self._waiting}
 
     def cancel(self, attempt: Attempt) -> None:
-        """Stop an attempt whose claim is gone: it is forgotten if it waits, and asked to end if its body has begun."""
+        """Stop an attempt whose claim is lost: drop it if it waits, ask it to end if its body has started."""
         if self._waiting.withdraw(attempt):
             attempt.stop = Stop.CANCEL
             self.lingering.release(attempt)
@@ -115,7 +115,7 @@ class Slots(Service):
     # ------------------------------------------------------------------ claims come in
 
     def accept(self, claimed: Claimed, received: float) -> None:
-        """Take claims over, in their order: they start, or wait for a slot."""
+        """Take claims in their order: they start, or wait for a slot."""
         payload_of = claimed.payloads.get
         attempts = [Attempt.of(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
         self._waiting.others.extend(self.canceled.without(attempts, self.lingering.release))
@@ -124,10 +124,10 @@ class Slots(Service):
             return
         self._fill_slots()
         if self._waiting:
-            self.wake()  # a tick looks after what waits too long, whether it has its payload or not
+            self.wake()  # a tick releases claims that wait too long, with or without payload
 
     def _fill_slots(self) -> None:
-        """Start what may start; the service loads the payload of whatever is next and has none."""
+        """Start what may start; the service loads the payload of the next one if it has none."""
         running, ready, waiting = self._running, self._waiting.ready, self._waiting.others
         while ready and len(running) < self._concurrency:
             self._runs(self._waiting.begin())
@@ -143,23 +143,23 @@ class Slots(Service):
             self._make_ready()
 
     def _make_ready(self) -> None:
-        """Have bodies ready for threads that are done with others."""
+        """Prepare bodies for threads that have finished others."""
         ready, waiting = self._waiting.ready, self._waiting.others
         while waiting and len(ready) < self._room.most_ready and (payload := waiting[0].payload) is not None:
             known = self._runner.make_ready(waiting[0], payload, waiting[0].received + RELEASE_AFTER)
             if known is None:
-                self._room.most_ready = 0  # not asked again before the next claim: most others will be like it
+                self._room.most_ready = 0  # not tried again before the next claim: most others will be like it
                 return
             ready.append(waiting[0])
             self._begin(waiting.popleft(), payload, known)
 
     def _begin(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
         attempt.read_payload(payload)
-        # In a context of its own: a slot is mostly filled by the task of the job before, whose variables are not ours.
+        # In a new context: a slot is mostly filled by the task of the previous job, whose variables are not ours.
         attempt.task = self._loop.create_task(self._attend(attempt, payload, known), context=self._context.copy())
 
     def _runs(self, attempt: Attempt) -> None:
-        """It has a slot."""
+        """Run an attempt that has a slot."""
         self._running.add(attempt)
         timeout = self._invoker.timeout_of(attempt)
         if timeout is not None:
@@ -178,7 +178,7 @@ class Slots(Service):
             self.lingering.look_at(attempt)
 
     def _free(self, attempt: Attempt) -> None:
-        if attempt.turn is not None and attempt in self._waiting.ready:  # ended before the one whose slot it took
+        if attempt.turn is not None and attempt in self._waiting.ready:  # it ended before the one whose slot it took
             self._waiting.ready.remove(attempt)
             self._running.add(attempt)
         if attempt not in self._running:
@@ -193,14 +193,14 @@ class Slots(Service):
             self._work.slot_freed()
 
     def _abandon(self, attempt: Attempt) -> None:
-        """Its body does not end although it was asked to.
+        """Make the verdict for a body that does not end although it was stopped.
 
-        Pass the verdict without it. Whatever it still does is fenced off.
+        Whatever it still does is fenced off.
         """
         logger.error(
-            "job %s does not end after its timeout; its slot is freed, its body is left alone", attempt.claim.job_id
+            "job %s does not end after its timeout; its slot is freed, its body still runs", attempt.claim.job_id
         )
-        error = JobTimeoutError("the job ran over its timeout and ignored being cancelled")
+        error = JobTimeoutError("the job exceeded its timeout and ignored its cancellation")
         self._runner.settle(attempt, Raised(error), goes_on=attempt.task is not None)
         self._free(attempt)
 
@@ -231,7 +231,7 @@ class Slots(Service):
     async def drain(self, timeout: float) -> bool:
         """Release what has not started, let the rest finish, then stop it without spending attempts.
 
-        True: all finished.
+        Return True if everything has finished.
         """
         self._draining = True
         reached("drain.before_release")
@@ -241,18 +241,18 @@ class Slots(Service):
         return clean
 
     def _give_up(self, attempt: Attempt) -> None:
-        """It was stopped and does not end: its job is released without it."""
+        """Release the job of an attempt that was stopped and does not end."""
         self._runner.settle(attempt, RELEASED, goes_on=attempt.task is not None)
         self._free(attempt)
 
     def _release_unstarted(self) -> None:
         for attempt in self._waiting.withdraw_ready():
             self._release(attempt)
-        while self._waiting.ready:  # those have begun, and will end in slots
+        while self._waiting.ready:  # those have started, and will end in slots
             self._runs(self._waiting.begin())
         while self._waiting.others:
             self._release(self._waiting.others.popleft())
 
     def force(self) -> None:
-        """Have a drain, under way or to come, wait no longer."""
+        """Make a drain, current or future, stop waiting."""
         self._drain.force()

@@ -1,4 +1,7 @@
-"""When a body on a thread is over: one that is interrupted may go on for a while, and holds its permits until then."""
+"""Detects the end of a body on a thread.
+
+An interrupted one may run on for a while, and holds its permits until then.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 
-class Watch:
+class BodyWatch:
     """Calls `ended` on a body's thread when the body has ended. An interrupt may strike at any line, but only once."""
 
     def __init__(self, ended: Callable[[], None]) -> None:
@@ -15,7 +18,7 @@ class Watch:
         self._entry = [True]  # taken by the body when it begins, or by `never_begins`
 
     def around(self, function: Callable[..., Any], *, is_coroutine: bool) -> Callable[..., Any]:
-        """The function, watched."""
+        """Return the function, watched."""
 
         async def watched_coroutine(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -34,7 +37,7 @@ class Watch:
         return watched_coroutine if is_coroutine else watched
 
     def never_begins(self) -> bool:
-        """Make sure that a body that has not begun never does; False if it has."""
+        """Prevent a body from starting; return False if it has started."""
         with suppress(IndexError):
             return self._entry.pop()
         return False

@@ -14,14 +14,14 @@ logger = loggers.logger("windlass.timeout")
 
 WARN_AT = 0.8
 LONG = 30.0
-"""Seconds from which a timeout may end up to a second late: a timer for every job costs more than it gives."""
+"""Seconds from which a timeout may fire up to a second late: a timer for every job costs more than it gains."""
 ROUND = 1.0
 GRACE = 5.0
-"""How long a coroutine may take to end after it was cancelled; then its verdict is passed without it."""
+"""Seconds that a coroutine may take to end after it was cancelled; then its verdict is made without it."""
 
 
 class Timeouts:
-    """Ends what runs over its time. Short timeouts are timed exactly; long ones are looked through once a second."""
+    """Stops attempts that exceed their timeout. Short timeouts are exact; long ones are checked once a second."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, running: set[Attempt], abandon: Callable[[Attempt], None]
@@ -35,7 +35,7 @@ class Timeouts:
         self._round = loop.call_later(ROUND, self._check_long)
 
     def arm(self, attempt: Attempt, timeout: float, since: float = 0.0) -> None:
-        """Start the clock of an attempt whose body was entered so many seconds ago."""
+        """Start the timeout of an attempt whose body was entered `since` seconds ago."""
         began = self._loop.time() - since
         attempt.deadline = deadline = Deadline(timeout, began + timeout, began + timeout * WARN_AT)
         if timeout < LONG:
@@ -44,7 +44,7 @@ class Timeouts:
                 self._schedule()
 
     def disarm(self, attempt: Attempt) -> None:
-        """Stop it."""
+        """Stop the timeout of an attempt."""
         if attempt.deadline is not None and attempt.deadline.timeout < LONG:
             self._deadlines.disarm(attempt)
 
@@ -64,7 +64,7 @@ class Timeouts:
             self._schedule()
 
     def _check_long(self) -> None:
-        """The short ones have their own timer."""
+        """Check the long ones; short ones have their own timer."""
         self._round = self._loop.call_later(ROUND, self._check_long)
         now = self._loop.time()
         armed = [(attempt, attempt.deadline) for attempt in self._running if attempt.deadline is not None]
@@ -73,7 +73,7 @@ class Timeouts:
                 self._check(attempt, deadline)
 
     def _check(self, attempt: Attempt, deadline: Deadline) -> bool:
-        """Warn, end, or give up on an attempt whose time has come; True if it must be checked again."""
+        """Warn, stop, or give up on an attempt whose time has come; return True if it must be checked again."""
         now = self._loop.time()
         if attempt.stop is Stop.CANCEL:
             return False  # it was asked to end, and its outcome does not count
@@ -91,14 +91,14 @@ class Timeouts:
         return True
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._round.cancel()
         if self._timer is not None:
             self._timer.cancel()
 
 
 async def ended(attempts: Collection[Attempt], timeout: float, forced: asyncio.Event | None = None) -> None:
-    """Wait until all of these have ended, for at most `timeout` seconds, or until `forced` is set."""
+    """Wait until all of these have ended, up to `timeout`, or until `forced` is set."""
     tasks = {attempt.task for attempt in attempts if attempt.task is not None}
     if not tasks:
         return
@@ -112,12 +112,12 @@ async def ended(attempts: Collection[Attempt], timeout: float, forced: asyncio.E
 def stop(attempt: Attempt, why: Stop) -> None:
     """Ask an attempt to end: coroutines are cancelled, threads interrupted, and `ctx.check()` raises.
 
-    A thread whose job was canceled is only asked: it has done nothing wrong, and an interrupt may hit it anywhere.
+    A thread whose job was canceled is only asked: it has done nothing wrong, and an interrupt may strike anywhere.
     """
     attempt.stop = why
     if attempt.context is not None:
         attempt.context.cancel()
-    # A task that is cancelled before its first step never takes one: it looks at `stop` when it begins.
+    # A task that is cancelled before its first step never runs: it checks `stop` when it starts.
     begun = attempt.context is not None
     if attempt.task is not None and begun and not (why is Stop.CANCEL and attempt.thread is not None):
         attempt.task.cancel()

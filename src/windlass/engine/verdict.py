@@ -1,4 +1,4 @@
-"""What becomes of an attempt: a pure function of how it ended and of the policies."""
+"""The verdict on an attempt: a pure function of how it ended and of the policies."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ MICROSECONDS = 1_000_000
 
 
 class Policies(NamedTuple):
-    """What decides over failures."""
+    """The policies that decide about failures."""
 
     retry: RetryPolicy
     describe: Callable[[BaseException], Failure]
-    """The error as it may be stored: sanitised."""
+    """Returns an error's text for storage: sanitised."""
     redact: Callable[[str], str]
-    """A text as it may be logged."""
+    """Returns a text for the log, without secrets."""
     crash_budget: int = 3
-    """How often a job is given out again after its process died."""
+    """How often a job is run again after its process died."""
 
 
 def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
-    """Decide. Nothing is written or logged here."""
+    """Return the transition of an ended attempt. Nothing is written or logged here."""
     claim, times = attempt.claim, attempt.times()
     match ending:
         case Returned():
@@ -89,7 +89,7 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
 
 
 def _died(attempt: Attempt, times: Times, error: WorkerLostError, policies: Policies) -> Transition:
-    """Like a lost node: not the body's failure, until it happens too often."""
+    """Treat it like a lost node: not a failure of the body until it happens too often."""
     claim = attempt.claim
     if claim.crash_count < policies.crash_budget:
         return lost(claim, times, policies.describe(error)._replace(traceback=None))
@@ -98,6 +98,6 @@ def _died(attempt: Attempt, times: Times, error: WorkerLostError, policies: Poli
 
 
 def failed_for_good(attempt: Attempt, error: BaseException, policies: Policies) -> Transition:
-    """For an attempt whose ending no verdict could be passed on."""
-    failure = policies.describe(error)._replace(note="no verdict could be passed on it")
+    """Return the transition of an attempt for whose ending no verdict could be made."""
+    failure = policies.describe(error)._replace(note="no verdict could be made on its outcome")
     return dead_letter(attempt.claim, attempt.times(), failure, "non_retryable", holds_key=attempt.holds_key)

@@ -1,8 +1,8 @@
 """Claims that wait for a slot, in their order.
 
-The first of them may be made ready for a thread, which enters the next one as soon as it is done with another body. A
-thread that had to ask the loop for it would stand still for as long as the loop has other things to do: at bodies of a
-few milliseconds that is a quarter of the time. Large payloads are read when a slot is about to take their job.
+The first of them may be prepared for a thread, which starts the next one as soon as it has finished another body. A
+thread that had to wait for the loop would be idle as long as the loop is busy: for bodies of a few milliseconds that is
+a quarter of the time. Large payloads are read when a slot is about to take their job.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ logger = loggers.logger("windlass.slots")
 
 
 class WaitingClaims:
-    """What was claimed and has no slot. All of it on the loop."""
+    """Claims without a slot. Used on the loop only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.ready: deque[Attempt] = deque()
-        """Those that have their turn for a thread: each may begin at any moment. They precede all others."""
+        """Claims with a turn for a thread: each may start at any moment. They precede all others."""
         self.others: deque[Attempt] = deque()
 
     def __len__(self) -> int:
@@ -36,14 +36,14 @@ class WaitingClaims:
         return chain(self.ready, self.others)
 
     def begin(self) -> Attempt:
-        """Take out the first that is ready: a slot is free, so its body begins now, if it has not."""
+        """Remove and return the first that is ready: a slot is free, so its body starts now, if it has not."""
         attempt = self.ready.popleft()
         if attempt.turn is not None:
             attempt.turn.begin()
         return attempt
 
     def withdraw(self, attempt: Attempt) -> bool:
-        """Take out an attempt whose body must not begin; False if it has begun, or does not wait."""
+        """Remove an attempt whose body must not start; return False if it has started, or does not wait."""
         if attempt in self.others:
             self.others.remove(attempt)
             return True
@@ -55,11 +55,11 @@ class WaitingClaims:
         return True
 
     def withdraw_ready(self, before: float = float("inf")) -> list[Attempt]:
-        """Take out all of those that are ready, came in before then and have not begun."""
+        """Remove and return all ready claims that arrived before then and have not started."""
         return [attempt for attempt in list(self.ready) if attempt.received < before and self.withdraw(attempt)]
 
     async def load(self, first: int) -> bool:
-        """Read the large payloads of the first so many; say whether there were any to read."""
+        """Read the large payloads of the first so many; return whether there were any to read."""
         batch = [attempt for attempt in islice(self.others, first) if attempt.payload is None]
         for missing in await _load(self._database, batch) if batch else ():
             self.withdraw(missing)
@@ -67,9 +67,9 @@ class WaitingClaims:
 
 
 async def _load(database: Database, batch: Sequence[Attempt]) -> list[Attempt]:
-    """Put payloads to their claims, which may have been released meanwhile; give those that have none.
+    """Set the payloads of claims, which may have been released meanwhile; return the claims without one.
 
-    A claim without one is no job, and could neither run nor fail: its row is taken out of the way.
+    A claim without a payload is not a job, and could neither run nor fail: its row is removed.
     """
     nameless = [attempt for attempt in batch if not is_id(attempt.claim.job_id)]
     wanted = [attempt for attempt in batch if attempt not in nameless]
@@ -80,9 +80,9 @@ async def _load(database: Database, batch: Sequence[Attempt]) -> list[Attempt]:
     for attempt in gone:
         await database.arun(damaged.remove_orphan, attempt.claim.job_id, attempt.claim.fence)
         logger.error(
-            "job %s had a row in windlass_hot and none in windlass_job; that row was removed, there is nothing to run",
+            "job %s had a row in windlass_hot but none in windlass_job; removed that row, there is nothing to run",
             attempt.claim.job_id,
         )
     for attempt in nameless:
-        await pause_damaged(database, attempt.claim, "its id is no UUID")
+        await pause_damaged(database, attempt.claim, "its id is not a UUID")
     return gone + nameless

@@ -1,4 +1,4 @@
-"""Notifications of other processes, and what they change here: known work, and jobs that are canceled."""
+"""Notifications of other processes, and their effect here: known work, and canceled jobs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from windlass.stores.channels import CANCELED, DONE, WORK
 from windlass.stores.database import LOST, Database, Wakeups
 
 LEVELS: Final = frozenset("0123456789")
-"""Priorities as notifications name them. Anybody can send one: a level that no statement takes must not reach one."""
+"""Priorities in notifications. Any client can send one: an invalid level must not reach a statement."""
 
 
 class WakeupBridge:
-    """Listens, and reports on the node's loop, on which it is made.
+    """Listens for notifications, and reports them on the node's loop, on which it is created.
 
-    `when_lost` is called on the loop, with the reason, when the store is gone for good.
+    `when_lost` is called on the loop, with the reason, when the store is lost for good.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class WakeupBridge:
         database: Database,
         work: KnownWork,
         coordinator: Coordinator | None,
-        own_words: Collection[str],
+        own_payloads: Collection[str],
         cancellations: Cancellations,
         when_lost: Callable[[str], None],
     ) -> None:
@@ -40,25 +40,25 @@ class WakeupBridge:
         self._thread = threading.get_ident()
         self._coordinator = coordinator
         self._wakeups: Wakeups | None = None
-        self._own_words = own_words  # what they say is known already
+        self._own_payloads = own_payloads  # this process knows already
         self._when_lost = when_lost
 
     def open(self) -> None:
-        """Start to listen: to the coordinator where there is one, else to the store."""
+        """Start listening: to the coordinator if there is one, else to the store."""
         if self._coordinator is not None:
             self._coordinator.listen(lambda queue, level: self.wake(((queue, level),)))
         self._wakeups = self._database.listen(self._heard, self._loop)
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
-        """New work of this process; from any thread."""
+        """Report new work of this process; from any thread."""
         self._on_loop(lambda: self._work.new_work(work))
 
     def look_again(self) -> None:
-        """What may be claimed has changed; from any thread."""
+        """Report that claimable work has changed; from any thread."""
         self._on_loop(self._work.changed)
 
     def canceled(self, ids: Sequence[str]) -> None:
-        """Jobs canceled in this process; from any thread."""
+        """Report jobs canceled in this process; from any thread."""
         self._on_loop(partial(self._cancellations.canceled, frozenset(ids)))
 
     def _heard(self, channel: str, payload: str) -> None:
@@ -68,16 +68,16 @@ class WakeupBridge:
         if channel in (CANCELED, ""):
             self._on_loop(partial(self._cancellations.hinted, frozenset(payload.split(",") if payload else ())))
         sender, _, words = payload.partition(" ")
-        if sender in self._own_words:
+        if sender in self._own_payloads:
             return
-        if channel == DONE and self._database.notifies:  # else it is told as work, too
+        if channel == DONE and self._database.notifies:  # else it would be reported as work, too
             self._on_loop(self._work.jobs_ended)
         if channel not in (WORK, ""):
             return
         pairs = [word.rpartition(":") for word in words.split(",")]
         if all(queue and level in LEVELS for queue, _, level in pairs):
             self.wake([(queue, int(level)) for queue, _, level in pairs])
-        else:  # everything, or words that are not ours
+        else:  # everything, or a payload that is not ours
             self._on_loop(self._work.changed)
 
     def _on_loop(self, action: Callable[[], object]) -> None:
@@ -87,7 +87,7 @@ class WakeupBridge:
         try:
             self._loop.call_soon_threadsafe(action)
         except RuntimeError:
-            self.close()  # the loop is gone
+            self.close()  # the loop is closed
 
     def close(self) -> None:
         """Stop listening."""

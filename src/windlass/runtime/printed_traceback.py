@@ -10,7 +10,7 @@ LONGEST: Final = 100_000
 """Longest text in characters: far more than is ever stored, and short enough to search for secrets."""
 CUT: Final = "…\n"
 """First line of a traceback whose beginning was cut off; the rest may begin inside a secret."""
-MOST_FRAMES: Final = 20
+MAX_FRAMES: Final = 20
 LONGEST_MESSAGE: Final = 20_000
 
 _PACKAGE: Final = f"{Path(__file__).parents[1]}/"
@@ -23,7 +23,7 @@ def print_traceback(error: BaseException) -> str:
 
     May raise whatever the error's own methods raise.
     """
-    printed = traceback.TracebackException.from_exception(error, limit=-MOST_FRAMES, compact=True)
+    printed = traceback.TracebackException.from_exception(error, limit=-MAX_FRAMES, compact=True)
     waiting, seen = [printed], set[int]()
     while waiting:
         link = waiting.pop()

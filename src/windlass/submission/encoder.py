@@ -16,7 +16,7 @@ from windlass.submission.current_connection import given_connection
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
 
-MOST_TEMPLATES: Final = 512
+MAX_TEMPLATES: Final = 512
 
 
 class CallEncoder:
@@ -47,7 +47,7 @@ class CallEncoder:
             return kept[1]
         template = self._new_template(options, marked_circuit)
         if given_connection(options) is None:  # else it would keep the caller's connection
-            if len(self._templates) >= MOST_TEMPLATES:
+            if len(self._templates) >= MAX_TEMPLATES:
                 self._templates.clear()
             self._templates[key] = (options, template)
         return template

@@ -23,7 +23,7 @@ from windlass.stores.database import Database, StoreDataError
 from windlass.stores.notifier import Notifier
 from windlass.stores.plans import jobs
 
-MOST_UNITS: Final = 200
+MAX_UNITS: Final = 200
 
 Unit = Sequence[NewJob]
 Answer = list[Placed] | Conflict
@@ -66,23 +66,23 @@ class GroupCommit:
 
     def _begin(self) -> None:
         """Without callers: also right after a fork, where those of the parent stayed with it."""
-        self._threads = Group(self._commit, THREADS)
-        self._loops: dict[asyncio.AbstractEventLoop, Group] = {}
+        self._threads = CallerGroup(self._commit, THREADS)
+        self._loops: dict[asyncio.AbstractEventLoop, CallerGroup] = {}
 
     def submit(self, unit: Unit) -> Verb[list[Placed]]:
         """Store a unit; done when it is committed."""
-        group: Group = yield self._group_of_threads, self._group_of_loop, ()
+        group: CallerGroup = yield self._group_of_threads, self._group_of_loop, ()
         return settled((yield from group.submit(unit)))
 
-    def _group_of_threads(self) -> Group:
+    def _group_of_threads(self) -> CallerGroup:
         return self._threads
 
-    async def _group_of_loop(self) -> Group:
+    async def _group_of_loop(self) -> CallerGroup:
         loop = asyncio.get_running_loop()
         group = self._loops.get(loop)
         if group is None:
             self._loops = {known: value for known, value in self._loops.items() if not known.is_closed()}
-            group = self._loops[loop] = Group(self._commit, tasks_of(loop))
+            group = self._loops[loop] = CallerGroup(self._commit, tasks_of(loop))
         return group
 
     def _commit(self, units: Sequence[Unit]) -> Verb[list[Answer]]:
@@ -121,7 +121,7 @@ class _Ticket:
         self.error: BaseException | None = None
 
 
-class Group:
+class CallerGroup:
     """Callers of which one leads at a time: the threads of a process, or the tasks of an event loop."""
 
     def __init__(self, commit: Commit, signals: Signals) -> None:
@@ -171,7 +171,7 @@ class Group:
     def _lead(self) -> Verb[None]:
         """Commit what has gathered, then hand the lead to the first who came meanwhile."""
         with self._lock:
-            tickets, self._queue = self._queue[:MOST_UNITS], self._queue[MOST_UNITS:]
+            tickets, self._queue = self._queue[:MAX_UNITS], self._queue[MAX_UNITS:]
         self._shared = len(tickets) > 1
         try:
             yield from self._commit_tickets(tickets)

@@ -13,7 +13,7 @@ from windlass.cli.dlq.redrive import letters
 from windlass.cli.output import note, write_line
 from windlass.cli.parameters import age, dry_run_option, on_application, yes_option
 from windlass.cli.short_ids import MAX_SHOWN
-from windlass.client.filters import MOST_IN_A_PAGE
+from windlass.client.filters import MAX_IN_A_PAGE
 from windlass.domain.control_characters import visible
 
 
@@ -47,12 +47,12 @@ def command(app: Windlass, older_than: timedelta | None, dry_run: bool, yes: boo
 
 def _count(app: Windlass, before: datetime) -> None:
     """Write how many there are, counted up to a limit, and the latest of them."""
-    page = app.dead_letters.find(created_before=before, limit=MOST_IN_A_PAGE)
+    page = app.dead_letters.find(created_before=before, limit=MAX_IN_A_PAGE)
     for letter in page.items[:MAX_SHOWN]:
         write_line(f"{letter.job_id}\t{phrases.utc(letter.created_at)}\t{visible(letter.resource_name)}")
     count = len(page)
     while page.next_cursor is not None and count < phrases.MAX_COUNTED:
-        page = app.dead_letters.find(created_before=before, limit=MOST_IN_A_PAGE, cursor=page.next_cursor)
+        page = app.dead_letters.find(created_before=before, limit=MAX_IN_A_PAGE, cursor=page.next_cursor)
         count += len(page)
     if count > MAX_SHOWN:
         write_line("…")

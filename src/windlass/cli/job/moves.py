@@ -13,7 +13,7 @@ from windlass.cli.confirmation import confirm
 from windlass.cli.output import console, drawn, note, write_line
 from windlass.cli.parameters import dry_run_option, filter_options, limit_option, on_application, yes_option
 from windlass.cli.short_ids import MAX_SHOWN, full_ids, job_ids
-from windlass.client.filters import MOST_IN_A_PAGE, JobFilters, Page
+from windlass.client.filters import MAX_IN_A_PAGE, JobFilters, Page
 from windlass.domain.control_characters import visible
 from windlass.domain.job import Job
 from windlass.domain.states import TERMINAL, JobStatus
@@ -58,7 +58,7 @@ def cancel(app: Windlass, ids: list[str], tag: str | None, dry_run: bool, yes: b
 def _cancel_tagged(app: Windlass, tag: str, *, dry_run: bool, yes: bool) -> None:
     count = app.cancel_by_tag(tag, dry_run=True)
     if dry_run:
-        page = app.find(tag=tag, limit=MOST_IN_A_PAGE) if count else Page([])
+        page = app.find(tag=tag, limit=MAX_IN_A_PAGE) if count else Page([])
         _sample([job for job in page if job.status not in TERMINAL], count)
         note(f"{phrases.jobs(count)} would be canceled")
         return

@@ -96,7 +96,7 @@ class Reporter:
         del claim, received
         return self
 
-    def tell(self, done: float, total: float | None, message: str) -> None:
+    def progress(self, done: float, total: float | None, message: str) -> None:
         """Report the job's progress."""
         with self._lock:
             self._latest = (done, total, fit(message))
