@@ -134,11 +134,12 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         self._outlet = Outlet(
             access=self._access,
             authorization=self._authorization,
-            commits=GroupCommit(self._access, work),
-            caller_transactions=CallerTransactions(self._access),
+            commits=GroupCommit(self._access, work, self._publisher.publish, self._follow_ups),
+            caller_transactions=CallerTransactions(self._access, self._follow_ups),
             verbs=self._job_verbs,
             local_node=parts.local_node,
             publish=self._publisher.publish,
+            follow_ups=self._follow_ups,
             inline=parts.inline,
             known_resources=set(),
         )

@@ -62,8 +62,9 @@ def test_every_application_has_its_features(app: Windlass, recorder: Recorder):
     [
         (lambda app, job: app.cancel(job.id), (P, C, "canceled")),
         (lambda app, job: app.cancel_by_tag("t"), (P, C, "canceled")),
+        (lambda app, job: app.replace(job.id, app.bind(jobs.note, "new")), (P, C, "superseded")),
     ],
-    ids=["cancel", "cancel_by_tag"],
+    ids=["cancel", "cancel_by_tag", "replace"],
 )
 def test_verbs_that_end_jobs_write_follow_ups(
     app: Windlass, recorder: Recorder, verb: Callable[[Windlass, Any], object], expected: tuple[Any, ...]
@@ -72,6 +73,14 @@ def test_verbs_that_end_jobs_write_follow_ups(
     job = app.job(tags=["t"])(jobs.note).enqueue("old")
     verb(app, job)
     assert recorder.seen[str(job.id)] == expected
+
+
+def test_a_superseded_job_has_its_follow_ups(app: Windlass, recorder: Recorder):
+    """J1.5: it is canceled by the enqueue of the job that takes its key."""
+    note = app.job(business_key="k", on_conflict="replace")(jobs.note)
+    old = note.enqueue("old")
+    note.enqueue("new")
+    assert recorder.seen == {str(old.id): (P, C, "superseded")}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.engine.apps import Apps
 from windlass import Windlass
 from windlass.engine.attempt import Attempt
 from windlass.node import Node
+from windlass.runtime.local_node import LocalNode
 from windlass.runtime.service import Service
 from windlass.runtime.thread_service import ThreadService
 from windlass.stores.postgres.database import PostgresDatabase
@@ -22,9 +23,9 @@ from windlass.stores.sqlite.dialect import SqliteDatabase
 
 OPAQUE = (str, bytes, int, float, type, types.ModuleType, asyncio.AbstractEventLoop, asyncio.Future, threading.Thread)
 """What holds no parts of ours, or runs them: a task knows the service whose coroutine it is."""
-OUTSIDE = (Windlass, Attempt, SqliteDatabase, PostgresDatabase)
-"""What is not a part of a node: the application that its worker belongs to, the attempts that pass through, and the
-store, to whose notifications the node has subscribed."""
+OUTSIDE = (Windlass, LocalNode, Attempt, SqliteDatabase, PostgresDatabase)
+"""What is not a part of a node: the application and its way to the node it runs, the attempts that pass through, and
+the store, to whose notifications the node has subscribed."""
 
 
 def test_services_of_a_node_form_no_cycle(apps: Apps):

@@ -25,7 +25,7 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb
 from windlass.stores.access import Access
 from windlass.stores.database import PlanFunction
-from windlass.stores.ending import FollowUps
+from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plans import explanations, moves, progress_reports, reads
 from windlass.submission.authorization import Authorization
 from windlass.submission.handle import Timeout
@@ -107,7 +107,7 @@ class JobVerbs(NamedTuple):
         yield from self.authorization.check(action, key)
         return publish((yield from self.access.run(plan, [key]))) > 0
 
-    def _publish(self, moved: moves.MovedJobs) -> int:
+    def _publish(self, moved: MovedJobs) -> int:
         reached("cancel.after_commit", lambda: any(job.move is Move.CANCEL for job in moved.ended))
         return self.publisher.publish(moved.ended, moved.effects)
 

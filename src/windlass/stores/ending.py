@@ -33,6 +33,13 @@ class FollowUp(NamedTuple):
 FollowUps = Sequence[FollowUp]
 
 
+class MovedJobs(NamedTuple):
+    """Jobs that a plan has ended or revived, and what followed."""
+
+    ended: list[Ended]
+    effects: Effects = NO_EFFECTS
+
+
 def is_followed(ended: Ended, follow_ups: FollowUps) -> bool:
     """Whether any follow-up concerns a job."""
     return any(ended.move in one.moves and one.concerns(ended) for one in follow_ups)

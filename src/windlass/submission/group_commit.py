@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from windlass.domain.ended import Effects, Ended
 from windlass.domain.job import Conflict, NewJob, Placed
 from windlass.errors import DuplicateBusinessKeyError, StoreUnavailableError
 from windlass.runtime.failpoints import reached
@@ -20,6 +21,7 @@ from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.access import Access
 from windlass.stores.channels import WORK
 from windlass.stores.database import Database, StoreDataError
+from windlass.stores.ending import FollowUps
 from windlass.stores.notifier import Notifier
 from windlass.stores.plans import jobs
 
@@ -58,9 +60,18 @@ class GroupCommit:
     Threads form one group, and the tasks of each event loop another: what blocks one of them does not block the others.
     """
 
-    def __init__(self, access: Access, work: Notifier | None) -> None:
+    def __init__(
+        self,
+        access: Access,
+        work: Notifier | None,
+        publish: Callable[[Sequence[Ended], Effects], object],
+        follow_ups: FollowUps,
+    ) -> None:
         self._access = access
         self._work = work
+        self._publish = publish
+        """Called after a commit with the jobs that were canceled for others."""
+        self._follow_ups = follow_ups
         self._begin()
         after_fork(self._begin)
 
@@ -95,7 +106,7 @@ class GroupCommit:
         # A commit with keys may wait for a lock, or store nothing: it carries no wakeup, least of all others'.
         payload = None if work is None or keyed else work.with_commit(words)
         try:
-            answers = yield from self._access.run(jobs.submit, units, new, payload)
+            submission = yield from self._access.run(jobs.submit, units, new, payload, self._follow_ups)
         except BaseException:
             if work is not None and payload is not None:
                 work.owe(payload)
@@ -104,7 +115,9 @@ class GroupCommit:
         database.known_queues.update(new)
         if work is not None and payload is None and (later := work.take(words)) is not None:
             yield database.notify, database.anotify, (WORK, later)
-        return answers
+        if submission.superseded.ended:
+            self._publish(*submission.superseded)
+        return submission.answers
 
 
 class _Ticket:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.ended import Effects, Ended
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import NewJob, Placed
 from windlass.errors import InvalidOptionError
@@ -15,7 +15,8 @@ from windlass.runtime.verbs import Verb
 from windlass.settings import JobsSettings
 from windlass.spi import Serializer
 from windlass.stores.access import Access
-from windlass.stores.plans import limits, moves, replacement
+from windlass.stores.ending import FollowUps
+from windlass.stores.plans import limits, replacement
 from windlass.submission.authorization import Authorization
 from windlass.submission.call import Call
 from windlass.submission.current_connection import connection_for, given_connection, one_connection
@@ -51,7 +52,8 @@ class Outlet(NamedTuple):
     verbs: HandleVerbs
     local_node: LocalNode
     publish: Callable[[Sequence[Ended], Effects], object]
-    """Publishes jobs that were canceled for others, after the commit."""
+    """Publishes jobs that were replaced, after the commit."""
+    follow_ups: FollowUps
     inline: Inline | None
     known_resources: set[str]
     """Those that were seen in the store."""
@@ -94,7 +96,7 @@ class Submitter:
         outlet = self._outlet()
         yield from outlet.authorization.check("replace", job_id)
         yield from outlet.authorization.check_calls([call])
-        replaced = yield from outlet.access.run(replacement.replace, parse_job_id(job_id), row)
+        replaced = yield from outlet.access.run(replacement.replace, parse_job_id(job_id), row, outlet.follow_ups)
         outlet.publish(replaced.old.ended, replaced.old.effects)
         outlet.local_node.new_work(levels_of([row]))
         return JobHandle(replaced.new, outlet.verbs, call.spec.returns)
@@ -105,13 +107,11 @@ class Submitter:
 
 
 def _store(outlet: Outlet, rows: Sequence[NewJob]) -> Verb[list[Placed]]:
-    """Store rows in a transaction of ours, publish which jobs were canceled for them, and wake the workers."""
+    """Store rows in a transaction of ours, and wake the workers."""
     if asked := resources_of(rows) - outlet.known_resources:
         known = yield from outlet.access.read(limits.known_resources, sorted(asked))
         outlet.known_resources.update(checked_resources(asked, known))
     placed = yield from outlet.commits.submit(rows)
-    if gone := [place.supersedes for place in placed if place.supersedes is not None]:
-        outlet.publish((yield from outlet.access.read(moves.superseded, gone)), NO_EFFECTS)
     outlet.local_node.new_work(levels_of(rows))
     if outlet.inline is not None:
         yield outlet.inline.run, outlet.inline.arun, ()

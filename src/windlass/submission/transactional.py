@@ -13,6 +13,7 @@ from windlass.stores import migrate
 from windlass.stores.access import Access
 from windlass.stores.caller_transactions.runner import Loans
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps
 from windlass.stores.notifier import payload_of
 from windlass.stores.plan import Plan
 from windlass.stores.plans import jobs, limits
@@ -27,8 +28,9 @@ enqueue, which came before the commit."""
 class CallerTransactions:
     """Stores rows through connections of callers. Nothing is remembered of it: the caller may roll back."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, follow_ups: FollowUps) -> None:
         self._access = access
+        self._follow_ups = follow_ups
         self._database = access.database
 
     @cached_property
@@ -47,7 +49,7 @@ class CallerTransactions:
             return (yield from self._run(connection, _make_and_place, rows, *words))
 
     def _run(self, *args: Any) -> Verb[list[Placed]]:
-        placed: list[Placed] = yield self._loans.run, self._loans.arun, args
+        placed: list[Placed] = yield self._loans.run, self._loans.arun, (*args, self._follow_ups)
         return placed
 
     def _words(self, rows: Sequence[NewJob]) -> tuple[list[str], str]:
@@ -60,16 +62,20 @@ class CallerTransactions:
         return queues, payload_of(SENDER, words_for(levels))
 
 
-def _place(dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str) -> Plan[list[Placed]]:
+def _place(
+    dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str, follow_ups: FollowUps
+) -> Plan[list[Placed]]:
     """Store rows; a conflict is raised inside the plan, so that not even a new queue is left of it."""
     if asked := resources_of(rows):
         checked_resources(asked, (yield from limits.known_resources(dialect, sorted(asked))))
-    answers = yield from jobs.submit(dialect, [rows], queues, tell)
-    return settled(answers[0])
+    submission = yield from jobs.submit(dialect, [rows], queues, tell, follow_ups)
+    return settled(submission.answers[0])
 
 
-def _make_and_place(dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str) -> Plan[list[Placed]]:
+def _make_and_place(
+    dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str, follow_ups: FollowUps
+) -> Plan[list[Placed]]:
     """Make the tables first, in the same transaction: another connection of ours might wait for it in vain."""
     yield from migrate.make_current(dialect)
-    placed = yield from _place(dialect, rows, queues, tell)
+    placed = yield from _place(dialect, rows, queues, tell, follow_ups)
     return placed

@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.domain.admission import Admission, admit
+from windlass.domain.ended import Ended
 from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
-from windlass.domain.states import Move
+from windlass.domain.states import JobStatus, Move
 from windlass.domain.tags import tags_of
 from windlass.domain.transition import Transition
 from windlass.runtime.failpoints import reached
 from windlass.stores.channels import DONE
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.plans import permits
 
 Answer = list[Placed] | Conflict
 
 
+class Submission(NamedTuple):
+    """What became of units of jobs, and of the jobs that were canceled for them."""
+
+    answers: list[Answer]
+    superseded: MovedJobs = MovedJobs([])
+
+
 def submit(
-    dialect: Dialect, units: Sequence[Sequence[NewJob]], new_queues: Sequence[str], tell: str | None = None
-) -> Plan[list[Answer]]:
+    dialect: Dialect,
+    units: Sequence[Sequence[NewJob]],
+    new_queues: Sequence[str],
+    tell: str | None = None,
+    follow_ups: FollowUps = (),
+) -> Plan[Submission]:
     """Store what callers submitted, each unit whole or not at all, and answer each.
 
     Queues seen first are made known. `tell` is a wakeup that other processes get if, and when, this is committed.
@@ -33,11 +46,11 @@ def submit(
     if not any(job.idempotency_key or job.business_key or job.tags for job in jobs):
         yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
         reached("submit.before_commit")
-        return [[Placed(job.id) for job in unit] for unit in units]
+        return Submission([[Placed(job.id) for job in unit] for unit in units])
     admission = yield from _decide(dialect, units, jobs)
-    yield from store(dialect, admission, tell)
+    superseded = yield from store(dialect, admission, tell, follow_ups)
     reached("submit.before_commit")
-    return admission.answers
+    return Submission(admission.answers, superseded)
 
 
 def _decide(dialect: Dialect, units: Sequence[Sequence[NewJob]], jobs: Sequence[NewJob]) -> Plan[Admission]:
@@ -48,8 +61,8 @@ def _decide(dialect: Dialect, units: Sequence[Sequence[NewJob]], jobs: Sequence[
     return admit(units, known, holders)
 
 
-def store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None]:
-    """Write what was admitted.
+def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
+    """Write what was admitted; answers the jobs that were canceled for it.
 
     Keys before rows: a key that another transaction took meanwhile restarts the plan, which then sees its holder.
     """
@@ -61,8 +74,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None
             raise RestartPlanError
     if rows:
         yield from dialect.insert_jobs(rows, alone=False, tell=tell)
-    if admission.replaced:
-        yield from _supersede(dialect, admission.replaced)
+    superseded = yield from _supersede(dialect, admission.replaced, follow_ups)
     business = sorted(
         (job.business_key, job.id) for job in rows if job.business_key and job.id not in admission.replaced
     )
@@ -73,6 +85,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None) -> Plan[None
     tags = [(tag, job.id) for job in rows for tag in tags_of(job.tags)]
     if tags:
         yield from dialect.insert_keys("insert_tags", tags)
+    return superseded
 
 
 def follow(dialect: Dialect, rows: Sequence[NewJob], new_queues: Sequence[str]) -> Plan[None]:
@@ -82,8 +95,10 @@ def follow(dialect: Dialect, rows: Sequence[NewJob], new_queues: Sequence[str]) 
     yield from store(dialect, Admission(list(rows), {}, []), None)
 
 
-def _supersede(dialect: Dialect, replaced: dict[str, str]) -> Plan[None]:
+def _supersede(dialect: Dialect, replaced: dict[str, str], follow_ups: FollowUps) -> Plan[MovedJobs]:
     """Cancel the old holders, which must not have started meanwhile, and free their keys."""
+    if not replaced:
+        return MovedJobs([])
     pairs = [{"id": old, "superseded_by": new} for old, new in replaced.items()]
     yield Step("supersede_done", rows=pairs)
     gone = yield Step("supersede_hot", rows=pairs)
@@ -91,6 +106,14 @@ def _supersede(dialect: Dialect, replaced: dict[str, str]) -> Plan[None]:
         raise RestartPlanError
     yield Step("delete_live_key", rows=[{"holder_id": pair["id"]} for pair in pairs])
     yield from dialect.notify(DONE, "")
+    rows = {row[0]: row for row in (yield Step("superseded_jobs", {"ids": dialect.ids(list(replaced))}))}
+    ended = [_superseded(*rows[old]) for old in replaced if old in rows]
+    return MovedJobs(ended, (yield from end(dialect, ended, follow_ups)))
+
+
+def _superseded(job_id: str, queue: str, priority: int, target: str, correlation_id: str | None) -> Ended:
+    left, reason = JobStatus.PENDING, "superseded"
+    return Ended(job_id, target, queue, priority, Move.CANCEL, left, correlation_id, reason=reason)
 
 
 def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:

@@ -18,7 +18,7 @@ from windlass.errors import DuplicateBusinessKeyError
 from windlass.runtime.failpoints import reached
 from windlass.stores.channels import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
-from windlass.stores.ending import FollowUps, end
+from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.plans import archive, dead_letters, permits, search
 
@@ -53,13 +53,6 @@ class Steered(NamedTuple):
             correlation_id=self.correlation_id,
             reason=reason,
         )
-
-
-class MovedJobs(NamedTuple):
-    """Jobs that were ended or revived, and what followed."""
-
-    ended: list[Ended]
-    effects: Effects = NO_EFFECTS
 
 
 def cancel(
@@ -240,13 +233,6 @@ def _refuse_held(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None
     for (key, first), (following, _) in pairwise(keys):
         if key == following:  # two dead letters of one key: only one of them can live
             raise DuplicateBusinessKeyError(key, UUID(first))
-
-
-def superseded(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Ended]]:
-    """Jobs that were canceled for others, as far as is said of them; in the order of these ids."""
-    rows = yield Step("superseded_jobs", {"ids": dialect.ids(ids)}, alone=True)
-    found = {row[0]: Steered(row[0], JobStatus.PENDING, *row[1:]).by(Move.CANCEL, "superseded") for row in rows}
-    return [found[job] for job in ids if job in found]
 
 
 def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:

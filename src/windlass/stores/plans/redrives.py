@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from windlass.errors import DuplicateBusinessKeyError
 from windlass.stores.dialect import Dialect
-from windlass.stores.ending import FollowUps
+from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plan import Plan
 from windlass.stores.plans import dead_letters, moves, triage
 from windlass.stores.plans.dead_letters import AuditEntry
@@ -17,7 +17,7 @@ class Batch(NamedTuple):
     """What one batch did, and where the next one begins; None when there is nothing more."""
 
     selected: list[str]
-    moved: moves.MovedJobs
+    moved: MovedJobs
     kept: dict[str, DuplicateBusinessKeyError]
     next_spot: triage.Spot | None
 
@@ -32,7 +32,7 @@ def select(
     """The next ones that could be re-driven; nothing is touched. Those `known` have had their turn."""
     found = yield from triage.oldest(dialect, filters, spot, limit)
     ids = [facts.job_id for facts in found.letters if facts.job_id not in known]
-    return Batch(ids, moves.MovedJobs([]), {}, found.next_spot)
+    return Batch(ids, MovedJobs([]), {}, found.next_spot)
 
 
 def redrive(

@@ -11,9 +11,10 @@ from windlass.domain.lanes import read_lane, resource_gate
 from windlass.domain.states import Move
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import jobs, reads
-from windlass.stores.plans.moves import MovedJobs, lock_live
+from windlass.stores.plans.moves import lock_live
 
 
 class Replaced(NamedTuple):
@@ -23,7 +24,7 @@ class Replaced(NamedTuple):
     new: Placed
 
 
-def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
+def replace(dialect: Dialect, old: str, new: NewJob, follow_ups: FollowUps = ()) -> Plan[Replaced]:
     """Store a job in place of one that has not started, in one transaction."""
     row = next(iter((yield from lock_live(dialect, [old], Move.CANCEL))), None)
     if row is None:
@@ -40,10 +41,9 @@ def replace(dialect: Dialect, old: str, new: NewJob) -> Plan[Replaced]:
     if not admission.rows:
         return Replaced(MovedJobs([]), answer[0])
     yield Step("insert_queue", rows=[{"name": new.queue}])
-    yield from jobs.store(
-        dialect, admission._replace(replaced={**admission.replaced, old: new.id}), f" {new.queue}:{new.priority}"
-    )
-    return Replaced(MovedJobs([row.by(Move.CANCEL, "superseded")]), answer[0])
+    admitted = admission._replace(replaced={**admission.replaced, old: new.id})
+    superseded = yield from jobs.store(dialect, admitted, f" {new.queue}:{new.priority}", follow_ups)
+    return Replaced(superseded, answer[0])
 
 
 def _check_resource(dialect: Dialect, new: NewJob) -> Plan[None]:

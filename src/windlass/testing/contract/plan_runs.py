@@ -88,10 +88,10 @@ class PlanRunsContract(StoreContract):
 
 
 def _both(dialect: Dialect, first: NewJob, second: NewJob | None) -> Plan[list[Placed]]:
-    (one,) = yield from jobs.submit(dialect, [[first]], ["default"])
+    (one,) = (yield from jobs.submit(dialect, [[first]], ["default"])).answers
     if second is None:
         raise OtherError
-    (two,) = yield from jobs.submit(dialect, [[second]], ["default"])
+    (two,) = (yield from jobs.submit(dialect, [[second]], ["default"])).answers
     assert isinstance(one, list)
     assert isinstance(two, list)
     return [*one, *two]
@@ -105,7 +105,7 @@ def _two_steps(dialect: Dialect, first: Step) -> Plan[list[int]]:
 
 
 def _losing(dialect: Dialect, job: NewJob, tries: Any, wins_at: int) -> Plan[list[jobs.Answer]]:
-    answers = yield from jobs.submit(dialect, [[job]], ["default"])
+    answers = (yield from jobs.submit(dialect, [[job]], ["default"])).answers
     if next(tries) < wins_at:
         raise RestartPlanError
     return answers

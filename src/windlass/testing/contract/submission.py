@@ -170,7 +170,7 @@ class SubmissionContract(StoreContract):
 
         async def submit() -> Any:
             try:
-                return await bench.database.arun(jobs.submit, [[fine], [refused]], ["default"])
+                return (await bench.database.arun(jobs.submit, [[fine], [refused]], ["default"])).answers
             finally:
                 await bench.database.aclose_loop()
 

@@ -57,7 +57,7 @@ class Workbench:
     def submit(self, *units: Sequence[NewJob]) -> list[jobs.Answer]:
         """Submit units in one transaction; return the answer to each."""
         names = sorted({job.queue for unit in units for job in unit})
-        return self.database.run(jobs.submit, units, names)
+        return self.database.run(jobs.submit, units, names).answers
 
     def submit_one(self, job: NewJob) -> Any:
         """Submit one job; return its `Placed`, or the `Conflict`."""
