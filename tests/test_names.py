@@ -27,11 +27,9 @@ PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tell
 TO_RENAME = {
     "client.dead_letter_views.AlertFilterWords": "AlertFilter",
     "domain.job.Placed": "SubmittedJob",
-    "stores.caller_transactions.rules.Opening": "TransactionState",
     "stores.claim_order.Allotment": "Share",
     "stores.postgres.listener.Deaf": "NotListening",
     "stores.postgres.listener.Heard": "Notification",
-    "stores.postgres.timeouts.ThreadPatience": "StatementTimeout",
     "stores.sqlite.location.Place": "Location",
 }
 """Names from before the glossary, with the one they are to get. This only shrinks: a new name is not put here."""
@@ -66,7 +64,6 @@ PAIRED_MODULES = {
     "runner": "of an attempt, and of plans on a caller's connection",
     "show": COMMANDS,
     "sqlite": "what users import, and the store",
-    "timeouts": "of attempts, and of statements",
     "worker": "the command, and the worker",
 }
 """Modules of one name in several packages, and why; those of the contract suite and of one database mirror others."""

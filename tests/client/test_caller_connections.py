@@ -285,7 +285,7 @@ def test_a_connection_is_not_kept_alive(postgres: Apps):
 
 
 def test_threads_enqueue_on_connections_of_their_own(lending: Lending):
-    """api.md Submitting: nothing is shared between loans."""
+    """api.md Submitting: nothing is shared between calls."""
     app = lending.apps()
     note = app.job(jobs.note)
     together = threading.Barrier(4)

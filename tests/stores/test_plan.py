@@ -8,7 +8,7 @@ import pytest
 
 from windlass.domain.clock import SystemClock
 from windlass.stores import migrate
-from windlass.stores.caller_transactions.runner import Loans
+from windlass.stores.caller_transactions.runner import CallerPlanRunner
 from windlass.stores.dialect import Dialect
 from windlass.stores.open import open_database
 from windlass.stores.plan import BrokenPromiseError, Plan, Step, check_promises
@@ -47,6 +47,6 @@ def test_a_broken_promise_is_refused_in_the_transaction_of_a_caller(tmp_path: Pa
     with closing(database), closing(sqlite3.connect(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(BrokenPromiseError):
-            Loans(database).run(connection, lying)
+            CallerPlanRunner(database).run(connection, lying)
         assert connection.execute("SELECT count(*) FROM windlass_queue WHERE name = 'new'").fetchone() == (0,)
         connection.commit()

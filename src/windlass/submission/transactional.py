@@ -11,7 +11,7 @@ from windlass.errors import MigrationRequiredError
 from windlass.runtime.verbs import Verb
 from windlass.stores import migrate
 from windlass.stores.access import Access
-from windlass.stores.caller_transactions.runner import Loans
+from windlass.stores.caller_transactions.runner import CallerPlanRunner
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps
 from windlass.stores.notifier import payload_of
@@ -34,8 +34,8 @@ class CallerTransactions:
         self._database = access.database
 
     @cached_property
-    def _loans(self) -> Loans:
-        return Loans(self._database)
+    def _runner(self) -> CallerPlanRunner:
+        return CallerPlanRunner(self._database)
 
     def submit(self, connection: Any, rows: Sequence[NewJob]) -> Verb[list[Placed]]:
         """Store rows on a connection, all or none."""
@@ -49,13 +49,13 @@ class CallerTransactions:
             return (yield from self._run(connection, _make_and_place, rows, *words))
 
     def _run(self, *args: Any) -> Verb[list[Placed]]:
-        placed: list[Placed] = yield self._loans.run, self._loans.arun, (*args, self._follow_ups)
+        placed: list[Placed] = yield self._runner.run, self._runner.arun, (*args, self._follow_ups)
         return placed
 
     def _words(self, rows: Sequence[NewJob]) -> tuple[list[str], str]:
         """The queues to store, and what to tell at the commit."""
         levels = levels_of(rows)
-        if self._loans.writes_first:  # storing a queue that is known is a write that changes nothing
+        if self._runner.writes_first:  # storing a queue that is known is a write that changes nothing
             queues = sorted({queue for queue, _ in levels})
         else:
             queues = new_queues(self._database, levels)

@@ -41,7 +41,7 @@ def numbered(command: Command) -> tuple[str, tuple[Any, ...]]:
 
 
 class AsyncpgState:
-    """An asyncpg connection as `PostgresTerms` looks at it: with the names that psycopg has for its state."""
+    """An asyncpg connection as `PostgresRules` looks at it: with the names that psycopg has for its state."""
 
     def __init__(self, connection: Any, *, autocommit: bool = True) -> None:
         self.connection = getattr(connection, "_con", None) or connection  # of a pool: the connection behind its proxy
@@ -65,7 +65,7 @@ class AsyncpgState:
         return IN_TRANSACTION if self.connection.is_in_transaction() else IDLE
 
 
-class LentAsyncpg:
+class CallerAsyncpg:
     """An `asyncpg.Connection`, or one of a pool."""
 
     database = "postgres"

@@ -1,4 +1,4 @@
-"""One face for every kind of connection: run a statement, and look at the driver's connection below."""
+"""One interface to every kind of connection: run a statement, and look at the driver's connection below."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from windlass.stores.caller_transactions.asyncpg_connections import AsyncpgState
 from windlass.stores.caller_transactions.commands import Command, answer
 
 
-class Lent(Protocol):
-    """A connection of the caller's that runs statements when told."""
+class CallerConnection(Protocol):
+    """A connection of the caller's, whatever its library."""
 
     driver: Any
     """The driver's connection: what knows whether a transaction is open."""
@@ -27,18 +27,18 @@ class Lent(Protocol):
         ...
 
 
-def lend(connection: Any, kind: ConnectionKind) -> Lent:
-    """The face of a sync connection, or of what an async SQLAlchemy connection gives inside `run_sync`."""
+def wrap_connection(connection: Any, kind: ConnectionKind) -> CallerConnection:
+    """Wrap a sync connection, or of what an async SQLAlchemy connection gives inside `run_sync`."""
     if kind is ConnectionKind.SQLITE3:
-        return LentSqlite(connection)
+        return CallerSqlite(connection)
     if kind is ConnectionKind.PSYCOPG:
-        return LentPsycopg(connection)
+        return CallerPsycopg(connection)
     if kind is ConnectionKind.DJANGO:
-        return LentDjango(connection)
-    return LentSqlalchemy(connection)
+        return CallerDjango(connection)
+    return CallerSqlalchemy(connection)
 
 
-class LentSqlite:
+class CallerSqlite:
     """A `sqlite3.Connection`."""
 
     database = "sqlite"
@@ -56,7 +56,7 @@ class LentSqlite:
         return answer(command.kind, rows, cursor.rowcount)
 
 
-class LentPsycopg:
+class CallerPsycopg:
     """A `psycopg.Connection`."""
 
     database = "postgres"
@@ -82,7 +82,7 @@ class LentPsycopg:
             return answer(command.kind, rows, cursor.rowcount)
 
 
-class LentPsycopgAsync:
+class CallerPsycopgAsync:
     """A `psycopg.AsyncConnection`."""
 
     database = "postgres"
@@ -92,7 +92,7 @@ class LentPsycopgAsync:
         self.driver = connection
 
     async def catch_up(self) -> None:
-        """Have what the caller sent answered, as in `LentPsycopg`."""
+        """Have what the caller sent answered, as in `CallerPsycopg`."""
         async with self._pipeline():
             pass
 
@@ -100,7 +100,7 @@ class LentPsycopgAsync:
         return self.driver.pipeline() if self.driver.info.pipeline_status else nullcontext()
 
     async def execute(self, command: Command) -> Any:
-        """`LentPsycopg.execute`, awaited."""
+        """`CallerPsycopg.execute`, awaited."""
         import psycopg
 
         async with psycopg.AsyncCursor(self.driver, row_factory=psycopg.rows.tuple_row) as cursor:
@@ -110,7 +110,7 @@ class LentPsycopgAsync:
             return answer(command.kind, rows, cursor.rowcount)
 
 
-class LentSqlalchemy:
+class CallerSqlalchemy:
     """A SQLAlchemy `Connection`, or the one a `Session` has; by SQLAlchemy itself, so that its errors and logs hold."""
 
     def __init__(self, connection: Any) -> None:
@@ -139,7 +139,7 @@ class LentSqlalchemy:
 _SQLALCHEMY_DRIVERS: Final = ("psycopg", "psycopg_async", "asyncpg", "pysqlite", "aiosqlite")
 
 
-class LentDjango:
+class CallerDjango:
     """A Django connection; by its own cursors, so that its errors, wrappers and query log hold."""
 
     pyformat = True

@@ -1,4 +1,4 @@
-"""A loan on PostgreSQL, through whichever library, on psycopg or asyncpg."""
+"""Rules of PostgreSQL for connections of callers, through whichever library, on psycopg or asyncpg."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windlass.domain.job import NewJob
 from windlass.errors import MigrationRequiredError
 from windlass.stores import migrate
 from windlass.stores.caller_transactions.commands import Command
-from windlass.stores.caller_transactions.rules import Opening, another
+from windlass.stores.caller_transactions.rules import TransactionStart, wrong_database
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres import session
@@ -25,7 +25,7 @@ _IDLE, _UNKNOWN = 0, 4
 """Of libpq's transaction states: outside a transaction, and nobody knows because the connection is gone."""
 
 
-class BorrowedPostgres(PostgresDialect):
+class CallerPostgresDialect(PostgresDialect):
     """Without COPY."""
 
     copy_from: ClassVar[int] = ROWS_AT_ONCE + 1
@@ -39,24 +39,24 @@ class BorrowedPostgres(PostgresDialect):
             yield from super().insert_jobs(part, alone=False, tell=tell if last else None)
 
 
-class PostgresTerms:
+class PostgresRules:
     """PostgreSQL: as on connections of ours, but for COPY and prepared statements."""
 
     writes_first: ClassVar[bool] = False
 
     def __init__(self, database: PostgresDatabase) -> None:
-        self.dialect: Dialect = BorrowedPostgres()
-        self.home: tuple[Any, ...] | None = None
+        self.dialect: Dialect = CallerPostgresDialect()
+        self.installation: tuple[Any, ...] | None = None
         self._description = database.description
         self._virtual_now = database.virtual_now
         self._statements = session.Statements(virtual=database.virtual_now is not None)
-        self._at_home: WeakSet[Any] = WeakSet()
+        self._checked: WeakSet[Any] = WeakSet()
 
-    def opening(self, driver: Any) -> Opening:
+    def transaction_start(self, driver: Any) -> TransactionStart:
         """A driver that begins by itself does so for any statement, also for a savepoint."""
         if driver.autocommit and driver.info.transaction_status == _IDLE:
-            return Opening("BEGIN", commits=True)
-        return Opening()
+            return TransactionStart("BEGIN", commits=True)
+        return TransactionStart()
 
     def in_transaction(self, driver: Any) -> bool:
         """Also one that failed."""
@@ -75,21 +75,21 @@ class PostgresTerms:
         del pyformat  # all of them do
         return self._statements.text(query, literals)
 
-    def bound(self) -> Mapping[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         """The time, if it is not the server's own."""
         return {"now": self._virtual_now()} if self._virtual_now else {}
 
-    def check_home(self, driver: Any) -> Plan[None]:
+    def check_database(self, driver: Any) -> Plan[None]:
         """By the database's name and the moment our tables were made in it; each connection is asked once."""
         known = getattr(driver, "connection", driver)  # of asyncpg: what is looked at is made anew each time
-        if known in self._at_home:
+        if known in self._checked:
             return
         found = yield from migrate.installation(self.dialect)
-        if found != self.home:
-            raise another(self._description, f"a database named {found[0]!r} on some server")
-        self._at_home.add(known)
+        if found != self.installation:
+            raise wrong_database(self._description, f"a database named {found[0]!r} on some server")
+        self._checked.add(known)
 
-    def explained(self, error: BaseException) -> Exception | None:
+    def translate(self, error: BaseException) -> Exception | None:
         """Our tables are not where this connection looks: another database, or another search path."""
         for link in (error, error.__cause__, getattr(error, "orig", None)):
             if getattr(link, "sqlstate", None) == "42P01":

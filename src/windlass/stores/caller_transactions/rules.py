@@ -13,24 +13,24 @@ from windlass.stores.queries import Query
 from windlass.stores.sqlite.session import statements_of
 
 
-class Opening(NamedTuple):
-    """How the transaction begins that a plan runs in, if the caller's has not begun."""
+class TransactionStart(NamedTuple):
+    """How to begin the transaction of a plan where the caller has begun none."""
 
     begin: str | None = None
     commits: bool = False
     """Whether it ends with the plan, or is left to the caller to commit."""
 
 
-class Terms(Protocol):
-    """One database's side of a loan."""
+class DatabaseRules(Protocol):
+    """What one database needs of connections of callers."""
 
     dialect: Dialect
-    home: tuple[Any, ...] | None
+    installation: tuple[Any, ...] | None
     """The application's own database, as the plan `installation` tells it; None until it has been asked."""
     writes_first: ClassVar[bool]
     """Whether the first statement must be a write: a transaction that reads first may be refused the lock later."""
 
-    def opening(self, driver: Any) -> Opening:
+    def transaction_start(self, driver: Any) -> TransactionStart:
         """How to begin on this connection as it is now."""
         ...
 
@@ -50,38 +50,38 @@ class Terms(Protocol):
         """Its text as the connection takes it."""
         ...
 
-    def bound(self) -> Mapping[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         """Parameters that every statement gets."""
         ...
 
-    def check_home(self, driver: Any) -> Plan[None]:
+    def check_database(self, driver: Any) -> Plan[None]:
         """Refuse a connection to another database than the application's."""
         ...
 
-    def explained(self, error: BaseException) -> Exception | None:
+    def translate(self, error: BaseException) -> Exception | None:
         """An error of ours in place of the driver's, where that would not say what to do."""
         ...
 
 
-def answers(terms: Terms, step: Step, *, pyformat: bool) -> Generator[Command, Any, Any]:
+def commands_of(rules: DatabaseRules, step: Step, *, pyformat: bool) -> Generator[Command, Any, Any]:
     """The commands of one step, and what the plan is sent for it."""
     if step.name == SCRIPT:
         for part in statements_of(step.params["text"]):
             yield Command(part)
         return None
-    query = terms.query(step)
-    text, bound = terms.text(query, step.literals, pyformat=pyformat), terms.bound()
+    query = rules.query(step)
+    text, parameters = rules.text(query, step.literals, pyformat=pyformat), rules.parameters()
     if step.rows is None:
-        return (yield Command(text, {**step.params, **bound}, query.kind))
+        return (yield Command(text, {**step.params, **parameters}, query.kind))
     results = []
     for row in step.rows:
-        results.append((yield Command(text, {**row, **bound}, query.kind)))
+        results.append((yield Command(text, {**row, **parameters}, query.kind)))
     return results
 
 
-def another(home: str, found: str) -> InvalidOptionError:
-    """The refusal of a connection that leads elsewhere."""
+def wrong_database(expected: str, found: str) -> InvalidOptionError:
+    """The error for a connection that leads to another database."""
     return InvalidOptionError(
-        f"connection leads to another database than the application's: expected {home}, got {found}; "
+        f"connection leads to another database than the application's: expected {expected}, got {found}; "
         "connect to the same one, or enqueue without connection="
     )

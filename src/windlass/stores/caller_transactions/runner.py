@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from windlass.domain.caller_connections import ConnectionKind, kind_of
 from windlass.errors import InvalidOptionError, StoreUnavailableError
 from windlass.stores import migrate
-from windlass.stores.caller_transactions.asyncpg_connections import LentAsyncpg
+from windlass.stores.caller_transactions.asyncpg_connections import CallerAsyncpg
 from windlass.stores.caller_transactions.closed import check_open
 from windlass.stores.caller_transactions.commands import Command
-from windlass.stores.caller_transactions.connections import Lent, LentPsycopgAsync, lend
-from windlass.stores.caller_transactions.rules import Terms, another, answers
-from windlass.stores.caller_transactions.sqlite_rules import SqliteTerms
+from windlass.stores.caller_transactions.connections import CallerConnection, CallerPsycopgAsync, wrap_connection
+from windlass.stores.caller_transactions.rules import DatabaseRules, commands_of, wrong_database
+from windlass.stores.caller_transactions.sqlite_rules import SqliteRules
 from windlass.stores.database import MOST_RESTARTS, Database, P, PlanFunction
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, check_promises
@@ -26,35 +26,35 @@ T = TypeVar("T")
 
 Commands = Generator[Command, Any, T]
 
-SAVE, UNDO, KEEP = "SAVEPOINT windlass", "ROLLBACK TO SAVEPOINT windlass", "RELEASE SAVEPOINT windlass"
+SAVEPOINT, ROLL_BACK, RELEASE = "SAVEPOINT windlass", "ROLLBACK TO SAVEPOINT windlass", "RELEASE SAVEPOINT windlass"
 
 
-class Loans:
+class CallerPlanRunner:
     """Runs plans of one application on connections that are not its own. Commits nothing that it did not begin."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._terms = _terms_for(database)
+        self._rules = _rules_for(database)
 
     @property
     def writes_first(self) -> bool:
         """Whether a plan's first statement must be a write."""
-        return self._terms.writes_first
+        return self._rules.writes_first
 
     def run(self, connection: Any, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on a sync connection."""
         kind = _kind(connection, is_async=False)
         check_open(connection, kind)
-        if self._terms.home is None:
-            self._terms.home = self._database.read(migrate.installation)
+        if self._rules.installation is None:
+            self._rules.installation = self._database.read(migrate.installation)
         return self._play(connection, kind, lambda dialect: plan(dialect, *args, **kwargs))
 
     async def arun(self, connection: Any, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on an async connection."""
         kind = _kind(connection, is_async=True)
         check_open(connection, kind)
-        if self._terms.home is None:
-            self._terms.home = await self._database.aread(migrate.installation)
+        if self._rules.installation is None:
+            self._rules.installation = await self._database.aread(migrate.installation)
 
         def started(dialect: Dialect) -> Plan[T]:
             return plan(dialect, *args, **kwargs)
@@ -62,29 +62,31 @@ class Loans:
         if kind is ConnectionKind.SQLALCHEMY_ASYNC:
             result: T = await connection.run_sync(lambda sync: self._play(sync, kind, started))
             return result
-        lent = (LentAsyncpg if kind is ConnectionKind.ASYNCPG else LentPsycopgAsync)(connection)
-        self._check_dialect(lent.database)
-        await lent.catch_up()
-        return await _aplay(_borrow(self._terms, lent.driver, lent.pyformat, started), lent.execute)
+        wrapped = (CallerAsyncpg if kind is ConnectionKind.ASYNCPG else CallerPsycopgAsync)(connection)
+        self._check_dialect(wrapped.database)
+        await wrapped.catch_up()
+        return await _aplay(
+            _run_in_transaction(self._rules, wrapped.driver, wrapped.pyformat, started), wrapped.execute
+        )
 
     def _play(self, connection: Any, kind: ConnectionKind, plan: Callable[[Dialect], Plan[T]]) -> T:
-        lent: Lent = lend(connection, kind)
-        self._check_dialect(lent.database)
-        return _play(_borrow(self._terms, lent.driver, lent.pyformat, plan), lent.execute)
+        wrapped: CallerConnection = wrap_connection(connection, kind)
+        self._check_dialect(wrapped.database)
+        return _play(_run_in_transaction(self._rules, wrapped.driver, wrapped.pyformat, plan), wrapped.execute)
 
     def _check_dialect(self, database: str) -> None:
-        if database != self._terms.dialect.name:
-            raise another(self._database.description, {"sqlite": "SQLite", "postgres": "PostgreSQL"}[database])
+        if database != self._rules.dialect.name:
+            raise wrong_database(self._database.description, {"sqlite": "SQLite", "postgres": "PostgreSQL"}[database])
 
 
-def _terms_for(database: Database) -> Terms:
+def _rules_for(database: Database) -> DatabaseRules:
     if isinstance(database, SqliteDatabase):
-        return SqliteTerms(database)
-    from windlass.stores.caller_transactions.postgres_rules import PostgresTerms  # both need its driver
+        return SqliteRules(database)
+    from windlass.stores.caller_transactions.postgres_rules import PostgresRules  # both need its driver
     from windlass.stores.postgres.database import PostgresDatabase
 
     assert isinstance(database, PostgresDatabase)
-    return PostgresTerms(database)
+    return PostgresRules(database)
 
 
 def _kind(connection: Any, *, is_async: bool) -> ConnectionKind:
@@ -106,62 +108,66 @@ def _kind(connection: Any, *, is_async: bool) -> ConnectionKind:
 # ---------------------------------------------------------------------- the transaction, as statements
 
 
-def _borrow(terms: Terms, driver: Any, pyformat: bool, plan: Callable[[Dialect], Plan[T]]) -> Commands[T]:
+def _run_in_transaction(
+    rules: DatabaseRules, driver: Any, pyformat: bool, plan: Callable[[Dialect], Plan[T]]
+) -> Commands[T]:
     """The plan, whole or not at all: in the caller's transaction, or in one that is begun for it."""
-    begin, commits = terms.opening(driver)
+    begin, commits = rules.transaction_start(driver)
     if begin is None:
-        return (yield from _saved(terms, driver, pyformat, plan))
+        return (yield from _run_in_savepoint(rules, driver, pyformat, plan))
     yield Command(begin)
     try:
-        result = yield from _saved(terms, driver, pyformat, plan)
+        result = yield from _run_in_savepoint(rules, driver, pyformat, plan)
         if commits:
             yield Command("COMMIT")
     except GeneratorExit:
         raise
     except BaseException as error:
-        if terms.in_transaction(driver):
-            yield from _undone(error, "ROLLBACK")  # there is nothing in it but what we did
+        if rules.in_transaction(driver):
+            yield from _roll_back(error, "ROLLBACK")  # there is nothing in it but what we did
         raise
     return result
 
 
-def _saved(terms: Terms, driver: Any, pyformat: bool, plan: Callable[[Dialect], Plan[T]]) -> Commands[T]:
+def _run_in_savepoint(
+    rules: DatabaseRules, driver: Any, pyformat: bool, plan: Callable[[Dialect], Plan[T]]
+) -> Commands[T]:
     """The plan in a savepoint, again after a lost race; whatever fails, the transaction around it stays usable."""
     for _ in range(MOST_RESTARTS):
-        yield Command(SAVE)
+        yield Command(SAVEPOINT)
         try:
-            yield from _steps(terms, pyformat, terms.check_home(driver))
-            yield from terms.preparation()
-            result = yield from _steps(terms, pyformat, plan(terms.dialect))
+            yield from _steps(rules, pyformat, rules.check_database(driver))
+            yield from rules.preparation()
+            result = yield from _steps(rules, pyformat, plan(rules.dialect))
         except GeneratorExit:
             raise
         except BaseException as error:
-            if terms.in_transaction(driver):
-                yield from _undone(error, UNDO, KEEP)
+            if rules.in_transaction(driver):
+                yield from _roll_back(error, ROLL_BACK, RELEASE)
             if isinstance(error, RestartPlanError):
                 continue
-            if (explained := terms.explained(error)) is not None:
-                raise explained from error
+            if (translated := rules.translate(error)) is not None:
+                raise translated from error
             raise
-        yield Command(KEEP)
+        yield Command(RELEASE)
         return result
     raise StoreUnavailableError(f"others took the same keys first {MOST_RESTARTS} times in a row; try again")
 
 
-def _undone(error: BaseException, *texts: str) -> Commands[None]:
+def _roll_back(error: BaseException, *texts: str) -> Commands[None]:
     """Undo after an error, which is the one to be raised, whatever becomes of this."""
     try:
         for text in texts:
             yield Command(text)
-    except Exception as another_error:  # noqa: BLE001 - told along with the error that came first
-        error.add_note(f"and then {texts[0]} failed: {another_error}")
+    except Exception as second:  # noqa: BLE001 - told along with the error that came first
+        error.add_note(f"and then {texts[0]} failed: {second}")
 
 
-def _steps(terms: Terms, pyformat: bool, plan: Plan[T]) -> Commands[T]:
+def _steps(rules: DatabaseRules, pyformat: bool, plan: Plan[T]) -> Commands[T]:
     try:
         first = step = next(plan)
         while True:
-            following = plan.send((yield from answers(terms, step, pyformat=pyformat)))
+            following = plan.send((yield from commands_of(rules, step, pyformat=pyformat)))
             check_promises(first, step, following)
             step = following
     except StopIteration as stop:

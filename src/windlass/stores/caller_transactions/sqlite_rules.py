@@ -1,4 +1,4 @@
-"""A loan on SQLite."""
+"""Rules of SQLite for connections of callers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from windlass.errors import InvalidOptionError, MigrationRequiredError
 from windlass.stores import migrate
 from windlass.stores.caller_transactions.commands import Command
-from windlass.stores.caller_transactions.rules import Opening, another
+from windlass.stores.caller_transactions.rules import TransactionStart, wrong_database
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.queries import Query, load, to_pyformat
@@ -20,25 +20,25 @@ from windlass.stores.sqlite.dialect import SqliteDatabase, SqliteDialect
 _NO_TABLES = re.compile(r"no such table: (main\.)?windlass_|table windlass_\w+ has no column|no such column")
 
 
-class SqliteTerms:
-    """SQLite: the time is bound, because our function for it is not known to other connections."""
+class SqliteRules:
+    """SQLite: the time is a parameter, because our function for it is not known to other connections."""
 
     writes_first: ClassVar[bool] = True
 
     def __init__(self, database: SqliteDatabase) -> None:
         self.dialect: Dialect = SqliteDialect()
-        self.home: tuple[Any, ...] | None = (database.path,)
+        self.installation: tuple[Any, ...] | None = (database.path,)
         self._path = database.path
         self._place = database.place
         self._now = database.now
         self._queries = load("sqlite")
 
-    def opening(self, driver: sqlite3.Connection) -> Opening:
+    def transaction_start(self, driver: sqlite3.Connection) -> TransactionStart:
         """A driver that begins by itself does so for plain writes only, and a savepoint outside would commit."""
         if driver.in_transaction:
-            return Opening()
+            return TransactionStart()
         mode = getattr(driver, "autocommit", None)  # Python 3.12: True, False, or "as by isolation_level"
-        return Opening("BEGIN IMMEDIATE", commits=mode is True or driver.isolation_level is None)
+        return TransactionStart("BEGIN IMMEDIATE", commits=mode is True or driver.isolation_level is None)
 
     def in_transaction(self, driver: sqlite3.Connection) -> bool:
         """SQLite itself undoes everything when, for one, the disk is full."""
@@ -59,11 +59,11 @@ class SqliteTerms:
             text = text.replace(f"{{{name}}}", str(int(value)))
         return to_pyformat(text) if pyformat else text
 
-    def bound(self) -> Mapping[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         """The time of this statement."""
         return {"now": self._now()}
 
-    def check_home(self, driver: sqlite3.Connection) -> Plan[None]:
+    def check_database(self, driver: sqlite3.Connection) -> Plan[None]:
         """The same file, by whatever path."""
         del driver
         if self._path == ":memory:":
@@ -74,9 +74,9 @@ class SqliteTerms:
         self._place.check()
         _, _, file = yield from migrate.installation(self.dialect)
         if not (file and _same_file(file, self._path)):
-            raise another(f"the SQLite file {self._path}", file or "a database in memory")
+            raise wrong_database(f"the SQLite file {self._path}", file or "a database in memory")
 
-    def explained(self, error: BaseException) -> Exception | None:
+    def translate(self, error: BaseException) -> Exception | None:
         """Our tables are not there yet, or are those of an older version."""
         if _NO_TABLES.search(str(error)):
             return MigrationRequiredError(f"{self._path}: {error}; call app.migrate() before the transaction begins")
