@@ -73,8 +73,9 @@ ORDER BY due, id LIMIT {chunk}
 UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}, holds = :holds
 WHERE id {in_ids}
 
+-- Of what was just claimed or ended ids are a table that is joined, in that order: SQLite would sort them first for {in_ids}.
 -- name: claimed_rows :rows
-SELECT id, {claim_columns} FROM windlass_hot WHERE id {in_ids}
+SELECT h.id, {h.claim_columns} FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
 -- name: claims_of_node :rows
 SELECT id, {claim_columns} FROM windlass_hot WHERE node = :node AND status = 'RUNNING'
@@ -86,8 +87,8 @@ SELECT h.id, h.fence FROM windlass_hot h WHERE h.id {in_ids} AND h.status = 'RUN
 SELECT id, {payload_columns} FROM windlass_job WHERE id {in_ids}
 
 -- name: load_small_payloads :rows
-SELECT id, {payload_columns} FROM windlass_job
-WHERE id {in_ids} AND length(args) + coalesce(length(params), 0) + coalesce(length(options), 0) <= :small
+SELECT j.id, {j.payload_columns} FROM {ids} i CROSS JOIN windlass_job j
+WHERE j.id = i.id AND length(j.args) + coalesce(length(j.params), 0) + coalesce(length(j.options), 0) <= :small
 
 -- name: held :rows
 SELECT h.id, h.fence FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence

@@ -12,8 +12,8 @@ INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs
 SELECT d.queue, {this_minute}, sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 0 END),
     sum(CASE WHEN d.status = 'FAILED' THEN 1 ELSE 0 END), 0, count(a.started_at), coalesce(sum(a.wait_us), 0),
     coalesce(sum(a.ended_at - a.started_at), 0)
-FROM windlass_done d LEFT JOIN windlass_attempt a ON a.job_id = d.id AND a.fence = d.fence
-WHERE d.id {in_ids} GROUP BY d.queue
+FROM {ids} i CROSS JOIN windlass_done d LEFT JOIN windlass_attempt a ON a.job_id = d.id AND a.fence = d.fence
+WHERE d.id = i.id GROUP BY d.queue
 
 -- Before they go back: their fence is still that of the attempt. What was snoozed or handed back is no failure, and not counted.
 -- name: count_retried :count

@@ -25,6 +25,9 @@ bigint
 -- name: real :fragment
 double precision
 
+-- name: ids :fragment
+(SELECT unnest(:ids::uuid[]) AS id)
+
 -- name: in_ids :fragment
 = ANY(:ids::uuid[])
 

@@ -19,6 +19,9 @@ integer
 -- name: real :fragment
 real
 
+-- name: ids :fragment
+(SELECT value AS id FROM json_each(:ids))
+
 -- name: in_ids :fragment
 IN (SELECT value FROM json_each(:ids))
 
