@@ -21,8 +21,10 @@ ROOT = Path(__file__).parents[1]
 PLACES = (
     "tests/stores/test_contract.py",
     "tests/stores/postgres",
+    "tests/stores/test_columns.py",
     "tests/stores/test_processes.py",
     "tests/stores/test_queries.py",
+    "tests/stores/test_scans.py",
     "tests/stores/test_schema.py",
     "tests/client/test_caller_*.py",
     "tests/client/test_refused_connections.py",

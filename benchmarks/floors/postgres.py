@@ -22,7 +22,9 @@ from windlass.stores.plan import Plan, Step, drive
 from windlass.stores.plans import cluster, jobs
 from windlass.stores.postgres.dialect import PostgresDialect
 from windlass.stores.postgres.session import Statements, execute, prepare_connection
+from windlass.stores.postgres.thread_wire import ThreadWire
 from windlass.stores.postgres.url import conninfo
+from windlass.stores.postgres.wire import completed
 
 BOOST_US = 900_000_000
 AHEAD = 2
@@ -150,7 +152,8 @@ async def _connection(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         conninfo(url, pooled=False), autocommit=True
     )
     async with connection:
-        prepare_connection(connection, pooled=False)
+        prepare_connection(connection)
+        connection.prepare_threshold = 2
         connection.adapters.register_loader("uuid", _TextLoader)
         yield connection
 
@@ -163,4 +166,5 @@ def _text(step: Step) -> Any:
 
 
 def _run(connection: psycopg.Connection[Any], plan: Plan[Any]) -> None:
-    drive(plan, next(plan), lambda step: execute(connection, _statements, step, {}))
+    wire = ThreadWire(connection, prepares=True)
+    drive(plan, next(plan), lambda step: completed(execute(wire, _statements, step, {})))

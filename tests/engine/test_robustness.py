@@ -1,6 +1,5 @@
 """What must not bring an application down: interrupts, odd values, broken extensions, and callers who give up."""
 
-import contextlib
 import gc
 import threading
 import weakref
@@ -14,6 +13,7 @@ from windlass import ConfigurationError, InvalidOptionError, JobStatus, RetryAft
 from windlass.stores.channels import WORK
 from windlass.stores.plans import cluster
 from windlass.stores.postgres.connections import MOST_CONNECTIONS
+from windlass.stores.postgres.wire import completed
 from windlass.submission.group_commit import Signals
 
 
@@ -224,8 +224,9 @@ def test_a_notification_that_cannot_be_sent_does_not_fail_an_enqueue_that_is_sto
     add = app.job(jobs.add)
     add.enqueue(1, 1)
     monkeypatch.setattr("windlass.stores.postgres.connections.WAIT_SECONDS", 0.05)
-    with contextlib.ExitStack() as busy:
-        for _ in range(MOST_CONNECTIONS):
-            busy.enter_context(app.database._sync.one())  # type: ignore[attr-defined]
-        app.database.notify(WORK, "default:2")
+    pool = app.database._sync  # type: ignore[attr-defined]
+    busy = [completed(pool.take()) for _ in range(MOST_CONNECTIONS)]
+    app.database.notify(WORK, "default:2")
+    for wire in busy:
+        pool.give_back(wire)
     apps.close()

@@ -10,6 +10,18 @@ from windlass.stores.postgres.session import Statements
 from windlass.stores.sqlite.session import Session
 
 
+def run_step(connection: psycopg.Connection[Any], statements: Statements, step: Step) -> Any:
+    """Run a step of a plan by cursors, in a transaction of the test's own."""
+    query = statements.query(step)
+    text: Any = statements.text(query, step.literals)
+    answers = []
+    for params in [step.params] if step.rows is None else step.rows:
+        cursor = connection.execute(text, params, binary=True)
+        rows = cursor.fetchall() if cursor.description else []
+        answers.append({"rows": rows, "row": rows[0] if rows else None, "count": cursor.rowcount}[query.kind])
+    return answers[0] if step.rows is None else answers
+
+
 def buffers(connection: psycopg.Connection[Any], plan: Plan[Any]) -> int:
     """Buffers that all statements of a plan touch on PostgreSQL."""
     statements = Statements()

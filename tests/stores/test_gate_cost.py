@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.stores.costs import run_step
 from tests.stores.databases import migrate_at
 from tests.stores.test_claim_cost import (
     MANY,
@@ -97,7 +98,8 @@ def postgres(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any
     url = postgres_server.create_database()
     migrate_at(url)
     with psycopg.connect(url, autocommit=True) as connection:
-        session.prepare_connection(connection, pooled=False)
+        session.prepare_connection(connection)
+        connection.prepare_threshold = 2
         connection.execute(f"SET {GENERIC_PLANS.removeprefix('-c ')}".encode())
         yield connection
     postgres_server.drop_database(url)
@@ -139,7 +141,7 @@ def _play(connection: psycopg.Connection[Any], plan: Plan[Any], touched: list[in
             assert answer is not None
             plan_found = answer[0][0]["Plan"]
             touched.append(int(plan_found["Shared Hit Blocks"] + plan_found["Shared Read Blocks"]))
-        return session.execute(connection, statements, step, {})
+        return run_step(connection, statements, step)
 
     return drive(plan, next(plan), execute)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import select
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -17,7 +16,8 @@ import psycopg
 from windlass.domain.clock import monotonic
 from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.stores.postgres import session
-from windlass.stores.postgres.timeouts import ThreadPatience
+from windlass.stores.postgres.loop_wire import LoopWire
+from windlass.stores.postgres.thread_wire import ThreadWire
 from windlass.stores.postgres.version import check_version
 from windlass.stores.postgres.wire import Wire
 
@@ -49,55 +49,53 @@ class SyncConnections:
         self._conninfo = conninfo
         self._description = description
         self._pooled = pooled
-        self._idle: list[Connection] = []
+        self._idle: list[ThreadWire] = []
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        self.patience = ThreadPatience()
         self._closed = False
 
-    @contextmanager
-    def one(self) -> Iterator[Connection]:
-        """Borrow a connection; it comes back only in good order."""
+    async def take(self) -> ThreadWire:
+        """Borrow a connection; give it back whatever happens. Waits on the thread: run it with `completed`."""
         if not self._places.acquire(timeout=WAIT_SECONDS):
             raise StoreUnavailableError(
                 f"all {MOST_CONNECTIONS} connections of this process have been busy for {WAIT_SECONDS:.0f} s"
             )
         try:
-            connection = self._take()
-            try:
-                self.patience.begin(connection, session.STATEMENT_TIMEOUT)
-                yield connection
-            finally:
-                self.patience.end(connection)
-                self._give_back(connection)
-        finally:
+            return self._sound_one() or self._new_one()
+        except BaseException:
             self._places.release()
+            raise
 
-    def _take(self) -> Connection:
+    def give_back(self, wire: Wire) -> None:
+        """It is kept only if it is in good order."""
+        assert isinstance(wire, ThreadWire)
+        if self._closed or not wire.in_order:
+            wire.close()
+        else:
+            with self._lock:
+                self._idle.append(wire)
+        self._places.release()
+
+    def _sound_one(self) -> ThreadWire | None:
         while (found := self._pop()) is not None:
-            if is_sound(found):
+            if is_sound(found.connection):
                 return found
             found.close()
+        return None
+
+    def _new_one(self) -> ThreadWire:
         connection: Connection = psycopg.connect(self._conninfo, autocommit=True)
         try:
             check_version(connection, self._description)
         except ConfigurationError:
             connection.close()
             raise
-        session.prepare_connection(connection, pooled=self._pooled)
-        return connection
+        session.prepare_connection(connection)
+        return ThreadWire(connection, prepares=not self._pooled)
 
-    def _pop(self) -> Connection | None:
+    def _pop(self) -> ThreadWire | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
-
-    def _give_back(self, connection: Connection) -> None:
-        idle = psycopg.pq.TransactionStatus.IDLE
-        if self._closed or connection.broken or connection.closed or connection.info.transaction_status != idle:
-            connection.close()
-            return
-        with self._lock:
-            self._idle.append(connection)
 
     def close(self) -> None:
         """Close what is idle; what is out is closed when it comes back."""
@@ -108,8 +106,8 @@ class SyncConnections:
         """Have new ones made for whoever comes next."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        for wire in idle:
+            wire.close()
 
 
 class AsyncConnections:
@@ -122,13 +120,13 @@ class AsyncConnections:
         self._patience = patience
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._idle: list[tuple[Wire, float]] = []
-        self._out: set[Wire] = set()
+        self._idle: list[tuple[LoopWire, float]] = []
+        self._out: set[LoopWire] = set()
         self._watched = False
         self._places = asyncio.BoundedSemaphore(MOST_CONNECTIONS)
         self._closed = False
 
-    async def take(self) -> Wire:
+    async def take(self) -> LoopWire:
         """Borrow a connection; give it back whatever happens."""
         if self._places.locked():
             async with asyncio.timeout(self._patience):
@@ -149,6 +147,7 @@ class AsyncConnections:
 
     def give_back(self, wire: Wire) -> None:
         """It is kept only if it is in good order."""
+        assert isinstance(wire, LoopWire)
         self._out.discard(wire)
         self._places.release()
         if self._closed or not wire.in_order:
@@ -156,7 +155,7 @@ class AsyncConnections:
         else:
             self._idle.append((wire, monotonic()))
 
-    def _sound_one(self) -> Wire | None:
+    def _sound_one(self) -> LoopWire | None:
         while self._idle:
             found, since = self._idle.pop()
             if monotonic() - since < SURELY_SOUND or is_sound(found.connection):
@@ -164,7 +163,7 @@ class AsyncConnections:
             found.close()
         return None
 
-    async def _new_one(self) -> Wire:
+    async def _new_one(self) -> LoopWire:
         async with asyncio.timeout(self._patience):
             connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
         try:
@@ -172,8 +171,8 @@ class AsyncConnections:
         except ConfigurationError:
             await connection.close()
             raise
-        session.prepare_connection(connection, pooled=self._pooled)
-        return Wire(connection, prepares=not self._pooled)
+        session.prepare_connection(connection)
+        return LoopWire(connection, prepares=not self._pooled)
 
     def _look(self) -> None:
         """One timer for all plans: one for each would cost as much as a tenth of a small plan."""

@@ -14,13 +14,13 @@ from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
 from windlass.stores.dialect import Dialect
-from windlass.stores.plan import Plan, RestartPlanError, Step, check_promises, drive
+from windlass.stores.plan import Plan, RestartPlanError, Step, check_promises
 from windlass.stores.postgres import session
-from windlass.stores.postgres.connections import AsyncConnections, Connection, SyncConnections
+from windlass.stores.postgres.connections import AsyncConnections, SyncConnections
 from windlass.stores.postgres.dialect import PostgresDialect
 from windlass.stores.postgres.listener import Deaf, Heard, Listener, LoopListener
 from windlass.stores.postgres.url import CONNECT_TIMEOUT, conninfo, parts_of
-from windlass.stores.postgres.wire import Wire
+from windlass.stores.postgres.wire import Wire, completed
 
 T = TypeVar("T")
 
@@ -61,30 +61,18 @@ class PostgresDatabase:
 
     def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan in a transaction, again after a deadlock or a lost race."""
-        for restart in range(MOST_RESTARTS):
-            try:
-                with self._sync.one() as connection:
-                    try:
-                        return self._play(plan(self.dialect, *args, **kwargs), connection)
-                    except psycopg.Error as error:
-                        if session.kind_of(error) is ErrorKind.GONE:
-                            connection.close()
-                        raise
-            except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
-                if restart == 0 and session.only_reads(error):
-                    self._sync.close_idle()
-                    continue
-                self._raise_unless_restart(error, restart)
-        raise AssertionError("unreachable")
+        return completed(self._run(self._sync, lambda: plan(self.dialect, *args, **kwargs)))
 
     async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """`run` on the running loop."""
-        connections = self._on_this_loop()
+        return await self._run(self._on_this_loop(), lambda: plan(self.dialect, *args, **kwargs))
+
+    async def _run(self, connections: SyncConnections | AsyncConnections, plan: Callable[[], Plan[T]]) -> T:
         for restart in range(MOST_RESTARTS):
             try:
                 wire = await connections.take()
                 try:
-                    return await self._play_async(plan(self.dialect, *args, **kwargs), wire)
+                    return await self._play(plan(), wire)
                 finally:
                     connections.give_back(wire)
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
@@ -97,27 +85,7 @@ class PostgresDatabase:
     read = run
     aread = arun
 
-    def _play(self, plan: Plan[T], connection: Connection) -> T:
-        extra, patience = self._extra(), self._sync.patience
-
-        def execute(step: Step) -> Any:
-            patience.begin(connection, session.limit_of(step))
-            return session.execute(connection, self._statements, step, extra)
-
-        try:
-            first = next(plan)
-        except StopIteration as stop:
-            nothing: T = stop.value
-            return nothing
-        if (first.alone or first.autocommit) and not are_armed():
-            return drive(plan, first, execute)
-        with connection.transaction():
-            result = drive(plan, first, execute)
-            reached("store.before_commit")
-        reached("store.after_commit")
-        return result
-
-    async def _play_async(self, plan: Plan[T], wire: Wire) -> T:
+    async def _play(self, plan: Plan[T], wire: Wire) -> T:
         extra, statements = self._extra(), self._statements
         alone, answer, committed = True, None, False
         try:
@@ -131,14 +99,14 @@ class PostgresDatabase:
                     assert step.rows is None, "a step of many rows cannot be the last"
                     wire.commit_with_next()
                     committed = True
-                following = plan.send(await session.execute_async(wire, statements, step, extra))
+                following = plan.send(await session.execute(wire, statements, step, extra))
                 check_promises(first, step, following)
                 assert not committed, f"the step {following.name} comes after one that was the last"
                 step = following
         except StopIteration as stop:
             answer = stop.value
         except BaseException as error:
-            wire.spoiled = session.kind_of(error) is ErrorKind.GONE
+            wire.spoiled = wire.spoiled or session.kind_of(error) is ErrorKind.GONE
             await wire.roll_back()
             raise
         if not alone and not committed:
@@ -184,8 +152,7 @@ class PostgresDatabase:
     def notify(self, channel: str, payload: str) -> None:
         """Send one notification; a failure only costs latency."""
         try:
-            with self._sync.one() as connection:
-                connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+            self.run(_notify, channel, payload)
         except (psycopg.Error, OSError, StoreUnavailableError) as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 

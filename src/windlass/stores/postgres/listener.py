@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
+import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
 import psycopg
-from psycopg import pq, sql
+from psycopg import pq
 
 from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.stores.database import CHANNELS
 from windlass.stores.postgres import session
-from windlass.stores.postgres.timeouts import ThreadPatience, cut
+from windlass.stores.postgres.thread_wire import ThreadWire
 from windlass.stores.postgres.url import CONNECT_TIMEOUT
+from windlass.stores.postgres.wire import completed
 
 logger = loggers.logger("windlass.store")
 
@@ -30,7 +33,9 @@ LOOK_EVERY: Final = 5.0
 """Seconds between two reads unasked: uvloop shows a socket in trouble once, perhaps with words on it to be read."""
 PROBE_EVERY = 30.0
 """Seconds between two looks whether a connection that listens is still one."""
-LISTEN: Final = sql.SQL("; ").join(sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in CHANNELS)
+WAKE_EVERY: Final = 0.5
+"""Seconds between two looks of a thread whether it is to stop."""
+LISTEN: Final = "; ".join(f"LISTEN {channel}" for channel in CHANNELS)
 
 
 class Deaf:
@@ -58,6 +63,10 @@ class Heard:
         except Exception as error:  # noqa: BLE001 - whatever was said, the listener must go on hearing
             logger.error("%s: a notification was not understood (%s)", self._description, type(error).__name__)
 
+    def pass_on(self, told: pq.PGnotify) -> None:
+        """Pass one notification on as libpq has it."""
+        self.tell(told.relname.decode(errors="replace"), told.extra.decode(errors="replace"))
+
     def connected(self) -> None:
         """From now on notifications come; whatever was told while nobody listened is not told again."""
         if self.ready.is_set():
@@ -80,7 +89,6 @@ class Listener:
         self._conninfo = conninfo
         self._heard = heard
         self._stop = threading.Event()
-        self._patience = ThreadPatience()
         self._connection: psycopg.Connection[Any] | None = None
         self._thread = threading.Thread(target=self._live, name="windlass-postgres-listen", daemon=True)
         self._thread.start()
@@ -95,7 +103,9 @@ class Listener:
         while not self._stop.is_set():
             try:
                 with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                    self._ask(connection, LISTEN)
+                    wire = ThreadWire(connection, prepares=False)
+                    wire.expect(session.STATEMENT_TIMEOUT)
+                    completed(wire.script(LISTEN))
                     self._heard.connected()
                     self._connection = connection
                     self._hear(connection)
@@ -104,33 +114,21 @@ class Listener:
                 self._stop.wait(self._heard.cut_off(error))
 
     def _hear(self, connection: psycopg.Connection[Any]) -> None:
-        probed = monotonic()
+        readable = select.poll()
+        readable.register(connection.fileno(), select.POLLIN)
+        probe = _Probe(connection.pgconn)
         while not self._stop.is_set():
-            for notification in connection.notifies(timeout=0.5):
-                self._heard.tell(notification.channel, notification.payload)
-                if self._stop.is_set():
-                    return
-            if monotonic() - probed > PROBE_EVERY:
-                self._probe(connection)
-                probed = monotonic()
-
-    def _probe(self, connection: psycopg.Connection[Any]) -> None:
-        """A line that has fallen silent looks like a cluster in which nothing happens: ask whether anybody is there."""
-        self._ask(connection, sql.SQL("SELECT 1"))
-
-    def _ask(self, connection: psycopg.Connection[Any], what: sql.SQL | sql.Composed) -> None:
-        self._patience.begin(connection, session.STATEMENT_TIMEOUT)
-        try:
-            connection.execute(what)
-        finally:
-            self._patience.end(connection)
+            for told in probe.read():
+                self._heard.pass_on(told)
+            probe.look()
+            readable.poll(WAKE_EVERY * 1000)
 
     def close(self) -> None:
         """Stop listening, at once: a drain on the caller's loop waits for this."""
         self._stop.set()
         connection = self._connection
         if connection is not None:
-            cut(connection)  # ends the wait for notifications
+            _cut(connection)  # ends the wait for notifications
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=2)
 
@@ -154,7 +152,7 @@ class LoopListener:
                     connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
                 try:
                     async with asyncio.timeout(session.STATEMENT_TIMEOUT):
-                        await connection.execute(LISTEN)
+                        await connection.execute(LISTEN.encode())
                     self._heard.connected()
                     await self._hear(connection)
                 finally:
@@ -170,7 +168,7 @@ class LoopListener:
         def read() -> None:
             try:
                 for told in probe.read():
-                    self._heard.tell(told.relname.decode(errors="replace"), told.extra.decode(errors="replace"))
+                    self._heard.pass_on(told)
             except psycopg.Error as error:
                 if not lost.done():
                     lost.set_exception(error)
@@ -222,6 +220,12 @@ class _Probe:
             self._asked = now
             self._pgconn.send_query(b"SELECT 1")
             self._pgconn.flush()
+
+
+def _cut(connection: psycopg.Connection[Any]) -> None:
+    """Shut a connection's line, so that whoever waits on it does so no longer."""
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:

@@ -1,9 +1,8 @@
-"""Runs the steps of a plan on one PostgreSQL connection, sync or async, and says what the driver's errors mean."""
+"""Runs the steps of a plan on one PostgreSQL connection, and says what the driver's errors mean."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, LiteralString
 
 import psycopg
@@ -97,65 +96,24 @@ def limit_of(step: Step) -> float | None:
     return COPY_TIMEOUT if step.name.startswith("copy_") else STATEMENT_TIMEOUT
 
 
-def prepare_connection(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], *, pooled: bool) -> None:
-    """What every connection of ours needs. Behind a pooler nothing may be prepared in the session."""
+def prepare_connection(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    """What every connection of ours needs."""
     connection.adapters.register_loader("uuid", _IdLoader)
-    connection.prepare_threshold = None if pooled else 2
 
 
-def execute(connection: psycopg.Connection[Any], statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
-    """Run one step on a sync connection."""
+async def execute(wire: Wire, statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
+    """Run one step, with the commit where `wire` was told so."""
     if step.name == SCRIPT:
-        return connection.execute(step.params["text"]).rowcount
-    query = statements.query(step)
-    text = statements.text(query, step.literals)
-    with connection.cursor(binary=True) as cursor:
-        if text.startswith("COPY"):
-            with cursor.copy(text) as copy:
-                for text_part in step.params["texts"]:
-                    copy.write(text_part)
-            return cursor.rowcount
-        if step.rows is None:
-            cursor.execute(text, {**step.params, **extra})
-            return _result(query.kind, cursor)
-        results = []
-        for row in step.rows:
-            cursor.execute(text, {**row, **extra})
-            results.append(_result(query.kind, cursor))
-        return results
-
-
-async def execute_async(wire: Wire, statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
-    """Run one step on the running loop, with the commit where `wire` was told so."""
-    if step.name == SCRIPT:
-        await wire.begun()
-        with wire.lent() as connection:
-            return (await connection.execute(step.params["text"])).rowcount
+        return await wire.script(step.params["text"])
     statement = statements.numbered(step)
     if step.then is not None:
         calls = [(statement, {**step.params, **extra}), (statements.numbered(step.then), {**step.then.params, **extra})]
         return await wire.execute_together(calls)
     if statement.text.startswith(b"COPY"):
-        return await _copy(wire, statement.text, step.params["texts"])
+        return await wire.copy(statement.text, step.params["texts"])
     if step.rows is None:
         return await wire.execute(statement, {**step.params, **extra} if extra else step.params)
     return [await wire.execute(statement, {**row, **extra}) for row in step.rows]
-
-
-async def _copy(wire: Wire, text: bytes, parts: Iterable[str]) -> int:
-    await wire.begun()
-    with wire.lent() as connection:
-        cursor = connection.cursor()
-        async with asyncio.timeout(COPY_TIMEOUT), cursor.copy(text) as copy:
-            for part in parts:
-                await copy.write(part)
-        return cursor.rowcount
-
-
-def _result(kind: str, cursor: psycopg.Cursor[Any]) -> Any:
-    if kind == "count":
-        return cursor.rowcount
-    return cursor.fetchall() if kind == "rows" else cursor.fetchone()
 
 
 _ONLY_READS = "25006"

@@ -1,16 +1,18 @@
-"""The way to PostgreSQL from an event loop: a statement goes out, its answer comes in, and next to nothing in between.
+"""The way to PostgreSQL: a statement goes out, its answer comes in, and next to nothing in between.
 
-psycopg connects, copies, and knows how values are read; its cursors take as long for one statement as all the rest of
-an enqueue. So statements go straight to libpq: parameters as text, whose types the server infers, results in binary.
+psycopg connects, and knows how values are read; its cursors take as long for one statement as all the rest of an
+enqueue. So statements go straight to libpq: parameters as text, whose types the server infers, results in binary.
+
+The same coroutines serve event loops (`LoopWire`) and threads (`ThreadWire`). They differ in how they wait: a thread
+waits inside, so that there a coroutine never suspends, and `completed` runs it to its end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, Final
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import pq
@@ -24,56 +26,52 @@ MOST_PREPARED: Final = 100
 CALL_OFF_SECONDS: Final = 5.0
 """How long a server may take to give up a statement, before its connection is given up."""
 
+T = TypeVar("T")
+
 _IDLE = pq.TransactionStatus.IDLE
 
 
+NO_LIMIT: Final = float("inf")
+
+
 class Wire:
-    """One connection of the running loop. One statement at a time, each with a limit of its own."""
+    """One connection. One statement at a time, each with a limit of its own."""
 
     __slots__ = (
-        *("_answer", "_begins", "_commits", "_encoding", "_loop", "_names", "_number", "_pgconn", "_prepares", "_seen"),
-        *("_socket", "_values", "_deadline", "connection", "spoiled"),
+        *("_begins", "_commits", "_deadline", "_encoding", "_names", "_number", "_pgconn", "_prepares", "_seen"),
+        *("_values", "spoiled"),
     )
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any], *, prepares: bool) -> None:
-        self.connection = connection
+    def __init__(self, connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], *, prepares: bool) -> None:
         self.spoiled = False  # if True it must not be used again, whatever it looks like
-        self._deadline = float("inf")
+        self._deadline = NO_LIMIT
         self._pgconn = connection.pgconn
-        # A number of our own: libpq closes its one when the connection is lost, the next socket may get it, and uvloop
-        # aborts the process if it still watches that number.
-        self._socket = os.dup(connection.fileno())
         self._encoding = connection.info.encoding
         self._values = Transformer(connection)
-        self._loop = asyncio.get_running_loop()
-        self._answer: asyncio.Future[None] | None = None
         self._prepares = prepares
         self._seen: set[bytes] = set()
         self._names: dict[bytes, bytes] = {}
         self._number = 0
         self._begins = False
         self._commits = False
-        # For good: to watch a socket anew for every statement costs as much as to send it.
-        self._loop.add_reader(self._socket, self._read)
 
     def close(self) -> None:
-        """Give the connection up; on its loop, or when that is over."""
-        if self._socket >= 0:
-            if not self._loop.is_closed():
-                self._loop.remove_reader(self._socket)
-            os.close(self._socket)
-            self._socket = -1
+        """Give the connection up."""
         self._pgconn.finish()
 
-    @contextmanager
-    def lent(self) -> Iterator[psycopg.AsyncConnection[Any]]:
-        """The connection for what only psycopg can do, which watches the socket by itself."""
-        self._loop.remove_reader(self._socket)
-        try:
-            yield self.connection
-        finally:
-            if not self.connection.closed:
-                self._loop.add_reader(self._socket, self._read)
+    # ------------------------------------------------------------------ how it waits
+
+    async def _readable(self, *, unsent: bool) -> None:
+        """Wait until libpq has something to give; meanwhile send what did not fit into the socket."""
+        raise NotImplementedError
+
+    async def _flushed(self) -> None:
+        """Wait until all that was sent has left."""
+        raise NotImplementedError
+
+    async def _call_off(self) -> None:
+        """Nobody waits for the answer any more."""
+        raise NotImplementedError
 
     @property
     def in_order(self) -> bool:
@@ -82,7 +80,7 @@ class Wire:
 
     def expect(self, seconds: float | None) -> None:
         """From now on an answer may take that long; None: as long as it takes."""
-        self._deadline = float("inf") if seconds is None else monotonic() + seconds
+        self._deadline = NO_LIMIT if seconds is None else monotonic() + seconds
 
     # ------------------------------------------------------------------ what plans ask for
 
@@ -127,6 +125,32 @@ class Wire:
             self._pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
             self._remember(statement)
         return self._value(statement.kind, good(await self._results(), self._encoding)[-1])
+
+    async def script(self, text: str) -> list[int]:
+        """Run several statements without parameters, such as a migration; answers how many rows each has touched."""
+        await self.begun()
+        self._pgconn.send_query(text.encode(self._encoding))
+        return [result.command_tuples or 0 for result in good(await self._results(), self._encoding)]
+
+    async def copy(self, text: bytes, parts: Iterable[str]) -> int:
+        """Send the lines of a COPY part by part; answers how many there were."""
+        await self.begun()
+        pgconn = self._pgconn
+        self.spoiled = True  # until it has ended: what goes wrong in between leaves the server waiting for more
+        pgconn.send_query(text)
+        await self._flushed()
+        while pgconn.is_busy():
+            await self._readable(unsent=False)
+        if (refusal := pgconn.get_result()) is not None:
+            good([refusal], self._encoding)
+        for part in parts:
+            while pgconn.put_copy_data(part.encode(self._encoding)) == 0:
+                await self._flushed()
+            await self._flushed()
+        pgconn.put_copy_end()
+        results = await self._results()
+        self.spoiled = False
+        return good(results, self._encoding)[-1].command_tuples or 0
 
     def _remember(self, statement: Statement) -> None:
         """What is run once more is worth preparing."""
@@ -225,69 +249,13 @@ class Wire:
             else:
                 results.append(result)
 
-    async def _readable(self, *, unsent: bool) -> None:
-        """Wait until libpq has something to give; meanwhile send what did not fit into the socket."""
-        self._answer = self._loop.create_future()
-        if unsent:
-            self._loop.add_writer(self._socket, self._write)
-        try:
-            await self._answer
-        finally:
-            self._answer = None
-            if unsent:
-                self._loop.remove_writer(self._socket)
 
-    def _read(self) -> None:
-        try:
-            self._pgconn.consume_input()
-            if not self._pgconn.is_busy():
-                self._answered(None)
-        except psycopg.Error as error:
-            self._loop.remove_reader(self._socket)
-            self._answered(error)
-
-    def _write(self) -> None:
-        try:
-            if self._pgconn.flush() == 0:
-                self._loop.remove_writer(self._socket)
-        except psycopg.Error as error:
-            self._answered(error)
-
-    def _answered(self, error: BaseException | None) -> None:
-        answer = self._answer
-        if answer is None or answer.done():
-            return
-        if error is None:
-            answer.set_result(None)
-        else:
-            answer.set_exception(error)
-
-    # ------------------------------------------------------------------ giving up
-
-    def look(self, now: float) -> None:
-        """Now and then: give up what has waited too long, and read unasked.
-
-        uvloop shows a socket in trouble once and then leaves it alone, though there may have been words on it to be
-        read before the trouble.
-        """
-        if self._answer is None:
-            return
-        if now > self._deadline:
-            self._deadline = float("inf")
-            self._answered(TimeoutError("no answer in time"))
-        else:
-            self._read()
-
-    async def _call_off(self) -> None:
-        """Nobody wants the answer any more: the server shall stop, and what it says is taken off the line.
-
-        If that fails the connection is not in order, and is closed by whoever lent it out.
-        """
-        try:
-            async with asyncio.timeout(CALL_OFF_SECONDS):
-                await self.connection.cancel_safe(timeout=CALL_OFF_SECONDS)
-                await self._gathered()
-                if self._pgconn.pipeline_status:
-                    self._pgconn.exit_pipeline_mode()
-        except (psycopg.Error, OSError):
-            pass
+def completed(work: Coroutine[Any, Any, T]) -> T:
+    """Run what awaits nothing but a `ThreadWire`."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    work.close()
+    raise AssertionError("it waits for an event loop")

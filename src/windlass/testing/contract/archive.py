@@ -269,5 +269,6 @@ def _archived_ids(dialect: Dialect) -> Plan[list[str]]:
 
 
 def _kept_letters(dialect: Dialect) -> Plan[int]:
+    del dialect
     count = yield Step(SCRIPT, {"text": "DELETE FROM windlass_dead_letter WHERE envelope = 'all of it'"})
-    return int(count[0] if dialect.name == "sqlite" else count)
+    return int(count[0])

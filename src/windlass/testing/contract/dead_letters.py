@@ -193,7 +193,7 @@ def groups(bench: Workbench, filters: triage.LetterFilters = ANY) -> list[triage
 def rows(bench: Workbench, table: str) -> int:
     """Return how many rows a table has: as many as an update without effect changes."""
     hit: Any = bench.database.run(_script, _CHANGES_OF_NOTHING[table])
-    return int(hit[0] if isinstance(hit, list) else hit)
+    return int(hit[0])
 
 
 _CHANGES_OF_NOTHING = {
