@@ -50,7 +50,7 @@ from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
 from windlass.submission.modules import check_modules
 from windlass.submission.registry import Registry
-from windlass.submission.submitter import Outlet, Submitter
+from windlass.submission.submitter import SubmissionParts, Submitter
 from windlass.submission.transactional import CallerTransactions
 
 R = TypeVar("R")
@@ -114,7 +114,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
             check_middleware(middleware),
         )
         parts = make_parts(store, self.registry, self.settings, given)
-        self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._outlet)
+        self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
         self._assemble(parts)
 
     def _assemble(self, parts: Parts) -> None:
@@ -131,7 +131,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         verb_parts = (self._access, self._authorization, *published, self._reader, self._results)
         self._job_verbs = JobVerbs(*verb_parts, self._slots_taken, parts.inline)
         work = parts.work if self._database.notifies and parts.coordinator is None else None
-        self._outlet = Outlet(
+        self._submission_parts = SubmissionParts(
             access=self._access,
             authorization=self._authorization,
             commits=GroupCommit(self._access, work, self._publisher.publish, self._follow_ups),
@@ -242,7 +242,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         if not self._parts.stays_open:
             self._parts.close()
             self._access.readiness.reset()
-            self._outlet.known_resources.clear()
+            self._submission_parts.known_resources.clear()
         self.registry.clear()
         exits.forget(self.close)
 

@@ -88,7 +88,7 @@ def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_
     """J1.1: group commit: one caller's Ctrl-C must not make the next enqueue hang."""
     add = app.job(jobs.add)
     add.enqueue(0, 0)
-    group = app._outlet.commits._threads
+    group = app._submission_parts.commits._threads
     run = app.database.run
     leading, go_on = threading.Event(), threading.Event()
 

@@ -42,8 +42,8 @@ class Inline(Protocol):
         """Async twin of `run`."""
 
 
-class Outlet(NamedTuple):
-    """Where a submitter stores jobs: what belongs to one store."""
+class SubmissionParts(NamedTuple):
+    """What a submitter stores jobs with: all that belongs to one store."""
 
     access: Access
     authorization: Authorization
@@ -63,28 +63,28 @@ class Submitter:
     """Stores calls of one application; all of them or none."""
 
     def __init__(
-        self, registry: Registry, serializer: Serializer, settings: JobsSettings, outlet: Callable[[], Outlet]
+        self, registry: Registry, serializer: Serializer, settings: JobsSettings, parts: Callable[[], SubmissionParts]
     ) -> None:
         self.registry = registry
         self._encoder = CallEncoder(registry, serializer, settings.max_payload_bytes)
-        self._outlet = outlet
-        """The present one: `windlass.testing` exchanges it."""
+        self._parts = parts
+        """Those of the present store, which `windlass.testing` exchanges."""
 
     def submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
         """Store calls, and give handles in their order; workers are woken."""
         rows = self._encoder.rows(calls)
         if not rows:
             return []
-        outlet = self._outlet()
+        parts = self._parts()
         connection = one_connection([connection_for(call.options, self.registry) for call in calls])
-        yield from outlet.authorization.check_calls(calls)
+        yield from parts.authorization.check_calls(calls)
         if connection is None:
-            placed = yield from _store(outlet, rows)
+            placed = yield from _store(parts, rows)
         else:
-            placed = yield from outlet.caller_transactions.submit(connection, rows)
-            if outlet.inline is not None:
-                outlet.inline.uncommitted = True
-        return [JobHandle(place, outlet.verbs, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
+            placed = yield from parts.caller_transactions.submit(connection, rows)
+            if parts.inline is not None:
+                parts.inline.uncommitted = True
+        return [JobHandle(place, parts.verbs, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
 
     def replace(self, job_id: UUID | str, call: Call[Any]) -> Verb[JobHandle[Any]]:
         """Store a call in place of a job that has not started."""
@@ -93,26 +93,26 @@ class Submitter:
             raise InvalidOptionError(
                 "connection is for enqueue and enqueue_many, got it in replace(); leave it out there"
             )
-        outlet = self._outlet()
-        yield from outlet.authorization.check("replace", job_id)
-        yield from outlet.authorization.check_calls([call])
-        replaced = yield from outlet.access.run(replacement.replace, parse_job_id(job_id), row, outlet.follow_ups)
-        outlet.publish(replaced.old.ended, replaced.old.effects)
-        outlet.local_node.new_work(levels_of([row]))
-        return JobHandle(replaced.new, outlet.verbs, call.spec.returns)
+        parts = self._parts()
+        yield from parts.authorization.check("replace", job_id)
+        yield from parts.authorization.check_calls([call])
+        replaced = yield from parts.access.run(replacement.replace, parse_job_id(job_id), row, parts.follow_ups)
+        parts.publish(replaced.old.ended, replaced.old.effects)
+        parts.local_node.new_work(levels_of([row]))
+        return JobHandle(replaced.new, parts.verbs, call.spec.returns)
 
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
         """Give a handle on a job stored earlier; whether it exists is found out when it is asked."""
-        return JobHandle(Placed(parse_job_id(job_id)), self._outlet().verbs, None if spec is None else spec.returns)
+        return JobHandle(Placed(parse_job_id(job_id)), self._parts().verbs, None if spec is None else spec.returns)
 
 
-def _store(outlet: Outlet, rows: Sequence[NewJob]) -> Verb[list[Placed]]:
+def _store(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[list[Placed]]:
     """Store rows in a transaction of ours, and wake the workers."""
-    if asked := resources_of(rows) - outlet.known_resources:
-        known = yield from outlet.access.read(limits.known_resources, sorted(asked))
-        outlet.known_resources.update(checked_resources(asked, known))
-    placed = yield from outlet.commits.submit(rows)
-    outlet.local_node.new_work(levels_of(rows))
-    if outlet.inline is not None:
-        yield outlet.inline.run, outlet.inline.arun, ()
+    if asked := resources_of(rows) - parts.known_resources:
+        known = yield from parts.access.read(limits.known_resources, sorted(asked))
+        parts.known_resources.update(checked_resources(asked, known))
+    placed = yield from parts.commits.submit(rows)
+    parts.local_node.new_work(levels_of(rows))
+    if parts.inline is not None:
+        yield parts.inline.run, parts.inline.arun, ()
     return placed
