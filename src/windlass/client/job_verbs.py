@@ -82,7 +82,7 @@ class JobVerbs(NamedTuple):
 
     def cancel(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.cancel`."""
-        return self._move("cancel", job_id, partial(moves.cancel, follow_ups=self.follow_ups), self._publish)
+        return self._move("cancel", job_id, partial(moves.cancel, follow_ups=self.follow_ups), self.publish)
 
     def pause(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.pause`."""
@@ -94,7 +94,7 @@ class JobVerbs(NamedTuple):
 
     def retry(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.retry`."""
-        return self._move("retry", job_id, partial(moves.retry, follow_ups=self.follow_ups), self._publish)
+        return self._move("retry", job_id, partial(moves.retry, follow_ups=self.follow_ups), self.publish)
 
     def _move(
         self,
@@ -107,7 +107,8 @@ class JobVerbs(NamedTuple):
         yield from self.authorization.check(action, key)
         return publish((yield from self.access.run(plan, [key]))) > 0
 
-    def _publish(self, moved: MovedJobs) -> int:
+    def publish(self, moved: MovedJobs) -> int:
+        """Publish jobs that a verb has ended or revived; answers how many they are."""
         reached("cancel.after_commit", lambda: any(job.move is Move.CANCEL for job in moved.ended))
         return self.publisher.publish(moved.ended, moved.effects)
 

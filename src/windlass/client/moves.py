@@ -98,7 +98,7 @@ class Moves(Client):
                 count += len(ids)
             else:
                 moved = yield from self._access.run(moves.cancel, ids, self._follow_ups)
-                count += self._publisher.publish(moved.ended, moved.effects)
+                count += self._job_verbs.publish(moved)
             after = ids[-1]
         return count
 
