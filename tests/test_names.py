@@ -25,12 +25,8 @@ ORDINARY = {
 PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tells of"}
 
 TO_RENAME = {
-    "client.dead_letter_views.AlertFilterWords": "AlertFilter",
-    "domain.job.Placed": "SubmittedJob",
-    "stores.claim_order.Allotment": "Share",
     "stores.postgres.listener.Deaf": "NotListening",
     "stores.postgres.listener.Heard": "Notification",
-    "stores.sqlite.location.Place": "Location",
 }
 """Names from before the glossary, with the one they are to get. This only shrinks: a new name is not put here."""
 
@@ -78,12 +74,6 @@ PAIRED_CLASSES = {
     "Returned": "an outcome, and the message that carries it out of a job's process",
     "Snoozed": "an outcome, and the message that carries it out of a job's process",
     "Reporter": "the protocol, and its side in a job's process",
-    "Batch": "rename: RedriveBatch, ReportBatch",
-    "Call": "the public one; rename the other: circuit.ServiceCall",
-    "Found": "rename: SearchPage, TriagePage, ResolvedTarget (twice one thing)",
-    "Recovery": "rename the plan's answer to Recovered",
-    "Sums": "rename: RedriveTotals, QueueTotals",
-    "_Columns": "rename views' to _ColumnReader",
 }
 """Classes of one name in several modules, and why, or what becomes of them."""
 

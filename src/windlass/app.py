@@ -1,4 +1,4 @@
-"""The application object: opens a store from a URL, holds the registry, hands out jobs, handles and workers."""
+"""The application object: opens a store from a URL, holds the registry, creates jobs, handles and workers."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         self._assemble(parts)
 
     def _assemble(self, parts: Parts) -> None:
-        """Put together what depends on the store and the extension points."""
+        """Assemble the parts that depend on the store and the extension points."""
         self._parts = parts
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
@@ -145,7 +145,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         )
 
     def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
-        """Store many calls in one transaction; handles come in order, duplicates marked. All or none."""
+        """Store many calls in one transaction, all or none; return handles in order, duplicates marked."""
         return drive(self._submitter.submit(as_list(calls)))
 
     async def aenqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
@@ -153,7 +153,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         return await adrive(self._submitter.submit(as_list(calls)))
 
     def handle(self, job_id: UUID | str) -> JobHandle[Any]:
-        """A handle on a job stored earlier, perhaps by another process."""
+        """Return a handle on a job stored earlier, perhaps by another process."""
         return self._submitter.handle(job_id)
 
     @property
@@ -163,20 +163,20 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
 
     @property
     def alerts(self) -> Alerts:
-        """What they were alerted of: `find`."""
+        """Alerts about jobs that failed for good: `find`."""
         return Alerts(self._access, self._authorization, self.registry.names_of)
 
     # ------------------------------------------------------------------ principals
 
     def acting_as(self, principal: object) -> AbstractContextManager[None]:
-        """Do what follows for somebody: the authorizer is asked with this principal, here and in tasks begun here.
+        """Act for a principal: the authorizer is called with it inside the block, and in tasks started there.
 
         ```python
         with app.acting_as(request.user):
             app.cancel(job_id)  # NotAuthorizedError unless may(request.user, "cancel", job)
         ```
-        It holds for the present context (thread or task), for calls of every application. Without it the principal is
-        None: the program itself. Bodies of jobs are the program itself again.
+        It applies to the current context (thread or task), for every application. Without it the principal is None: the
+        program itself. Bodies of jobs act as the program itself.
         """
         return acting_as(principal)
 
@@ -195,13 +195,13 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
 
     @property
     def parts(self) -> Parts:
-        """What this application is made of at present, for tools."""
+        """The current parts of this application, for tools."""
         return self._parts
 
     def exchange(self, parts: Parts) -> Parts:
-        """Work with other parts from now on, as `windlass.testing` does; gives those used before, which stay open."""
+        """Use other parts from now on, as `windlass.testing` does; return the previous ones, which stay open."""
         if self._worker is not None:
-            raise ConfigurationError("a worker of this application runs on its present store; leave the worker first")
+            raise ConfigurationError("a worker of this application runs on its current store; stop the worker first")
         before = self._parts
         self._assemble(parts)
         return before
@@ -212,7 +212,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         return self._database
 
     def migrate(self) -> list[str]:
-        """Bring the schema up to date; answers what was applied. SQLite does this by itself at first use."""
+        """Bring the schema up to date; return the applied migrations. SQLite does this by itself at first use."""
         return drive(self._migrate())
 
     async def amigrate(self) -> list[str]:
@@ -224,9 +224,9 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         return (yield from off_loop(migrate.migrate, self._database))
 
     def close(self) -> None:
-        """Drain the worker, send what is owed, close every connection, forget what was resolved.
+        """Drain the worker, send pending notifications, close every connection, clear caches.
 
-        Idempotent. Whatever is asked of the application afterwards opens it again; a store in memory is then empty.
+        Idempotent. Using the application afterwards opens it again; a store in memory is then empty.
         """
         return drive(self._close())
 
@@ -247,6 +247,6 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
         exits.forget(self.close)
 
     def _opened(self) -> None:
-        """Something is about to be opened, perhaps after a `close`: it is closed before the interpreter ends."""
+        """Register the close before the interpreter exits: something is about to be opened, perhaps after a `close`."""
         exits.forget(self.close)
         exits.at_exit(self.close)

@@ -1,4 +1,4 @@
-"""The worker of an application: made by `worker()`, at most one at a time, drained when the application closes."""
+"""The worker of an application: created by `worker()`, at most one at a time, drained when the application closes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class WorkerHost:
         queues: Iterable[str] | None = None,
         drain_timeout: float | timedelta | None = None,
     ) -> Worker:
-        """An embedded node: `with app.worker():` or `async with app.worker():`. One at a time per application.
+        """Return an embedded worker: `with app.worker():` or `async with app.worker():`. One at a time per application.
 
-        `drain_timeout` is how long running jobs may go on when it is left; default: the setting `node.drain_timeout`.
+        `drain_timeout` is how long running jobs may continue when it drains; default: the setting `node.drain_timeout`.
         """
         slots = self.settings.node.concurrency if concurrency is None else concurrency
         return Worker(self.check_startable, slots, queues, self._entered, drain_timeout)
@@ -50,10 +50,11 @@ class WorkerHost:
         burst: bool = False,
         wait: float | timedelta = DEFAULT_WAIT,
     ) -> int:
-        """Run a node until SIGTERM or SIGINT, drain, and answer the exit code: 0 clean, 3 forced.
+        """Run a worker until SIGTERM or SIGINT, drain, and return the exit code: 0 clean, 3 forced.
 
-        With `burst` it also leaves by itself, once nothing is due any more that it could run. A store that is away at
-        the start is waited for, up to `wait` seconds. The exit code is 1 if its SQLite file was deleted or replaced.
+        With `burst` it also stops by itself, once nothing is due any more that it could run. A store that is not
+        reachable at the start is waited for, up to `wait` seconds. The exit code is 1 if its SQLite file was deleted or
+        replaced.
         """
         worker = self.worker(concurrency=concurrency, queues=queues, drain_timeout=drain_timeout)
         return worker.run(burst=burst, store_wait=StoreWait(wait))
@@ -76,7 +77,7 @@ class WorkerHost:
         return self._worker is not None
 
     def check_startable(self) -> Parts:
-        """Find out what would keep a worker from starting; gives what it needs. Not on a loop: this may migrate."""
+        """Check what would keep a worker from starting; return the parts it needs. Not on a loop: this may migrate."""
         self.registry.import_included()
         if not (self.registry.targets or self.allow) and isinstance(self.registry.policy, PrefixPolicy):
             raise ConfigurationError(nothing_to_run(self.registry.app))

@@ -1,4 +1,4 @@
-"""Connections of your own to the SQLite file that Windlass uses."""
+"""Preparation of your own connections to the SQLite file that Windlass uses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a node's loop lives.
+"""The loop of a node.
 
-In a thread of its own (`with`), on the caller's loop (`async with`), or in the main thread (`run`).
+On its own thread (`with`), on the caller's loop (`async with`), or in the main thread (`run`).
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Worker:
         self.node: Node | None = None
         """The running node; None before and after."""
         self.failure: StoreUnavailableError | None = None
-        """What ended the worker without its having been asked to: its SQLite file was deleted or replaced."""
+        """What ended the worker unexpectedly: its SQLite file was deleted or replaced."""
         self._local_node: LocalNode | None = None
         self._runs_alone = False
         self._drain: NodeDrain | None = None
         after_fork(self._forget)
 
     def _forget(self) -> None:
-        """In a forked child: node, thread and loop stayed with the parent, and only there can they be left."""
+        """Reset in a forked child: node, thread and loop stayed with the parent."""
         if self.node is not None:
             self._entered(None)
         self.node = self._loop = self._thread = self._drain = None
@@ -151,10 +151,10 @@ class Worker:
     # ------------------------------------------------------------------ draining
 
     def drain(self, timeout: Timeout = None) -> bool:
-        """Stop claiming, let running jobs finish, leave; True when all of them did.
+        """Stop claiming, let running jobs finish, unregister; return True if all of them did.
 
-        Jobs may go on for `timeout` seconds, else for the worker's `drain_timeout`. A second call waits for the drain
-        that is under way, and with a shorter `timeout` shortens it.
+        Jobs may continue for `timeout` seconds, else for the worker's `drain_timeout`. A second call waits for the
+        drain in progress, and with a shorter `timeout` shortens it.
         """
         limit = None if timeout is None else seconds(timeout, "timeout")
         drain, loop, thread = self._drain, self._loop, self._thread
@@ -164,7 +164,7 @@ class Worker:
         return clean
 
     async def adrain(self, timeout: Timeout = None) -> bool:
-        """Async twin of `drain`. Cancelling it stops and releases what still runs, and then ends."""
+        """Async twin of `drain`. Cancelling it stops and releases running jobs, and then ends."""
         limit = None if timeout is None else seconds(timeout, "timeout")
         drain = self._drain
         return drain is None or await drain.run(limit)
@@ -185,9 +185,10 @@ class Worker:
         burst: bool = False,
         store_wait: StoreWait | None = None,
     ) -> int:
-        """Run until SIGTERM or SIGINT, then drain; a second signal forces. Answers the exit code.
+        """Run until SIGTERM or SIGINT, then drain; a second signal forces. Return the exit code.
 
-        With `burst` it drains by itself once nothing is due any more. A store that is away at the start is waited for.
+        With `burst` it drains by itself once nothing is due any more. A store that is not reachable at the start is
+        waited for.
         """
         if threading.current_thread() is not threading.main_thread():
             raise ConfigurationError(
@@ -251,7 +252,7 @@ class Worker:
 
 async def _drain_when_empty(node: Node) -> None:
     await node.emptied()
-    logger.info("nothing is due any more; node %s leaves", node.id)
+    logger.info("nothing is due any more; node %s shuts down", node.id)
     node.asked_to_drain.set()
 
 

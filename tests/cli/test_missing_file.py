@@ -71,7 +71,9 @@ def test_health_of_a_file_that_was_never_used_does_not_advise_to_migrate(run, tm
     Path(path_of(sqlite_url)).touch()
     result = run("health")
     assert result.exit_code == 1
-    assert "it was never used: no job was stored and no worker ran; start one with `windlass worker" in result.stderr
+    assert (
+        "it has never been used: no job was stored and no worker ran; start one with `windlass worker" in result.stderr
+    )
     assert "migrate" not in result.stderr
     assert json.loads(run("health", "--json").stdout)["healthy"] is False
     assert [path.name for path in tmp_path.glob("windlass.db*")] == ["windlass.db"]

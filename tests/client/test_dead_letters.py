@@ -125,7 +125,7 @@ def test_one_dead_letter_is_got_by_its_job(app: Windlass):
     with pytest.raises(JobNotFoundError):
         app.dead_letters.get(UNKNOWN)
     assert handle.pause()
-    with pytest.raises(JobStateError, match="no dead letter, but PAUSED"):
+    with pytest.raises(JobStateError, match="not a dead letter, but PAUSED"):
         app.dead_letters.get(handle.id)
     assert handle.resume()
     assert app.dead_letters.get(handle.id).job_id == handle.id

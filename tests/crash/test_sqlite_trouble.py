@@ -106,7 +106,7 @@ def test_a_full_disk_is_named_and_work_goes_on_once_there_is_room(small_disk: Pa
     url = f"sqlite:///{small_disk / 'shop.db'}"
     app = make_app(url)
     stored: list[Any] = []
-    with pytest.raises(StoreUnavailableError, match="the disk is full; free some space, work goes on by itself"):
+    with pytest.raises(StoreUnavailableError, match="the disk is full; free some space, work continues by itself"):
         fill(app, stored)
     assert len(stored) > 10
     filler.unlink()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from windlass.domain.admission import Holder, admit
-from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.job import Conflict, NewJob, SubmittedJob
 
 
 def job(
@@ -28,7 +28,7 @@ class Row:
     """Given these keys, when these units are submitted, then this is answered and written."""
 
     units: list[list[NewJob]]
-    answers: list[list[Placed] | Conflict]
+    answers: list[list[SubmittedJob] | Conflict]
     rows: list[str]
     replaced: dict[str, str] = field(default_factory=dict)
     known: dict[str, str] = field(default_factory=dict)
@@ -40,52 +40,52 @@ class Row:
 WAITS, RUNS, PAUSED = (Holder("old", status) for status in ("PENDING", "RUNNING", "PAUSED"))
 SIGNALED = Holder("old", "WAITING")
 ROWS = {
-    "no keys": Row([[job("a"), job("b")]], [[Placed("a"), Placed("b")]], ["a", "b"]),
+    "no keys": Row([[job("a"), job("b")]], [[SubmittedJob("a"), SubmittedJob("b")]], ["a", "b"]),
     "an empty unit": Row([[]], [[]], []),
     # ------------------------------------------------------------------ idempotency keys
-    "a new idempotency key": Row([[job("a", idempotency="i")]], [[Placed("a")]], ["a"]),
+    "a new idempotency key": Row([[job("a", idempotency="i")]], [[SubmittedJob("a")]], ["a"]),
     "a known idempotency key": Row(
-        [[job("a", idempotency="i")]], [[Placed("first", duplicate=True)]], [], known={"i": "first"}
+        [[job("a", idempotency="i")]], [[SubmittedJob("first", duplicate=True)]], [], known={"i": "first"}
     ),
     "the same idempotency key twice in a unit": Row(
         [[job("a", idempotency="i"), job("b", idempotency="i")]],
-        [[Placed("a"), Placed("a", duplicate=True)]],
+        [[SubmittedJob("a"), SubmittedJob("a", duplicate=True)]],
         ["a"],
     ),
     "the same idempotency key in two units": Row(
         [[job("a", idempotency="i")], [job("b", idempotency="i")]],
-        [[Placed("a")], [Placed("a", duplicate=True)]],
+        [[SubmittedJob("a")], [SubmittedJob("a", duplicate=True)]],
         ["a"],
     ),
     "an idempotency key answers before a business key": Row(
         [[job("a", idempotency="i", business="b")]],
-        [[Placed("first", duplicate=True)]],
+        [[SubmittedJob("first", duplicate=True)]],
         [],
         known={"i": "first"},
         holders={"b": RUNS},
     ),
     # ------------------------------------------------------------------ business keys
-    "a free business key": Row([[job("a", business="b")]], [[Placed("a")]], ["a"]),
+    "a free business key": Row([[job("a", business="b")]], [[SubmittedJob("a")]], ["a"]),
     "raise, held": Row([[job("a", business="b")]], [Conflict("b", "old", "PENDING")], [], holders={"b": WAITS}),
     "raise, held by a running job": Row(
         [[job("a", business="b")]], [Conflict("b", "old", "RUNNING")], [], holders={"b": RUNS}
     ),
     "return_existing, held": Row(
         [[job("a", business="b", on_conflict="return_existing")]],
-        [[Placed("old", duplicate=True)]],
+        [[SubmittedJob("old", duplicate=True)]],
         [],
         holders={"b": WAITS},
     ),
     "return_existing, held by a running job": Row(
         [[job("a", business="b", on_conflict="return_existing")]],
-        [[Placed("old", duplicate=True)]],
+        [[SubmittedJob("old", duplicate=True)]],
         [],
         holders={"b": RUNS},
     ),
     **{
         f"replace, held by a {holder.status} job": Row(
             [[job("a", business="b", on_conflict="replace")]],
-            [[Placed("a", supersedes="old")]],
+            [[SubmittedJob("a", supersedes="old")]],
             ["a"],
             {"old": "a"},
             holders={"b": holder},
@@ -103,13 +103,13 @@ ROWS = {
     ),
     "replace within a unit": Row(
         [[job("a", business="b"), job("c", business="b", on_conflict="replace")]],
-        [[Placed("a"), Placed("c", supersedes="a")]],
+        [[SubmittedJob("a"), SubmittedJob("c", supersedes="a")]],
         ["a", "c"],
         {"a": "c"},
     ),
     "replace twice": Row(
         [[job(name, business="b", on_conflict="replace")] for name in ("a", "c")],
-        [[Placed("a", supersedes="old")], [Placed("c", supersedes="a")]],
+        [[SubmittedJob("a", supersedes="old")], [SubmittedJob("c", supersedes="a")]],
         ["a", "c"],
         {"old": "a", "a": "c"},
         holders={"b": WAITS},
@@ -126,7 +126,7 @@ ROWS = {
             [job("a", idempotency="i", business="b"), job("c", business="held")],
             [job("d", idempotency="i", business="b")],
         ],
-        [Conflict("held", "old", "PENDING"), [Placed("d")]],
+        [Conflict("held", "old", "PENDING"), [SubmittedJob("d")]],
         ["d"],
         holders={"held": WAITS},
     ),
@@ -138,13 +138,13 @@ ROWS = {
     ),
     "a refused unit does not stop the next": Row(
         [[job("a", business="held")], [job("b")]],
-        [Conflict("held", "old", "RUNNING"), [Placed("b")]],
+        [Conflict("held", "old", "RUNNING"), [SubmittedJob("b")]],
         ["b"],
         holders={"held": RUNS},
     ),
     "a later unit meets the keys of an earlier one": Row(
         [[job("a", business="b")], [job("c", business="b")], [job("d", business="b", on_conflict="return_existing")]],
-        [[Placed("a")], Conflict("b", "a", "PENDING"), [Placed("a", duplicate=True)]],
+        [[SubmittedJob("a")], Conflict("b", "a", "PENDING"), [SubmittedJob("a", duplicate=True)]],
         ["a"],
     ),
 }

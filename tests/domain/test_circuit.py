@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from windlass.domain.circuit import (
     NEVER,
-    Call,
     Circuit,
     CircuitProfile,
     CircuitSettings,
     CircuitState,
+    ServiceCall,
     class_names,
 )
 from windlass.errors import InvalidOptionError
@@ -59,7 +59,7 @@ class Model:
     def too_many(self, outcomes: list[bool]) -> bool:
         return 100 * sum(outcomes) >= self.settings.failure_rate * len(outcomes)
 
-    def call(self, call: Call, now: int) -> None:
+    def call(self, call: ServiceCall, now: int) -> None:
         names = set(call.raised)
         if names & set(self.settings.ignore):
             return
@@ -89,7 +89,7 @@ some_settings = st.builds(
     record=st.sampled_from([(), FAILED[:1], ("builtins:OSError",)]),
     ignore=st.sampled_from([(), DECLINED[:1]]),
 )
-calls = st.builds(Call, st.sampled_from([(), FAILED, FAILED, DECLINED, ODD]), st.booleans())
+calls = st.builds(ServiceCall, st.sampled_from([(), FAILED, FAILED, DECLINED, ODD]), st.booleans())
 moves = st.one_of(
     st.lists(calls, max_size=8),
     st.integers(0, 40 * SECOND),
@@ -98,7 +98,10 @@ moves = st.one_of(
 
 
 @given(some_settings, st.lists(moves, max_size=25))
-@example(CircuitSettings(trials=2, minimum_calls=1), [[Call(FAILED)], 40 * SECOND, [Call(FAILED, trial=True)] * 2])
+@example(
+    CircuitSettings(trials=2, minimum_calls=1),
+    [[ServiceCall(FAILED)], 40 * SECOND, [ServiceCall(FAILED, trial=True)] * 2],
+)
 def test_the_machine_does_what_the_model_does(settings: CircuitSettings, moves: list[Any]):
     """J6.1: window, rate, minimum of calls, wait, trials, early decisions, recorded and ignored errors, by hand."""
     circuit, model, now = Circuit(settings=settings), Model(settings), START
@@ -126,7 +129,7 @@ def test_the_machine_does_what_the_model_does(settings: CircuitSettings, moves: 
 
 
 @given(some_settings, st.lists(st.lists(calls, max_size=5), max_size=8))
-def test_a_circuit_comes_back_from_what_is_stored(settings: CircuitSettings, batches: list[list[Call]]):
+def test_a_circuit_comes_back_from_what_is_stored(settings: CircuitSettings, batches: list[list[ServiceCall]]):
     """J6.1: its state is shared by all nodes through the store, by versions before and after this one too."""
     circuit = Circuit(settings=settings)
     for batch in batches:
@@ -141,7 +144,7 @@ def test_a_circuit_comes_back_from_what_is_stored(settings: CircuitSettings, bat
 def test_several_calls_at_once_are_counted_one_by_one():
     """J6.1: a flush of the worker has many; what comes after the one that opened it changes nothing."""
     settings = CircuitSettings(window=10, minimum_calls=3)
-    at_once = Circuit(settings=settings).after([Call(FAILED)] * 8, START)
+    at_once = Circuit(settings=settings).after([ServiceCall(FAILED)] * 8, START)
     assert at_once == Circuit(settings=settings).opened(START)
 
 
@@ -166,17 +169,19 @@ def test_the_profiles_are_those_of_the_specification(
 
 def test_no_circuit_opens_before_its_minimum_of_calls():
     """J6.1: one failed call of one is 100 %, and says nothing yet."""
-    circuit = Circuit().after([Call(FAILED)] * 4, START)
+    circuit = Circuit().after([ServiceCall(FAILED)] * 4, START)
     assert circuit.state(START) is CLOSED
-    assert circuit.after([Call(FAILED)], START).state(START) is OPEN
+    assert circuit.after([ServiceCall(FAILED)], START).state(START) is OPEN
 
 
 def test_failures_that_fell_out_of_the_window_count_no_more():
     """J6.1: the last calls, not all there ever were."""
     settings = CircuitSettings(window=4, minimum_calls=4, failure_rate=50)
-    circuit = Circuit(settings=settings).after([Call(FAILED), Call(), Call(), Call(), Call(FAILED)], START)
+    circuit = Circuit(settings=settings).after(
+        [ServiceCall(FAILED), ServiceCall(), ServiceCall(), ServiceCall(), ServiceCall(FAILED)], START
+    )
     assert circuit.state(START) is CLOSED
-    assert circuit.after([Call(FAILED)], START).state(START) is OPEN
+    assert circuit.after([ServiceCall(FAILED)], START).state(START) is OPEN
 
 
 def test_a_trial_that_ends_after_the_others_opened_it_again_prolongs_nothing():
@@ -184,23 +189,23 @@ def test_a_trial_that_ends_after_the_others_opened_it_again_prolongs_nothing():
     settings = CircuitProfile.FAST.value
     circuit = Circuit(settings=settings).opened(START)
     now = START + 10 * SECOND
-    again = circuit.after([Call(FAILED, trial=True)], now)
+    again = circuit.after([ServiceCall(FAILED, trial=True)], now)
     assert again.opens_at == now + 10 * SECOND
-    assert again.after([Call(FAILED, trial=True), Call(trial=True)], now + SECOND) == again
+    assert again.after([ServiceCall(FAILED, trial=True), ServiceCall(trial=True)], now + SECOND) == again
 
 
 def test_calls_from_before_it_opened_neither_close_it_nor_keep_it_open():
     """J6.1: only trials decide."""
     circuit = Circuit().opened(START)
     late = START + 60 * SECOND
-    assert circuit.after([Call(), Call(FAILED)] * 20, late) == circuit
+    assert circuit.after([ServiceCall(), ServiceCall(FAILED)] * 20, late) == circuit
 
 
 def test_held_open_by_hand_it_stays_open():
     """J6.1: no time and no call closes what a person opened."""
     circuit = Circuit().opened_by_hand(START)
     assert circuit.state(NEVER - 1) is OPEN
-    assert circuit.after([Call(trial=True)] * 20, START + 10**15) == circuit
+    assert circuit.after([ServiceCall(trial=True)] * 20, START + 10**15) == circuit
     assert circuit.closed().state(START) is CLOSED
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from windlass.domain.job import Claim, Conflict, NewJob, Placed
+from windlass.domain.job import Claim, Conflict, NewJob, SubmittedJob
 
 LIVE = {"PENDING", "RUNNING"}
 ENDS = {"succeeded": "SUCCEEDED", "failed": "FAILED"}
@@ -48,7 +48,7 @@ class Model:
 
     # ------------------------------------------------------------------ submitting
 
-    def submit(self, unit: Sequence[NewJob]) -> list[Placed] | Conflict:
+    def submit(self, unit: Sequence[NewJob]) -> list[SubmittedJob] | Conflict:
         """All of the unit, or nothing and the conflict."""
         before = {job.row.id: (job.status, job.superseded_by) for job in self.jobs.values()}, dict(self.keys)
         placed = []
@@ -60,13 +60,13 @@ class Model:
             placed.append(answer)
         return placed
 
-    def _place(self, row: NewJob) -> Placed | Conflict:
+    def _place(self, row: NewJob) -> SubmittedJob | Conflict:
         if row.idempotency_key in self.keys:
-            return Placed(self.keys[row.idempotency_key], duplicate=True)
+            return SubmittedJob(self.keys[row.idempotency_key], duplicate=True)
         holder = self.holders.get(row.business_key or "")
         if holder is not None:
             if row.on_conflict == "return_existing":
-                return Placed(holder, duplicate=True)
+                return SubmittedJob(holder, duplicate=True)
             old = self.jobs[holder]
             if row.on_conflict == "raise" or old.status == "RUNNING":
                 return Conflict(str(row.business_key), holder, old.status)
@@ -74,7 +74,7 @@ class Model:
         if row.idempotency_key:
             self.keys[row.idempotency_key] = row.id
         self.jobs[row.id] = ModelJob(row, self.now() + row.delay_us)
-        return Placed(row.id, supersedes=holder)
+        return SubmittedJob(row.id, supersedes=holder)
 
     def _restore(self, states: dict[str, tuple[str, str | None]], keys: dict[str, str]) -> None:
         self.jobs = {job_id: self.jobs[job_id] for job_id in states}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.stores.claim_order import Allotment, ClaimRequest, Head, Place, at_least, is_time, merge_heads
+from windlass.stores.claim_order import ClaimRequest, Head, QueueLane, Share, at_least, is_time, merge_heads
 
 NOW = 1_000
 Rows = list[tuple[str, int, int]]
@@ -19,8 +19,8 @@ def merged(
 ) -> list[str]:
     """Ids in the order of the claim; the head of chunk n is queue qn, whose gate may have so many permits left."""
     heads = [Head(f"q{number}", 2, 0) for number in range(len(chunks))]
-    given_gates: dict[Place, Allotment] = {
-        (queue, None): Allotment(queue, left, None) for queue, left in (gates or {}).items()
+    given_gates: dict[QueueLane, Share] = {
+        (queue, None): Share(queue, left, None) for queue, left in (gates or {}).items()
     }
     found = merge_heads(heads, chunks, request(heads, wanted, chunk, boost_us), NOW, given_gates)
     return [job for job, _ in found]

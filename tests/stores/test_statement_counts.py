@@ -11,7 +11,7 @@ import pytest
 
 from tests.stores.recording import recorded, statements
 from windlass import Event, JobCompleted, JobDeadLettered, Windlass
-from windlass.domain.circuit import Call
+from windlass.domain.circuit import ServiceCall
 from windlass.domain.clock import VirtualClock
 from windlass.domain.ended import Ended
 from windlass.domain.job import Payload
@@ -169,7 +169,7 @@ def test_jobs_behind_gates_take_a_handful_more_and_none_per_job(bench: Workbench
     assert len(mine) == FLUSH
     assert {claim.holds for claim in mine} == {'["queue:default","resource:stripe"]'}
     ended = steps_of(bench, jobs.apply, [succeeded(claim, bench.times(), None, holds_key=False) for claim in mine])
-    learned = steps_of(bench, limits.record_calls, {"gateway": [Call()] * FLUSH})
+    learned = steps_of(bench, limits.record_calls, {"gateway": [ServiceCall()] * FLUSH})
     assert [step.name for step in claimed] == ["lock_gates", "take_freed", "claim_lane_level", "write_gates"]
     assert (statements(looked), statements(claimed), statements(ended)) == (3, 4, 1)
     assert statements(learned) <= A_HANDFUL

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.engine.apps import LONG, until
-from windlass.domain.job import NewJob, Placed
+from windlass.domain.job import NewJob, SubmittedJob
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.database import StoreDataError
@@ -32,7 +32,7 @@ class Commits:
         yield self._wait, self._await, ()
         if any(job.target == REFUSED for unit in units for job in unit):
             raise StoreDataError("refused")
-        return [[Placed(job.id) for job in unit] for unit in units]
+        return [[SubmittedJob(job.id) for job in unit] for unit in units]
 
     def _wait(self) -> None:
         assert self.go_on.acquire(timeout=LONG)
@@ -61,7 +61,7 @@ def test_threads_that_come_while_one_leads_share_the_next_transaction(commits: C
         commits.go_on.release(2)
         answers = [each.result(LONG) for each in (leader, *others)]
     assert commits.batches == [1, 4]
-    assert answers == [[Placed(each[0].id)] for each in units]
+    assert answers == [[SubmittedJob(each[0].id)] for each in units]
 
 
 async def test_tasks_that_come_while_one_leads_share_the_next_transaction(commits: Commits):
@@ -69,7 +69,7 @@ async def test_tasks_that_come_while_one_leads_share_the_next_transaction(commit
     units = [unit() for _ in range(5)]
     tasks = [asyncio.ensure_future(adrive(group.submit(each))) for each in units]
     commits.go_on.release(2)
-    assert await asyncio.gather(*tasks) == [[Placed(each[0].id)] for each in units]
+    assert await asyncio.gather(*tasks) == [[SubmittedJob(each[0].id)] for each in units]
     assert commits.batches == [1, 4]
 
 

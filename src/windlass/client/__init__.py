@@ -1,1 +1,1 @@
-"""What an application does with jobs from outside: submit, follow, find, move and re-drive them."""
+"""The verbs of an application on jobs: submit, wait, find, move and re-drive them."""

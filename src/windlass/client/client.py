@@ -1,4 +1,4 @@
-"""What the verbs of an application work with."""
+"""The parts that the verbs of an application share."""
 
 from __future__ import annotations
 

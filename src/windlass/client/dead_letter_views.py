@@ -1,4 +1,4 @@
-"""Rows of dead letters and alerts as the values users see, and what they may be asked for."""
+"""Conversion of rows of dead letters and alerts to public values, and checks of their filters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SPOT: Final = re.compile(r"([0-9]{1,19})\.([0-9a-f-]{36})")
 
 
 class DeadLetterFilters(TypedDict, total=False):
-    """The filters of `dead_letters.find`, `groups` and `redrive` as keywords; None asks for anything."""
+    """The filters of `dead_letters.find`, `groups` and `redrive` as keywords; None matches anything."""
 
     fingerprint: str | None
     target: Target | None
@@ -36,8 +36,8 @@ class DeadLetterFilters(TypedDict, total=False):
     created_before: datetime | None
 
 
-class AlertFilterWords(TypedDict, total=False):
-    """The filters of `alerts.find` as keywords; None asks for anything."""
+class AlertFilter(TypedDict, total=False):
+    """The filters of `alerts.find` as keywords; None matches anything."""
 
     target: Target | None
     error_hash: str | None
@@ -47,7 +47,7 @@ class AlertFilterWords(TypedDict, total=False):
 
 
 def checked_letter_filters(filters: DeadLetterFilters, verb: str) -> LetterFilters:
-    """Filters as they may be asked; the error names what is wrong."""
+    """Return the filters for the store, or raise an error that names the invalid one."""
     given: Mapping[str, Any] = filters
     check_filter_names(given, DeadLetterFilters.__optional_keys__, f"dead_letters.{verb}")
     reason, queue, tag = given.get("reason"), given.get("queue"), given.get("tag")
@@ -63,16 +63,16 @@ def checked_letter_filters(filters: DeadLetterFilters, verb: str) -> LetterFilte
     )
 
 
-def checked_alert_filters(filters: AlertFilterWords) -> AlertFilters:
-    """The same for alerts."""
+def checked_alert_filters(filters: AlertFilter) -> AlertFilters:
+    """Do the same for alerts."""
     given: Mapping[str, Any] = filters
-    check_filter_names(given, AlertFilterWords.__optional_keys__, "alerts.find")
+    check_filter_names(given, AlertFilter.__optional_keys__, "alerts.find")
     words = (checked_target(given.get("target")), _text(given, "error_hash"), _text(given, "error_class"))
     return AlertFilters(*words, _micros(given, "created_after"), _micros(given, "created_before"))
 
 
 def checked_reason(reason: object) -> str:
-    """A reason that Windlass gives."""
+    """Return a reason if Windlass has it, or raise InvalidOptionError."""
     if isinstance(reason, str) and reason in REASONS:
         return reason
     hint = did_you_mean(reason, REASONS)
@@ -80,14 +80,14 @@ def checked_reason(reason: object) -> str:
 
 
 def checked_kind(kind: object) -> str:
-    """Of what dead letters are."""
+    """Return a kind of dead letters if it exists, or raise InvalidOptionError."""
     if kind in KINDS:
         return str(kind)
     raise InvalidOptionError(f"kind must be 'job' or 'execution', got {kind!r}")
 
 
 def spot_of(cursor: str | None) -> Spot | None:
-    """Where a page of dead letters or alerts begins."""
+    """Return where a page of dead letters or alerts begins."""
     if cursor is None:
         return None
     found = _SPOT.fullmatch(str(cursor))
@@ -97,12 +97,12 @@ def spot_of(cursor: str | None) -> Spot | None:
 
 
 def cursor_of(spot: tuple[int, str] | None) -> str | None:
-    """The opposite."""
+    """Return the cursor of a position; the inverse of `spot_of`."""
     return None if spot is None else f"{spot[0]}.{spot[1]}"
 
 
 def letter_of(row: Sequence[Any]) -> DeadLetter:
-    """A row of `get_letters` as a `DeadLetter`."""
+    """Return a row of `get_letters` as a `DeadLetter`."""
     job_id, fingerprint, created_at, target, error_class, reason, execution_key, correlation_id, text, _ = row
     envelope = unpacked(text)
     return DeadLetter(
@@ -131,7 +131,7 @@ def letter_of(row: Sequence[Any]) -> DeadLetter:
 
 
 def group_of(group: Group) -> DeadLetterGroup:
-    """A group as users see it."""
+    """Return a group as a `DeadLetterGroup`."""
     return DeadLetterGroup(
         fingerprint=group.fingerprint,
         target=group.target,
@@ -144,7 +144,7 @@ def group_of(group: Group) -> DeadLetterGroup:
 
 
 def alert_of(row: Sequence[Any]) -> Alert:
-    """A row of `latest_alerts` as an `Alert`."""
+    """Return a row of `latest_alerts` as an `Alert`."""
     _, target, error_hash, error_class, sample, count, first_job, last_job, first_at, last_at = row
     return Alert(
         target=target,

@@ -1,4 +1,4 @@
-"""`app.dead_letters` and `app.alerts`: looking at jobs that failed for good, starting them over, forgetting them."""
+"""`app.dead_letters` and `app.alerts`: find, re-drive and purge jobs that failed for good."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, Unpack
 from uuid import UUID
 
 from windlass.client.dead_letter_views import (
-    AlertFilterWords,
+    AlertFilter,
     DeadLetterFilters,
     alert_of,
     checked_alert_filters,
@@ -42,10 +42,10 @@ Told = Callable[[Redrive], object]
 
 
 class DeadLetters:
-    """`app.dead_letters`: jobs that failed for good, each with the envelope that was stored as it died.
+    """`app.dead_letters`: jobs that failed for good, each with the envelope that was stored at its failure.
 
-    Filters, everywhere: `fingerprint, target, error_class, reason, queue, tag, created_after, created_before` (when it
-    died). A job that is PAUSED is no dead letter meanwhile.
+    Filters, everywhere: `fingerprint, target, error_class, reason, queue, tag, created_after, created_before` (of its
+    failure). A PAUSED job does not count as a dead letter.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class DeadLetters:
     def _asked(self, filters: DeadLetterFilters, verb: str) -> triage.LetterFilters:
         return with_names(checked_letter_filters(filters, verb), self._names_of)
 
-    def _who(self) -> str:
-        """For the audit log: whom the application acts for, else whoever runs this process."""
+    def _actor(self) -> str:
+        """Return who acts, for the audit log: the principal, else the user of this process."""
         return self._authorization.name() or process_owner()
 
     # ------------------------------------------------------------------ looking
@@ -74,9 +74,9 @@ class DeadLetters:
     def find(
         self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> Page[DeadLetter]:
-        """Dead letters that fit every filter given, the latest first.
+        """Return dead letters that match every filter given, latest first.
 
-        A page reads a bounded number of rows: where few of many fit, it may hold fewer than `limit`, even none, and
+        A page reads a bounded number of rows: where few of many match, it may hold fewer than `limit`, even none, and
         still have a `next_cursor`. There are none of kind `"execution"` yet.
         """
         return drive(self._find(kind, cursor, limit, filters))
@@ -97,7 +97,10 @@ class DeadLetters:
         return Page(visible, cursor_of(spot))
 
     def get(self, job_id: UUID | str) -> DeadLetter:
-        """The dead letter of a job; `JobNotFoundError` if there is no such job, `JobStateError` if it is none."""
+        """Return the dead letter of a job.
+
+        `JobNotFoundError` if there is no such job, `JobStateError` if it is not one.
+        """
         return drive(self._get(job_id))
 
     async def aget(self, job_id: UUID | str) -> DeadLetter:
@@ -112,14 +115,14 @@ class DeadLetters:
             return letter_of(row)
         if job is None:
             raise JobNotFoundError(UUID(key))
-        raise JobStateError(UUID(key), f"it is no dead letter, but {job.job['status']}; look at it with app.get(id)")
+        raise JobStateError(UUID(key), f"it is not a dead letter, but {job.job['status']}; look at it with app.get(id)")
 
     def groups(
         self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> list[DeadLetterGroup]:
-        """Dead letters by fingerprint (target, error class and shape of message), the largest group first.
+        """Return dead letters grouped by fingerprint (target, error class, shape of message), largest group first.
 
-        With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 that fit are counted.
+        With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 matches are counted.
         """
         return drive(self._groups(kind, limit, filters))
 
@@ -184,13 +187,13 @@ class DeadLetters:
         asked = {name: value for name, value in filters.items() if value is not None}
         if checked.target is not None:
             asked["target"] = checked.target
-        order = Order(checked, *options, asked, self._who())
+        order = Order(checked, *options, asked, self._actor())
         return (yield from redrive(order, self._access, self._publisher, self._follow_ups, told))
 
     # ------------------------------------------------------------------ forgetting
 
     def purge(self, older_than: float | timedelta) -> int:
-        """Forget jobs that died longer ago than so many seconds, with all that is kept of them; answers how many.
+        """Delete jobs that failed for good longer ago than so many seconds, with all their data; return how many.
 
         In batches, live or archived, and alerts of that age too. Only their idempotency keys stay.
         """
@@ -203,7 +206,7 @@ class DeadLetters:
     def _purge(self, older_than: float | timedelta) -> Verb[int]:
         yield from self._authorization.check("purge")
         age = seconds(older_than, "older_than")
-        entry = AuditEntry(new_job_id(), self._who(), "dead_letters.purge", 0, {"older_than": age})
+        entry = AuditEntry(new_job_id(), self._actor(), "dead_letters.purge", 0, {"older_than": age})
         age_us = int(age * MICROSECONDS)
         while gone := (yield from self._access.run(dead_letters.purge, age_us, PURGE_BATCH, entry)):
             entry = entry._replace(affected=entry.affected + gone)
@@ -211,27 +214,27 @@ class DeadLetters:
 
 
 class Alerts:
-    """`app.alerts`: that jobs have begun to die of one kind of error. They stay until dead letters are purged."""
+    """`app.alerts`: alerts that jobs have begun to fail with one kind of error, kept until dead letters are purged."""
 
     def __init__(self, access: Access, authorization: Authorization, names_of: NamesOf) -> None:
         self._access = access
         self._authorization = authorization
         self._names_of = names_of
 
-    def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilterWords]) -> Page[Alert]:
-        """Alerts that fit every filter given, the latest raised first: `app.alerts.find(target="shop:charge")`.
+    def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilter]) -> Page[Alert]:
+        """Return alerts that match every filter given, latest first: `app.alerts.find(target="shop:charge")`.
 
         Filters: `target, error_hash, error_class, created_after, created_before` (when it was raised).
         """
         return drive(self._find(cursor, limit, filters))
 
     async def afind(
-        self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilterWords]
+        self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[AlertFilter]
     ) -> Page[Alert]:
         """Async twin of `find`."""
         return await adrive(self._find(cursor, limit, filters))
 
-    def _find(self, cursor: str | None, limit: int, filters: AlertFilterWords) -> Verb[Page[Alert]]:
+    def _find(self, cursor: str | None, limit: int, filters: AlertFilter) -> Verb[Page[Alert]]:
         yield from self._authorization.check("alerts")
         wanted = (with_names(checked_alert_filters(filters), self._names_of), spot_of(cursor), checked_limit(limit))
         rows, spot = yield from self._access.read(alerts.find, *wanted)

@@ -1,4 +1,4 @@
-"""What `find` and `retry_many` are asked for, checked, and the pages they answer."""
+"""The filters of `find` and `retry_many`, checked, and the pages they return."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ T = TypeVar("T")
 Asked = TypeVar("Asked", Filters, LetterFilters, AlertFilters)
 
 NamesOf: TypeAlias = Callable[[str], frozenset[str]]
-"""Gives every name of the target that has this one."""
+"""Returns every name of the target that has this one."""
 
 MAX_IN_A_PAGE = 1_000
 
 Target: TypeAlias = str | JobFunction[..., Any] | AsyncJobFunction[..., Any]
-"""What a filter by target takes: a stored name, or the job function that has it."""
+"""A filter by target: a stored name, or the job function that has it."""
 
 
 class JobFilters(TypedDict, total=False):
-    """The filters of `retry_many` as keywords; None asks for anything."""
+    """The filters of `retry_many` as keywords; None matches anything."""
 
     queue: str | None
     tag: str | None
@@ -48,7 +48,7 @@ class FindFilters(JobFilters, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some of what was asked for; `next_cursor` leads to more, None says there is none.
+    """One page of results; `next_cursor` leads to the next one, None if there is none.
 
     Example: `page = app.find(status="FAILED"); more = app.find(status="FAILED", cursor=page.next_cursor)`
     """
@@ -68,7 +68,7 @@ RETRY_NAMES: Final = JobFilters.__optional_keys__
 
 
 def checked_filters(filters: FindFilters | JobFilters, verb: str, known: Collection[str]) -> Filters:
-    """Filters as they may be asked, all of them in `known`; the error names what is wrong."""
+    """Return the filters for the store, all of them in `known`, or raise an error that names the invalid one."""
     given: Mapping[str, Any] = filters
     check_filter_names(given, known, verb)
     status, queue, tag = given.get("status"), given.get("queue"), given.get("tag")
@@ -85,13 +85,13 @@ def checked_filters(filters: FindFilters | JobFilters, verb: str, known: Collect
 
 
 def with_names(filters: Asked, names_of: NamesOf) -> Asked:
-    """The same filters for every name under which jobs of the target that is asked for may be stored."""
+    """Return the filters with every name under which jobs of the target may be stored."""
     target = filters.target
     return filters if target is None else filters._replace(aliases=names_of(target) - {target})
 
 
 def check_filter_names(given: Mapping[str, Any], known: Collection[str], verb: str) -> None:
-    """Refuse a filter that the verb does not have: it would be ignored, and far more would be found than was meant."""
+    """Refuse unknown filters: they would be ignored, and far more would be found than was meant."""
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known) or f"; it has {', '.join(sorted(known))}"
@@ -99,7 +99,7 @@ def check_filter_names(given: Mapping[str, Any], known: Collection[str], verb: s
 
 
 def checked_target(target: object) -> str | None:
-    """The stored name that is asked for."""
+    """Return the stored name of a filter."""
     if isinstance(target, Enqueueable):
         return target.target
     if target is None or (isinstance(target, str) and target.strip()):
@@ -110,14 +110,14 @@ def checked_target(target: object) -> str | None:
 
 
 def checked_limit(limit: object) -> int:
-    """A page's size."""
+    """Return the size of a page, or raise InvalidOptionError."""
     if isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= MAX_IN_A_PAGE:
         return limit
     raise InvalidOptionError(f"limit must be a whole number from 1 to {MAX_IN_A_PAGE:,}, got {limit!r}")
 
 
 def parse_cursor(cursor: str | None) -> str | None:
-    """Where a page begins."""
+    """Return where a page begins."""
     if cursor is None:
         return None
     try:
@@ -135,7 +135,7 @@ def _status(status: JobStatus | str) -> JobStatus:
 
 
 def checked_moment(value: object, name: str) -> datetime | None:
-    """A time that was given, which must have a zone."""
+    """Return a time if it has a zone, or raise InvalidOptionError."""
     if value is None:
         return None
     if isinstance(value, datetime) and value.tzinfo is not None:

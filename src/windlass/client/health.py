@@ -1,4 +1,4 @@
-"""Whether an application can work: its store answers, the schema is current, workers live and do their work."""
+"""Health of an application: its store answers, the schema is current, workers are alive and do their work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windlass.stores.plans import cluster, leases
 
 MICROSECONDS = 1_000_000
 LATE_AFTER = 6
-"""Passes of the sweeper that may fail to come before that is told."""
+"""Number of passes that the sweeper may miss before it counts as late."""
 LATE_AT_LEAST = 60.0
 
 
@@ -24,22 +24,22 @@ class Health:
     """What `app.health()` found out; true in a condition when all is well: `if not app.health(): alarm()`."""
 
     store: str
-    """Dialect and place of the store, without credentials."""
+    """Dialect and location of the store, without credentials."""
     store_answers: bool
     schema_current: bool
     workers: int
-    """Nodes that hold their lease and, if it was asked for, were heard of lately."""
+    """Nodes that hold their lease and, if `max_age` was given, had a recent heartbeat."""
     sweeper_age: float | None = None
     """Seconds since the sweeper's last pass; None before its first."""
     reason: str = ""
-    """What is wrong, and what to do about it; empty when nothing is."""
+    """What is wrong and what to do about it; empty if nothing is."""
 
     def __bool__(self) -> bool:
         return not self.reason
 
 
 def examine(database: Database, max_age: float | timedelta | None = None, sweep_interval: float = 10.0) -> Health:
-    """Look at a store without changing it, not even to make its schema."""
+    """Examine a store without changing it, not even to create its schema."""
     age = None if max_age is None else seconds(max_age, "max_age")
     late_us = int(max(LATE_AFTER * sweep_interval, LATE_AT_LEAST) * MICROSECONDS)
     try:
@@ -73,7 +73,9 @@ def _examined(database: Database, age: float | None, late_us: int) -> Health:
 
 def _outdated(database: Database, missing: Sequence[Migration]) -> str:
     if database.migrates_itself and len(missing) == len(migrate.migrations(database.dialect.name)):
-        return "it was never used: no job was stored and no worker ran; start one with `windlass worker module:app`"
+        return (
+            "it has never been used: no job was stored and no worker ran; start one with `windlass worker module:app`"
+        )
     names = ", ".join(migration.name for migration in missing)
     if database.migrates_itself:
         return f"the schema lacks {names}; a worker of this version brings it up to date when it starts"
@@ -83,10 +85,10 @@ def _outdated(database: Database, missing: Sequence[Migration]) -> str:
 def _failing(nodes: Sequence[tuple[str, str]]) -> str:
     node, error = nodes[0]
     more = f" ({len(nodes) - 1} more nodes fail, too)" if len(nodes) > 1 else ""
-    return f"node {node} meets errors that are no outage{more}: {error}"
+    return f"node {node} keeps failing with errors that are not an outage{more}: {error}"
 
 
 def _lonely(age: float | None) -> str:
     if age is None:
         return "no worker is alive; start one with `windlass worker module:app`"
-    return f"no worker was heard of in the last {age:g} s; look at `windlass node list`, or start one"
+    return f"no worker had a heartbeat in the last {age:g} s; look at `windlass node list`, or start one"

@@ -1,4 +1,4 @@
-"""The verbs on one job, given its id: read, explain, await, move. Applications and handles share them."""
+"""The verbs on one job by its id: read, explain, wait, move. Applications and handles share them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from windlass.submission.tagged import DroppedResult
 T = TypeVar("T")
 
 EXPLAIN_WITHIN = 1.0
-"""Seconds that a wait which is over takes at most to find out why."""
+"""Longest time in seconds to find out what holds a job back, after a wait has timed out."""
 
 
 class JobVerbs(NamedTuple):
@@ -48,7 +48,7 @@ class JobVerbs(NamedTuple):
     reader: Reader
     results: Results
     slots_taken: Callable[[], int | None]
-    """How many slots the worker of this process has, if all of them are taken; else None."""
+    """Number of slots of this process's worker, if all of them are taken; else None."""
     inline: Inline | None = None
 
     # ------------------------------------------------------------------ reading
@@ -115,16 +115,16 @@ class JobVerbs(NamedTuple):
     # ------------------------------------------------------------------ awaiting
 
     def status(self, job_id: str) -> Verb[JobStatus]:
-        """Give the present status."""
+        """Return the current status."""
         yield from self.authorization.check("get", job_id)
         return (yield from self._outcome(job_id)).status
 
     def join(self, job_id: str, timeout: Timeout) -> Verb[JobStatus]:
-        """Wait for the job to end and give its status."""
+        """Wait for the job to end and return its status."""
         return (yield from self._wait(job_id, timeout, "join")).status
 
     def result(self, job_id: str, returns: Any, timeout: Timeout) -> Verb[Any]:
-        """Wait for the job to end and give what it returned."""
+        """Wait for the job to end and return its result."""
         outcome = yield from self._wait(job_id, timeout, "result")
         if outcome.status is JobStatus.FAILED:
             failure = (outcome.reason or "", outcome.error or "", outcome.error_class or "")
@@ -165,6 +165,4 @@ class JobVerbs(NamedTuple):
 
 def _not_finished(job_id: str, limit: float | None, found: Explanation | None) -> str:
     why = "" if found is None else f": {found.message} ({found.code})"
-    return (
-        f"job {job_id} did not finish within {limit:g} s{why}. The job is not affected; the handle can be asked again"
-    )
+    return f"job {job_id} did not finish within {limit:g} s{why}. The job is not affected; you can wait again"

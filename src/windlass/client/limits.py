@@ -1,4 +1,4 @@
-"""What an application can set for the whole cluster while it runs: limits of queues, resources, circuits."""
+"""What an application can set for the whole cluster at run time: limits of queues, resources, circuits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MICROSECONDS: Final = 1_000_000
 
 
 class CircuitSwitch(NamedTuple):
-    """A circuit to look at and to switch by hand, from `app.circuit(name)`."""
+    """A circuit to inspect and to switch by hand, from `app.circuit(name)`."""
 
     service: str
     access: Access
@@ -38,7 +38,7 @@ class CircuitSwitch(NamedTuple):
     """The circuits that jobs of this application are declared with."""
 
     def state(self) -> CircuitState:
-        """Whether it lets jobs through."""
+        """Return whether it lets jobs through."""
         return drive(self._state())
 
     async def astate(self) -> CircuitState:
@@ -50,9 +50,9 @@ class CircuitSwitch(NamedTuple):
         return (yield from self.access.read(limits.circuit_state, self.service))
 
     def open(self, *, create: bool = False) -> None:
-        """Let nothing through, until somebody closes or resets it.
+        """Let nothing through until it is closed or reset.
 
-        `UnknownCircuitError` if it was never used and no job is declared with it, unless `create` says it is meant.
+        Raises `UnknownCircuitError` if it was never used and no job is declared with it, unless `create` is True.
         """
         return drive(self._switch("open_circuit", _open, create=create))
 
@@ -85,7 +85,7 @@ class CircuitSwitch(NamedTuple):
 
 
 class Limits(Client):
-    """The verbs of an application that set limits: they hold for all nodes, at once, and are kept in the store."""
+    """The verbs of an application that set limits, which are stored and hold for all nodes at once."""
 
     def limit_queue(
         self,
@@ -96,10 +96,10 @@ class Limits(Client):
         *,
         create: bool = False,
     ) -> None:
-        """Let so many jobs of a queue run at a time, and so many start in a second, minute, hour or day.
+        """Set how many jobs of a queue may run at a time, and how many may start in a second, minute, hour or day.
 
-        Both None lift the limit. What runs already counts, and goes on. `UnknownQueueError` if no job was ever in the
-        queue and none is declared with it, unless `create` says it is meant: `app.limit_queue("mail", rate=100)`
+        Both None remove the limit. Running jobs count, and continue. Raises `UnknownQueueError` if no job was ever in
+        the queue and none is declared with it, unless `create` is True: `app.limit_queue("mail", rate=100)`
         """
         return drive(self._limit_queue(name, concurrency, rate, per, create))
 
@@ -130,10 +130,10 @@ class Limits(Client):
         per: Per = "second",
         retry_delay: float | timedelta = 5,
     ) -> None:
-        """Say how many jobs may use a resource at a time, and how many may start on it in a stretch of time.
+        """Set how many jobs may use a resource at a time, and how many may start on it in a period.
 
-        Jobs ask for it with `resource=`; those with a `resource_key` share the permits of that key, and each key has
-        as many. `retry_delay` is when to look again, should word of a free permit get lost.
+        Jobs use it with `resource=`; those with a `resource_key` share the permits of that key, and each key has as
+        many. `retry_delay` is the delay after which a full resource is checked again, in case a notification was lost.
         """
         return drive(self._configure_resource(name, max_concurrent, rate, per, retry_delay))
 
@@ -154,7 +154,7 @@ class Limits(Client):
         self._publisher.wakeups.changed()
 
     def configure_circuit(self, name: str, profile: CircuitProfile = CircuitProfile.DEFAULT, **overrides: Any) -> None:
-        """Say when the circuit of a service opens and closes: a profile, and what differs from it.
+        """Set when the circuit of a service opens and closes: a profile, and what differs from it.
 
         `app.configure_circuit("payment-gateway", CircuitProfile.FAST, ignore=[CardDeclined])`. Overrides:
         `failure_rate, window, minimum_calls, open_wait, trials, record, ignore`.
@@ -173,12 +173,12 @@ class Limits(Client):
         yield from self._access.run(limits.configure_circuit, check_name(name, "circuit"), settings)
 
     def circuit(self, name: str) -> CircuitSwitch:
-        """A circuit, to look at and to switch by hand: `app.circuit("payment-gateway").open()`."""
+        """Return a circuit to inspect and switch by hand: `app.circuit("payment-gateway").open()`."""
         declared = partial(declared_circuits, self.registry)
         return CircuitSwitch(check_name(name, "circuit"), self._access, self._authorization, self._publisher, declared)
 
     def resources(self) -> list[Resource]:
-        """Every resource, and the keys of it that were used lately, by name."""
+        """Return every resource, and its recently used keys, by name."""
         return drive(self._gates("resources", RESOURCE, _resource_of))
 
     async def aresources(self) -> list[Resource]:
@@ -186,7 +186,7 @@ class Limits(Client):
         return await adrive(self._gates("resources", RESOURCE, _resource_of))
 
     def circuits(self) -> list[CircuitStatus]:
-        """Every circuit that was ever configured, switched or learned from, by name."""
+        """Return every circuit that was ever configured, switched or used, by name."""
         return drive(self._gates("circuits", CIRCUIT, self._circuit_of))
 
     async def acircuits(self) -> list[CircuitStatus]:

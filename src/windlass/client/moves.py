@@ -1,4 +1,4 @@
-"""What an application can do to jobs that are stored: cancel, pause, resume, retry, replace; to queues, and nodes."""
+"""The verbs of an application on stored jobs (cancel, pause, resume, retry, replace), and on queues and nodes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 
 
 class Moves(Client):
-    """The verbs of an application that move jobs. One that finds nothing it may move changes nothing and says so."""
+    """The verbs of an application that move jobs. A verb that may not move a job changes nothing and returns False."""
 
     _submitter: Submitter
 
     def cancel(self, job_id: UUID | str) -> bool:
-        """End a job that has not ended; False if it has, or is unknown. A running one is told, wherever it runs."""
+        """Cancel a job; return False if it has ended, or is unknown. A running one is notified, wherever it runs."""
         return drive(self._job_verbs.cancel(job_id))
 
     async def acancel(self, job_id: UUID | str) -> bool:
@@ -35,7 +35,7 @@ class Moves(Client):
         return await adrive(self._job_verbs.cancel(job_id))
 
     def pause(self, job_id: UUID | str) -> bool:
-        """Hold a job that waits, or a dead letter, until `resume`; True also if it is paused. Not a running one."""
+        """Pause a waiting job or a dead letter until `resume`; return True also if it is paused. Not a running one."""
         return drive(self._job_verbs.pause(job_id))
 
     async def apause(self, job_id: UUID | str) -> bool:
@@ -43,7 +43,7 @@ class Moves(Client):
         return await adrive(self._job_verbs.pause(job_id))
 
     def resume(self, job_id: UUID | str) -> bool:
-        """Put a paused job back to the state it was paused from; False if it is not paused."""
+        """Return a paused job to the state it was paused from; return False if it is not paused."""
         return drive(self._job_verbs.resume(job_id))
 
     async def aresume(self, job_id: UUID | str) -> bool:
@@ -51,9 +51,9 @@ class Moves(Client):
         return await adrive(self._job_verbs.resume(job_id))
 
     def retry(self, job_id: UUID | str) -> bool:
-        """Start a dead letter over, with all its retries, due now; False if the job is not FAILED.
+        """Start a dead letter over, with all its retries, due now; return False if the job is not FAILED.
 
-        `DuplicateBusinessKeyError` if somebody else holds its business key by now.
+        Raises `DuplicateBusinessKeyError` if another job holds its business key by now.
         """
         return drive(self._job_verbs.retry(job_id))
 
@@ -62,7 +62,7 @@ class Moves(Client):
         return await adrive(self._job_verbs.retry(job_id))
 
     def retry_many(self, limit: int = 100, *, dry_run: bool = False, **filters: Unpack[JobFilters]) -> int:
-        """Start dead letters over, newest first, up to `limit` (1 to 1,000) of those that fit the filters of `find`.
+        """Start dead letters over, newest first, up to `limit` (1 to 1,000) of those that match the filters of `find`.
 
         All of them or, if a business key is held by another job, none. A `dry_run` only counts them.
         """
@@ -82,7 +82,7 @@ class Moves(Client):
         return self._publisher.publish(moved.ended, moved.effects)
 
     def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
-        """Cancel every job of a tag that has not ended, in batches; answers how many. A `dry_run` only counts them."""
+        """Cancel every job of a tag that has not ended, in batches; return how many. A `dry_run` only counts them."""
         return drive(self._cancel_by_tag(tag, dry_run))
 
     async def acancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
@@ -105,7 +105,7 @@ class Moves(Client):
     def replace(self, job_id: UUID | str, call: Call[R]) -> JobHandle[R]:
         """Store a call in place of a job that has not started, which is CANCELED and names its successor.
 
-        `JobNotFoundError` if there is no such job, `JobStateError` if it runs or has ended.
+        Raises `JobNotFoundError` if there is no such job, `JobStateError` if it runs or has ended.
         """
         return drive(self._submitter.replace(job_id, call))
 
@@ -114,9 +114,10 @@ class Moves(Client):
         return await adrive(self._submitter.replace(job_id, call))
 
     def pause_queue(self, name: str, *, create: bool = False) -> bool:
-        """Have no node claim from a queue, within about a second; what runs goes on. False if it was paused already.
+        """Stop all claims from a queue within about a second; return False if it was paused already.
 
-        `UnknownQueueError` if no job was ever in it and none is declared with it, unless `create` says it is meant.
+        Running jobs continue. Raises `UnknownQueueError` if no job was ever in it and none is declared with it, unless
+        `create` is True.
         """
         return drive(self._pause_queue(name, create))
 
@@ -130,7 +131,10 @@ class Moves(Client):
         return (yield from self._access.run(limits.pause_queue, *wanted))
 
     def resume_queue(self, name: str) -> bool:
-        """Let nodes claim from a queue again, at once; False if it was not paused, `UnknownQueueError` if not known."""
+        """Let nodes claim from a queue again, at once; return False if it was not paused.
+
+        Raises `UnknownQueueError` if it is not known.
+        """
         return drive(self._resume_queue(name))
 
     async def aresume_queue(self, name: str) -> bool:
@@ -145,7 +149,7 @@ class Moves(Client):
         return resumed
 
     def drain_node(self, node_id: str) -> bool:
-        """Have a node leave at its next heartbeat, after what it runs; False if no such node is alive."""
+        """Ask a node to drain at its next heartbeat; return False if no such node is alive."""
         return drive(self._drain_node(node_id))
 
     async def adrain_node(self, node_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Stored texts as typed values: by the target's annotations where it is known here, as plain JSON elsewhere."""
+"""Decoding of stored texts: by the target's annotations where it is known here, as plain JSON elsewhere."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from windlass.submission.target import Known
 
 
 class Reader(NamedTuple):
-    """Reads what jobs were given and what they returned."""
+    """Decodes arguments and results of jobs."""
 
     registry: Registry
     serializer: Serializer
 
     def job(self, stored: StoredJob) -> Job:
-        """A stored job as users see it."""
+        """Return a stored job as users see it."""
         return job_of(stored, self._arguments, self._result)
 
     def read(self, access: Access, job_id: str) -> Job | None:
-        """Read a job on this thread, without asking for leave; None if there is none."""
+        """Read a job on this thread, without authorization; return None if there is none."""
         stored = drive(access.read(reads.get, job_id))
         return None if stored is None else self.job(stored)
 
     def result(self, outcome: Outcome, returns: Any) -> Any:
-        """What a job returned, by its return annotation, or, without one, by the target's."""
+        """Return a job's result, decoded by the annotation `returns` or, without one, by the target's."""
         annotation = self._returns(outcome.target) if returns is None else returns
         return self.serializer.decode_result(outcome.result, annotation)
 

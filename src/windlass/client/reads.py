@@ -1,4 +1,4 @@
-"""What an application can be asked: jobs, their history, nodes, queues, and whether all is well."""
+"""The verbs of an application that read: jobs, their history, nodes, queues, and health."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reads(Client):
         return f"<{type(self).__name__} on {self._access.database.description}>"
 
     def get(self, job_id: UUID | str) -> Job:
-        """One job as it is now; `JobNotFoundError` if there is none."""
+        """Return one job as it is now; `JobNotFoundError` if there is none."""
         return drive(self._job_verbs.get(job_id))
 
     async def aget(self, job_id: UUID | str) -> Job:
@@ -47,7 +47,7 @@ class Reads(Client):
         return await adrive(self._job_verbs.get(job_id))
 
     def history(self, job_id: UUID | str) -> list[Attempt]:
-        """Every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
+        """Return every attempt of a job, oldest first; `JobNotFoundError` if there is none."""
         return drive(self._job_verbs.history(job_id))
 
     async def ahistory(self, job_id: UUID | str) -> list[Attempt]:
@@ -55,7 +55,7 @@ class Reads(Client):
         return await adrive(self._job_verbs.history(job_id))
 
     def explain(self, job_id: UUID | str) -> Explanation:
-        """Why a job is not running: the first thing that keeps it; `JobNotFoundError` if there is none.
+        """Explain why a job is not running: the first thing that holds it back; `JobNotFoundError` if there is none.
 
         `app.explain(handle.id).message` → `queue billing is paused; resume the queue to run its jobs`
         """
@@ -66,9 +66,9 @@ class Reads(Client):
         return await adrive(self._job_verbs.explain(job_id))
 
     def log_lines(self, job_id: UUID | str, after: LogLine | str | None = None, limit: int = 1000) -> list[LogLine]:
-        """Log lines kept with a job, oldest attempt first; `JobNotFoundError` if there is no such job.
+        """Return log lines kept with a job, oldest attempt first; `JobNotFoundError` if there is no such job.
 
-        To follow a job, ask again with the last line you have (or its `position`) as `after`:
+        To follow a job, call it again with the last line you have (or its `position`) as `after`:
 
         ```python
         lines = app.log_lines(job_id)
@@ -84,10 +84,10 @@ class Reads(Client):
         return await adrive(self._job_verbs.log_lines(job_id, after, limit))
 
     def find(self, *, cursor: str | None = None, limit: int = 100, **filters: Unpack[FindFilters]) -> Page[Job]:
-        """Jobs that fit every filter given, newest first: `for job in app.find(status="FAILED", queue="billing")`.
+        """Return jobs that match all filters, newest first: `for job in app.find(status="FAILED", queue="billing")`.
 
         Filters: `status, queue, tag, target, business_key, created_after, created_before`. A page has up to `limit`
-        jobs and reads a bounded number of rows: where few of many jobs fit, it may hold fewer, even none, and still
+        jobs and reads a bounded number of rows: where few of many jobs match, it may hold fewer, even none, and still
         have a `next_cursor`. There is nothing more when that is None.
         """
         return drive(self._find(cursor, limit, filters))
@@ -106,7 +106,7 @@ class Reads(Client):
         return Page(visible, next_cursor)
 
     def nodes(self) -> list[Node]:
-        """Every node that has not signed off, oldest first; `alive` tells whether it holds its lease."""
+        """Return every registered node, oldest first; `alive` says whether it holds its lease."""
         return drive(self._all("nodes", cluster.nodes, node_of))
 
     async def anodes(self) -> list[Node]:
@@ -114,9 +114,9 @@ class Reads(Client):
         return await adrive(self._all("nodes", cluster.nodes, node_of))
 
     def queues(self) -> list[Queue]:
-        """Every queue that was ever used, by name, with what waits in it, what runs, and what ended in the last hour.
+        """Return every queue that has been used, by name, with its waiting and running jobs and the last hour's counts.
 
-        What waits is counted up to 10,000.
+        Waiting jobs are counted up to 10,000.
         """
         return drive(self._all("queues", queues.depths, queue_of))
 
@@ -129,12 +129,12 @@ class Reads(Client):
         return [view(row) for row in (yield from self._access.read(plan))]
 
     def health(self, max_age: float | timedelta | None = None) -> Health:
-        """Whether the store answers, its schema is current, and a worker is alive: `app.health(max_age=30)`.
+        """Check whether the store answers, its schema is current, and a worker is alive: `app.health(max_age=30)`.
 
         With `max_age` a worker counts only if its last heartbeat is younger than so many seconds, by the store's clock.
-        A sweeper that has not passed for a minute, although there is a worker to do it, is told too.
-        So are errors that workers keep meeting though the store answers: statements that it refuses.
-        A store that does not answer is told, not raised.
+        A sweeper that has not passed for a minute, although there is a worker to do it, is reported too. So are errors
+        that workers keep meeting although the store answers: statements that it refuses. A store that does not answer
+        is reported, not raised.
         """
         return drive(self._health(max_age))
 

@@ -1,4 +1,4 @@
-"""A re-drive: many bounded batches, each a transaction of its own, with pauses and a look at how the last one went."""
+"""A re-drive: bounded batches, each in its own transaction, with pauses and a check of how the jobs fare."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from windlass.stores.plans.triage import LetterFilters, Spot
 logger = loggers.logger("windlass.dead_letters")
 
 BATCH: Final = 100
-"""Jobs that are re-driven in one transaction."""
+"""Number of jobs that are re-driven in one transaction."""
 MOST: Final = 100_000
 LEAST_ENDED: Final = 20
-"""Re-driven jobs that must have ended before their failures are judged."""
+"""Number of re-driven jobs that must have ended before their failures are judged."""
 MOST_LOOKED_AT: Final = 1_000
 STOP_AT: Final = 0.5
-"""The share of failures among them beyond which a re-drive stops, if none is given."""
+"""Default share of failures beyond which a re-drive stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be re-driven, and how."""
+    """What to re-drive, and how."""
 
     filters: LetterFilters
     limit: int
@@ -53,10 +53,10 @@ class Order:
     asked: Mapping[str, Any] = field(default_factory=dict)
     """The filters as they were given, for the audit log."""
     who: str = ""
-    """Who wants it, for the audit log."""
+    """Who requested it, for the audit log."""
 
     def __post_init__(self) -> None:
-        limit: object = self.limit  # callers need not have heeded its type
+        limit: object = self.limit  # callers may not have respected its type
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
             raise InvalidOptionError(f"limit must be a whole number from 1 to {MOST:,}, got {self.limit!r}")
         if self.rate is not None and not (_is_number(self.rate) and self.rate > 0):
@@ -80,7 +80,7 @@ class Order:
         return BATCH if self.rate is None else max(1, min(BATCH, int(self.rate)))
 
 
-class Sums:
+class RedriveTotals:
     """What a re-drive has done so far."""
 
     def __init__(self, order: Order) -> None:
@@ -98,8 +98,8 @@ class Sums:
         order = self._order
         return {"note": order.note, "filters": dict(order.asked), "limit": order.limit, "rate": order.rate}
 
-    def add(self, batch: redrives.Batch) -> None:
-        """One more batch was committed, or only looked at."""
+    def add(self, batch: redrives.RedriveBatch) -> None:
+        """Add a batch that was committed, or only selected."""
         self.selected += batch.selected
         self.known.update(batch.selected)
         moved = [job.job_id for job in batch.moved.ended]
@@ -117,11 +117,11 @@ class Sums:
 
     @property
     def running(self) -> list[str]:
-        """Jobs of which it is not known yet how they ended, the first first."""
+        """Jobs whose outcome is not known yet, in order."""
         return list(self._running)[:MOST_LOOKED_AT]
 
     def look_at(self, outcomes: Sequence[Outcome]) -> bool:
-        """Take note of what has ended; True if too much of it has failed again."""
+        """Record outcomes; return True if too many jobs have failed again."""
         for outcome in outcomes:
             if outcome.status in (JobStatus.FAILED, JobStatus.SUCCEEDED, JobStatus.CANCELED):
                 self._running.pop(outcome.job_id, None)
@@ -131,11 +131,11 @@ class Sums:
         if ended < LEAST_ENDED or self._failed / ended <= ratio:
             return False
         self.stopped = f"{self._failed} of the {ended} that have ended since failed again, more than {ratio:.0%}"
-        logger.warning("a re-drive was stopped after %d jobs: %s", len(self.redriven), self.stopped)
+        logger.warning("stopped a re-drive after %d jobs: %s", len(self.redriven), self.stopped)
         return True
 
     def result(self) -> Redrive:
-        """As users see it."""
+        """Return the result for users."""
         ids = self.selected if self._order.dry_run else self.redriven
         return Redrive(len(self.selected), len(self.redriven), tuple(map(UUID, ids)), dict(self.skipped), self.stopped)
 
@@ -147,8 +147,11 @@ def redrive(
     follow_ups: FollowUps,
     told: Callable[[Redrive], object] | None,
 ) -> Verb[Redrive]:
-    """Select, start over, publish, wait, look, and so on. Those that die again meanwhile are not selected again."""
-    sums = Sums(order)
+    """Select, re-drive, publish, wait and check, batch by batch.
+
+    Jobs that fail again meanwhile are not selected again.
+    """
+    sums = RedriveTotals(order)
     spot: Spot | None = None
     now = yield from access.read(triage.now)
     filters = order.filters._replace(before=min(now + 1, order.filters.before or now + 1))
@@ -175,7 +178,7 @@ def redrive(
 
 
 def process_owner() -> str:
-    """Who runs this process, for the audit log."""
+    """Return the user of this process, for the audit log."""
     try:
         user = getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container's user need not have a name

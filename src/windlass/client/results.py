@@ -1,7 +1,7 @@
 """One waiter per process for all handles.
 
-A worker in this process tells it directly what it finished; other processes by a notification (or by the file that
-changed), upon which it asks the store once for everything awaited. Without any word it asks anyway, at growing
+A worker in this process delivers outcomes directly; other processes send a notification (or change the file), upon
+which this queries the store once for everything awaited. Without a notification it queries anyway, at growing
 intervals: a lost wakeup costs latency only.
 """
 
@@ -22,7 +22,7 @@ from windlass.stores.plans import reads
 
 FIRST_PAUSE = 0.01
 LAST_PAUSE = 0.25
-CLOSED = "the application was closed while this handle waited; the job goes on, and the handle can be asked again"
+CLOSED = "the application was closed while this handle waited; the job is not affected, and you can wait again"
 
 
 class Results(ThreadService):
@@ -35,14 +35,14 @@ class Results(ThreadService):
         after_fork(self._begin)
 
     def _begin(self) -> None:
-        """Nobody waits: also right after a fork, where whoever did stayed with the parent."""
+        """Start without waiters; also after a fork, where the parent's waiters do not exist."""
         self._guard = threading.Lock()
         self._awaited: dict[str, list[Future[Outcome]]] = {}
         self._wakeups: Wakeups | None = None
         self._pause = FIRST_PAUSE
 
     def expect(self, job_id: str) -> Future[Outcome]:
-        """A future that is set when the job is terminal. Whoever gives up waiting calls `forget`."""
+        """Return a future that is set when the job is terminal. Call `forget` to stop waiting."""
         future: Future[Outcome] = Future()
         with self._guard:
             self._awaited.setdefault(job_id, []).append(future)
@@ -64,7 +64,7 @@ class Results(ThreadService):
 
     @property
     def awaits(self) -> bool:
-        """Whether anybody waits for any job."""
+        """Whether any job is awaited."""
         return bool(self._awaited)
 
     def deliver(self, outcomes: Iterable[Outcome]) -> None:
@@ -78,7 +78,7 @@ class Results(ThreadService):
                         future.set_result(outcome)
 
     def tick(self) -> float | None:
-        """Ask the store for everything awaited."""
+        """Query the store for everything awaited."""
         with self._guard:
             ids: Sequence[str] = list(self._awaited)
         if not ids:
@@ -100,7 +100,7 @@ class Results(ThreadService):
             self.wake()
 
     def _fail(self, error: StoreUnavailableError) -> None:
-        """Tell everybody who waits that no outcome will be read any more."""
+        """Fail all futures: no outcome will be read any more."""
         with self._guard:
             awaited, self._awaited = self._awaited, {}
         for future in [future for waiting in awaited.values() for future in waiting]:
@@ -108,7 +108,7 @@ class Results(ThreadService):
                 future.set_exception(error)
 
     def close(self) -> None:
-        """End the thread and the subscription; whoever still waits is told so. A later `expect` begins anew."""
+        """End the thread and the subscription, and fail remaining futures. A later `expect` starts again."""
         self.stop()
         self._fail(StoreUnavailableError(CLOSED))
         if self._wakeups is not None:

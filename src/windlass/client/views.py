@@ -1,4 +1,4 @@
-"""Rows of the store as the values users see."""
+"""Conversion of rows of the store to public values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windlass.stores.columns import LAST_ATTEMPT
 from windlass.stores.plans.progress_reports import LineRow
 from windlass.stores.plans.queues import Depth
 from windlass.stores.plans.reads import Record, StoredJob
-from windlass.stores.plans.statistics import Sums
+from windlass.stores.plans.statistics import QueueTotals
 from windlass.submission.error_text import short
 from windlass.submission.stored_options import DEFAULTS, from_text
 
@@ -31,16 +31,16 @@ Result = Callable[[str, str | None], Any]
 T = TypeVar("T")
 
 DAMAGED: Final = "(damaged)"
-"""What stands for a value that cannot be read."""
+"""Replaces a value that cannot be read."""
 
 
 def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
-    """A row of `get_job` as a `Job`."""
+    """Return a row of `get_job` as a `Job`."""
     row = stored.job
-    read = _Columns()
+    read = _ColumnReader()
     state = read("status", JobStatus, row["status"], JobStatus.PAUSED)
     live = state in LIVE
-    last = stored.last_attempt if row["attempts"] or not live else None  # retried by hand: what was before is history
+    last = stored.last_attempt if row["attempts"] or not live else None  # retried by hand: earlier failures are history
     latest: Record = last or dict.fromkeys(LAST_ATTEMPT)
     outcome = latest if live else row
     return Job(
@@ -71,12 +71,12 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         ),
         **_gates(row["lane"]),
         progress=read("progress", _progress, row, None),
-        error=read.told(outcome["error"]),  # last: it names what the lines above could not read
+        error=read.error_text(outcome["error"]),  # last: it names what the lines above could not read
     )
 
 
-class _Columns:
-    """Reads columns one by one: what of a row is damaged hides neither the rest of it nor the rest of a page."""
+class _ColumnReader:
+    """Reads columns one by one, so that a damaged value hides neither the rest of its row nor of a page."""
 
     def __init__(self) -> None:
         self._damaged: list[str] = []
@@ -88,26 +88,26 @@ class _Columns:
             self._damaged.append(name)
             return otherwise
 
-    def told(self, error: str | None) -> str | None:
-        """A job's error; of a job without one, what of its row could not be read."""
+    def error_text(self, error: str | None) -> str | None:
+        """Return a job's error; for a job without one, what of its row could not be read."""
         return error or (f"{DAMAGED} {', '.join(self._damaged)}" if self._damaged else None)
 
 
 def _version(fence: int, *, ended: bool) -> int:
-    """A number that grows with every change of state: all of them raise the fence, but for an end, which keeps it."""
+    """Return a number that grows with every change of state: all raise the fence, except for an end."""
     return 2 * fence + ended
 
 
 def attempt_of(row: Record) -> Attempt:
-    """A row of `history` as an `Attempt`."""
+    """Return a row of `history` as an `Attempt`."""
     picked, started, ended = row["picked_at"], row["started_at"], row["ended_at"]
-    if row["outcome"] == "canceled" and started is None:  # whoever cancels a job knows when it was claimed, and no more
+    if row["outcome"] == "canceled" and started is None:  # a cancel knows only when the job was claimed
         started = picked
     return Attempt(
         number=row["number"],
         node=row["node"],
-        **_moments(_Columns(), picked_at=picked, started_at=started),
-        ended_at=_Columns()("ended_at", from_micros, ended, from_micros(0)),
+        **_moments(_ColumnReader(), picked_at=picked, started_at=started),
+        ended_at=_ColumnReader()("ended_at", from_micros, ended, from_micros(0)),
         wait_ms=_milliseconds(row["wait_us"]),
         run_ms=_span(started, ended),
         outcome=row["outcome"],
@@ -118,7 +118,7 @@ def attempt_of(row: Record) -> Attempt:
 
 
 def line_of(row: LineRow) -> LogLine:
-    """A row of `log_lines` as a `LogLine`."""
+    """Return a row of `log_lines` as a `LogLine`."""
     return LogLine(
         attempt=row.attempt,
         number=row.number,
@@ -131,7 +131,7 @@ def line_of(row: LineRow) -> LogLine:
 
 
 def node_of(row: Sequence[Any]) -> Node:
-    """A row of `list_nodes` as a `Node`."""
+    """Return a row of `list_nodes` as a `Node`."""
     node_id, host, pid, version, queues, started, heartbeat, alive, running = row
     return Node(
         id=node_id,
@@ -147,7 +147,7 @@ def node_of(row: Sequence[Any]) -> Node:
 
 
 def queue_of(depth: Depth) -> Queue:
-    """A queue as users see it."""
+    """Return a queue as users see it."""
     return Queue(
         name=depth.name,
         paused=depth.paused,
@@ -161,7 +161,7 @@ def queue_of(depth: Depth) -> Queue:
     )
 
 
-def _hour_of(sums: Sums) -> QueueHour:
+def _hour_of(sums: QueueTotals) -> QueueHour:
     return QueueHour(
         succeeded=sums.succeeded,
         failed=sums.failed,
@@ -190,7 +190,7 @@ def _progress(row: Record) -> Progress | None:
 
 
 def _plain(number: float) -> float:
-    """3 rather than 3.0: what is counted is whole, though it is stored like everything else."""
+    """Return 3 rather than 3.0: counts are whole, though they are stored like other numbers."""
     return int(number) if number.is_integer() else number
 
 
@@ -206,25 +206,25 @@ def _span(start: int | None, end: int | None) -> int | None:
     return max(end - start, 0) // 1000 if isinstance(start, int) and isinstance(end, int) else None
 
 
-def _ids(read: _Columns, **values: str | None) -> dict[str, Any]:
+def _ids(read: _ColumnReader, **values: str | None) -> dict[str, Any]:
     return {name: None if value is None else read(name, UUID, value, None) for name, value in values.items()}
 
 
-def _arguments(read: _Columns, arguments: Arguments, target: str, stored: str) -> dict[str, Any]:
+def _arguments(read: _ColumnReader, arguments: Arguments, target: str, stored: str) -> dict[str, Any]:
     as_stored: tuple[tuple[Any, ...], dict[str, Any]] = ((stored,), {})
     args, kwargs = read("args", lambda text: arguments(target, text), stored, as_stored)
     return {"args": args, "kwargs": kwargs}
 
 
-def _texts(read: _Columns, **values: str) -> dict[str, Any]:
+def _texts(read: _ColumnReader, **values: str) -> dict[str, Any]:
     return {name: read(name, _text, value, DAMAGED) for name, value in values.items()}
 
 
-def _numbers(read: _Columns, **values: int) -> dict[str, Any]:
+def _numbers(read: _ColumnReader, **values: int) -> dict[str, Any]:
     return {name: read(name, _number, value, 0) for name, value in values.items()}
 
 
-def _moments(read: _Columns, **values: int | None) -> dict[str, Any]:
+def _moments(read: _ColumnReader, **values: int | None) -> dict[str, Any]:
     return {name: read(name, _moment, value, None) for name, value in values.items()}
 
 

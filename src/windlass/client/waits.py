@@ -1,4 +1,4 @@
-"""Steps of verbs that wait: for a job's outcome, from outside and inside of jobs, and for what may take too long."""
+"""Verbs that wait: for a job's outcome, from outside and inside of jobs, and with a time limit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ T = TypeVar("T")
 logger = loggers.logger("windlass.job")
 
 SECOND_LOOK = 1.0
-"""Seconds after which a job that waits looks again whether its worker has filled up."""
+"""Seconds after which a waiting job checks again whether its worker's slots are all taken."""
 _warned: Final[deque[tuple[UUID, int]]] = deque(maxlen=1000)
-"""Attempts that were warned of, the latest ones."""
+"""The latest attempts that were warned about."""
 
 
 def outcome_of(future: Future[Outcome], limit: float | None) -> Verb[Outcome]:
@@ -53,7 +53,7 @@ def outcome_within_job(
 
 
 def _warn_if_full(context: JobContext, awaited: Outcome, slots: int | None) -> None:
-    """Once per attempt: neither may ever go on, where the other could only run on this worker."""
+    """Warn once per attempt: if the awaited job can only run on this worker, neither may ever finish."""
     attempt = (context.job_id, context.fence)
     if slots is None or attempt in _warned:
         return
@@ -66,7 +66,7 @@ def _warn_if_full(context: JobContext, awaited: Outcome, slots: int | None) -> N
 
 
 def soon(seconds: float, verb: Callable[[], Verb[T]]) -> Verb[T | None]:
-    """Run a verb; None if it fails, or takes longer than so many seconds."""
+    """Run a verb; return None if it fails, or takes longer than so many seconds."""
     found: T | None = yield _soon_on_thread, _soon_on_loop, (seconds, verb)
     return found
 
@@ -108,4 +108,4 @@ def _refuse_on_a_loop(verb: str) -> None:
 
 
 async def _allow(verb: str) -> None:
-    """Let a caller go on that awaits."""
+    """Do nothing: a caller that awaits blocks no loop."""

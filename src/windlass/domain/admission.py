@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.job import Conflict, NewJob, SubmittedJob
 
 NOT_STARTED = frozenset({"PENDING", "PAUSED", "WAITING"})
 
@@ -29,7 +29,7 @@ class Admission(NamedTuple):
     rows: list[NewJob]
     replaced: dict[str, str]
     """Old holder → the job that supersedes it; the old one may itself be among `rows`."""
-    answers: list[list[Placed] | Conflict]
+    answers: list[list[SubmittedJob] | Conflict]
 
 
 def admit(units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, str], holders: Mapping[str, Holder]) -> Admission:
@@ -57,7 +57,7 @@ class _Unit:
         self.live = dict(live)
         self.rows: list[NewJob] = []
         self.replaced: dict[str, str] = {}
-        self.placed: list[Placed] = []
+        self.placed: list[SubmittedJob] = []
 
     def place_all(self, unit: Sequence[NewJob]) -> Conflict | None:
         for job in unit:
@@ -68,11 +68,11 @@ class _Unit:
 
     def _place(self, job: NewJob) -> Conflict | None:
         if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:
-            self.placed.append(Placed(first, duplicate=True))
+            self.placed.append(SubmittedJob(first, duplicate=True))
             return None
         if job.business_key is not None and (holder := self.live.get(job.business_key)) is not None:
             if job.on_conflict == "return_existing":
-                self.placed.append(Placed(holder.id, duplicate=True))
+                self.placed.append(SubmittedJob(holder.id, duplicate=True))
                 return None
             if job.on_conflict == "raise" or holder.status not in NOT_STARTED:
                 return Conflict(job.business_key, holder.id, holder.status)
@@ -88,4 +88,4 @@ class _Unit:
         if job.business_key is not None:
             self.live[job.business_key] = Holder(job.id, "PENDING")
         self.rows.append(job)
-        self.placed.append(Placed(job.id, supersedes=supersedes))
+        self.placed.append(SubmittedJob(job.id, supersedes=supersedes))

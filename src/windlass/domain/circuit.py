@@ -70,7 +70,7 @@ class CircuitProfile(Enum):
         return replace(self.value, **{name: _checked(name, value) for name, value in changes.items()})
 
 
-class Call(NamedTuple):
+class ServiceCall(NamedTuple):
     """An ended call to the service."""
 
     raised: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Circuit:
         """Number of jobs that may be let through, which are the remaining trials; None for any number."""
         return None if self.opens_at is None else self.settings.trials - len(self.trials)
 
-    def after(self, calls: Iterable[Call], now: int) -> Circuit:
+    def after(self, calls: Iterable[ServiceCall], now: int) -> Circuit:
         """Return the circuit after these calls have ended, in this order.
 
         A trial that ends after others have opened the circuit again adds nothing, and is not counted.

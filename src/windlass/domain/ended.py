@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from windlass.domain.circuit import Call, CircuitChange
+from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
 from windlass.domain.transition import NO_FAILURE, Failure, Times
@@ -43,7 +43,7 @@ class Ended(NamedTuple):
     node: str | None = None
     """The node that lost its attempt; None: it ended here, or without an attempt."""
     lane: str | None = None
-    call: Call | None = None
+    call: ServiceCall | None = None
     """The ended call to the service of its circuit; None for most jobs."""
     payload: Payload | None = None
     """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""

@@ -77,7 +77,7 @@ class Payload(NamedTuple):
     created_at: int
 
 
-class Placed(NamedTuple):
+class SubmittedJob(NamedTuple):
     """The result of submitting one job; `duplicate` is True when an earlier job is returned instead."""
 
     job_id: str

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from windlass.context import JobContext
-from windlass.domain.circuit import Call
+from windlass.domain.circuit import ServiceCall
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
@@ -134,7 +134,7 @@ class Attempt:
     """Its position in the line for a thread, if it was prepared before there was a slot."""
     damage: SerializationError | None = None
     """What is wrong with the stored row; its body is not entered then."""
-    call: Call | None = None
+    call: ServiceCall | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
     transition: Transition | None = None
     """The verdict, once there is one: whatever the body still does is ignored."""

@@ -14,7 +14,7 @@ from windlass.stores.channels import DONE, WORK
 from windlass.stores.claim_order import Head
 from windlass.stores.database import Database
 from windlass.stores.notifier import EVERYTHING, Notifier
-from windlass.submission.group_commit import words_for
+from windlass.submission.group_commit import payload_parts
 
 DONE_WORD = "done"
 
@@ -94,7 +94,7 @@ class NodeWakeups:
             for queue, level in work:
                 self._coordinator.notify_new_work(queue, level)
         elif work:
-            self._send(WORK, self._work, words_for(list(work)))
+            self._send(WORK, self._work, payload_parts(list(work)))
 
     def _wake_all(self) -> None:
         if self._coordinator is None:

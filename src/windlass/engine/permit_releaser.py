@@ -39,7 +39,7 @@ class PermitReleaser(Service):
             return None
         batch = list(islice(self._ended, MAX_AT_ONCE))
         bodies = [permits.Body(attempt.claim.job_id, attempt.claim.fence) for attempt in batch]
-        freed = await self._database.arun(permits.leave, bodies)
+        freed = await self._database.arun(permits.release, bodies)
         for _ in batch:
             self._ended.popleft()
         if freed:

@@ -27,7 +27,7 @@ from windlass.runtime.service import Service
 from windlass.settings import JobsSettings
 from windlass.stores.database import Database, StoreDataError
 from windlass.stores.plans import progress_reports
-from windlass.stores.plans.progress_reports import Batch, LineRow, ProgressRow
+from windlass.stores.plans.progress_reports import LineRow, ProgressRow, ReportBatch
 
 logger = loggers.logger("windlass.reports")
 
@@ -117,7 +117,7 @@ class Reports(Service):
         self._name = lru_cache(512)(lambda name: sanitizer.sanitize_text(name)[:LONGEST_NAME])
         self._changed: deque[AttemptReport] = deque()
         self._lines: deque[_Line] = deque()
-        self._unwritten: Batch | None = None
+        self._unwritten: ReportBatch | None = None
         self._writing = asyncio.Lock()
         self._losing = threading.RLock()
         self._lost = self._logged_lost = False
@@ -249,7 +249,7 @@ class Reports(Service):
             )
         self._unwritten = None
 
-    def _take(self) -> Batch:
+    def _take(self) -> ReportBatch:
         progress: dict[str, ProgressRow] = {}
         for _ in range(len(self._changed)):  # counted first: a body in a tight loop is back at once
             report = self._changed.popleft()
@@ -259,7 +259,7 @@ class Reports(Service):
                 message = self._clean(said[2], LONGEST_MESSAGE)
                 progress[report.claim.job_id] = report.progress_row(said, message)
         lines = [self._lines.popleft() for _ in range(min(len(self._lines), LINES_AT_A_TIME))]
-        return Batch(list(progress.values()), [self._row(line) for line in lines])
+        return ReportBatch(list(progress.values()), [self._row(line) for line in lines])
 
     def _row(self, line: _Line) -> LineRow:
         text = line.text

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from windlass import loggers
 from windlass.context import JobContext, Reporter, current_context
-from windlass.domain.circuit import Call, class_names
+from windlass.domain.circuit import ServiceCall, class_names
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.control_characters import one_line, visible
 from windlass.domain.job import Payload
@@ -42,7 +42,7 @@ from windlass.events.types import JobStarted
 from windlass.resilience.circuits import circuit_of, is_trial
 from windlass.runtime.failpoints import are_armed, reached
 from windlass.stores.node_identity import NodeIdentity
-from windlass.stores.plans.permits import held_places
+from windlass.stores.plans.permits import held_gates
 from windlass.submission.registry import Registry
 from windlass.submission.target import Denied, Known, Unknown
 
@@ -116,7 +116,7 @@ class Runner:
         return None if attempt.turn is None else found
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
-        """Call the body through the resilience strategy, if that is the user's and the job has a circuit."""
+        """ServiceCall the body through the resilience strategy, if that is the user's and the job has a circuit."""
         circuit, resilience = circuit_of(attempt.claim), self._resilience
         if circuit is None or resilience is None or not resilience.is_users:
             return await self._invoker.invoke(attempt, payload, known)
@@ -185,21 +185,21 @@ class Runner:
             if delay is not None:
                 return Deferred(delay)
         permit = wanted.resource_gate
-        if permit is not None and permit not in held_places(attempt.claim.holds):
+        if permit is not None and permit not in held_gates(attempt.claim.holds):
             return Refused(UnknownResourceError(wanted.resource or ""), "non_retryable")
         return None
 
 
-def _call_of(attempt: Attempt, ending: Ending) -> Call | None:
+def _call_of(attempt: Attempt, ending: Ending) -> ServiceCall | None:
     """Return how the call to its service ended; None if there was none, or it says nothing about the service."""
     circuit = circuit_of(attempt.claim)
     if circuit is None:
         return None
     match ending:
         case Returned():
-            return Call(trial=is_trial(attempt.claim, circuit))
+            return ServiceCall(trial=is_trial(attempt.claim, circuit))
         case Raised(error):
-            return Call(class_names(type(error)), is_trial(attempt.claim, circuit))
+            return ServiceCall(class_names(type(error)), is_trial(attempt.claim, circuit))
         case _:
             return None
 

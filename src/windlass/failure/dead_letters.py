@@ -54,7 +54,7 @@ class DeadLetterFollowUp:
     def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
         """Store the dead letters of failed jobs, in the transaction in which they fail."""
         letters = [self._letter(job) for job in ended]
-        return Effects(alerts=(yield from dead_letters.bury(dialect, letters, self._window_us)))
+        return Effects(alerts=(yield from dead_letters.store_letters(dialect, letters, self._window_us)))
 
     def _letter(self, job: Ended) -> Letter:
         failure, reason = job.failure or NO_FAILURE, job.reason or ""

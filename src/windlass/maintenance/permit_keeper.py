@@ -77,7 +77,7 @@ class PermitKeeper(ThreadService):
         with self._guard:
             ended = list(self._ended)
         if ended:
-            freed = self._database.run(permits.leave, ended)
+            freed = self._database.run(permits.release, ended)
             with self._guard:
                 self._bodies.difference_update(ended)
                 self._ended.difference_update(ended)

@@ -89,7 +89,7 @@ class Recovery(Service):
             self._publish_lost(lost)
         await self._lease.give_back(passed=True)
 
-    async def _recover(self, lost: Counter[str]) -> cluster.Recovery:
+    async def _recover(self, lost: Counter[str]) -> cluster.Recovered:
         """Recover one batch; lost nodes are collected, to be published once no jobs are left."""
         found = await self._lease.run(cluster.recover, self._settings.crash_budget, self._follow_ups)
         reached("recovery.after_commit", lambda: bool(found.recovered or found.given_up))

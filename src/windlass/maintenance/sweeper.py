@@ -50,11 +50,11 @@ class Sweeper(Duty):
 
     async def batch(self) -> bool:
         """Check everything once; return True while jobs had to be failed or canceled."""
-        freed = await self._lease.run(leases.free_abandoned)
+        freed = await self._lease.run(leases.release_abandoned)
         if freed:
             logger.info("released %d leases of dead nodes", freed)
-        await self._lease.run(permits.leave_for_the_lost)
-        await self._lease.run(permits.forget_idle_keys, IDLE_KEY_US)
+        await self._lease.run(permits.release_for_lost_nodes)
+        await self._lease.run(permits.delete_idle_keys, IDLE_KEY_US)
         if await self._database.aread(cluster.anything_lost):
             self._recovery.wake()
         idle_for, self._idle_for = self._idle_for, 0.0

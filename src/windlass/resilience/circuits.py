@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from windlass.domain.circuit import Call, CircuitSettings
+from windlass.domain.circuit import CircuitSettings, ServiceCall
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.job import Claim
 from windlass.domain.lanes import CIRCUIT, read_lane
@@ -15,7 +15,7 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.plan import Plan
 from windlass.stores.plans import limits
-from windlass.stores.plans.permits import held_places
+from windlass.stores.plans.permits import held_gates
 
 CALLED: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.REQUEUE})
 """Moves of attempts that may have called a service."""
@@ -33,7 +33,7 @@ def circuit_of(claim: Claim) -> str | None:
 
 def is_trial(claim: Claim, circuit: str) -> bool:
     """Return whether the circuit let a job through as a trial."""
-    return CIRCUIT + circuit in held_places(claim.holds)
+    return CIRCUIT + circuit in held_gates(claim.holds)
 
 
 def _called(ended: Ended) -> bool:
@@ -48,7 +48,7 @@ class CircuitRecorder:
 
     def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
         """Record calls in the transaction of their outcomes."""
-        calls: dict[str, list[Call]] = {}
+        calls: dict[str, list[ServiceCall]] = {}
         for job in ended:
             circuit = read_lane(job.lane).circuit
             if circuit is not None and job.call is not None:

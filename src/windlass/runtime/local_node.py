@@ -11,20 +11,20 @@ from windlass.spi import Coordinator
 
 
 class WakeableNode(Protocol):
-    """How a node is woken; from any thread."""
+    """The methods that wake a node; from any thread."""
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
-        """There is new work at these levels of queues."""
+        """Report new work at these levels of queues."""
 
     def look_again(self) -> None:
-        """What may be claimed has changed."""
+        """Report that claimable work has changed."""
 
     def canceled(self, ids: Sequence[str]) -> None:
-        """These jobs were canceled."""
+        """Report canceled jobs."""
 
 
 class LocalNode:
-    """Wakes the node that an application runs in this process, if it does, and what coordinates others."""
+    """Wakes the application's node in this process, if it runs one, and the coordinator of others."""
 
     def __init__(self, coordinator: Coordinator | None) -> None:
         self._coordinator = coordinator
@@ -32,15 +32,15 @@ class LocalNode:
         after_fork(self.leave)
 
     def enter(self, node: WakeableNode) -> None:
-        """From now on this node is woken."""
+        """Wake this node from now on."""
         self._node = node
 
     def leave(self) -> None:
-        """The node has left; or it stayed with the parent of a fork."""
+        """Stop waking the node: it has ended, or stayed with the parent of a fork."""
         self._node = None
 
     def new_work(self, work: Collection[tuple[str, int]]) -> None:
-        """There are new jobs at these levels of queues."""
+        """Wake for new jobs at these levels of queues."""
         node = self._node
         if node is not None:
             node.wake(list(work))
@@ -49,18 +49,18 @@ class LocalNode:
                 self._coordinator.notify_new_work(queue, level)
 
     def stop(self, ids: Collection[str]) -> None:
-        """These jobs were canceled while they ran."""
+        """Stop jobs that were canceled while they ran."""
         node = self._node
         if node is not None:
             node.canceled(list(ids))
 
     def changed(self) -> None:
-        """What may be claimed has changed."""
+        """Wake because claimable work has changed."""
         node = self._node
         if node is not None:
             node.look_again()
 
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
-        """Circuits opened, closed or forgot their calls."""
+        """Wake for circuits that opened, closed or were reset."""
         del changes
         self.changed()

@@ -1,4 +1,4 @@
-"""The store as applications use it: its schema is made or checked before the first plan runs."""
+"""The store as applications use it: its schema is created or checked before the first plan runs."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ class Access(NamedTuple):
         return result
 
     def ready(self) -> Verb[None]:
-        """Make or check the schema, once."""
+        """Create or check the schema, once."""
         if not self.readiness.is_ready:
             yield from off_loop(self.readiness.ensure)

@@ -1,10 +1,10 @@
-"""Channels on which processes are told of what has happened. What comes over one is a hint: the store is asked."""
+"""Channels of notifications between processes. A notification is a hint: the receiver queries the store."""
 
 from typing import Final
 
 WORK: Final = "windlass_work"
-"""Channel on which nodes are told of new work."""
+"""Channel that notifies nodes of new work."""
 DONE: Final = "windlass_done"
-"""Channel on which handles are told that jobs ended."""
+"""Channel that notifies handles of ended jobs."""
 CANCELED: Final = "windlass_canceled"
-"""Channel on which nodes are told that jobs they run were canceled."""
+"""Channel that notifies nodes of canceled jobs."""

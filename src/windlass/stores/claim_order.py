@@ -1,4 +1,4 @@
-"""What a claim asks for, and the order it takes: the heads of all priority levels, of queues and lanes, merged."""
+"""What a claim requests, and its order: the heads of all priority levels, of queues and lanes, merged."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from windlass.domain.lanes import QUEUE
 
-Place = tuple[str, str | None]
-"""Where jobs wait that pass the same gates: a queue, or one of its lanes."""
+QueueLane = tuple[str, str | None]
+"""A queue, or one of its lanes: its jobs pass the same gates."""
 
 
 class Head(NamedTuple):
-    """Where a claim looks: one priority level of a queue or of one of its lanes, and when it is worth it."""
+    """One priority level of a queue or lane, and when its first job is due."""
 
     queue: str
     level: int
@@ -21,13 +21,13 @@ class Head(NamedTuple):
     lane: str | None = None
 
     @property
-    def place(self) -> Place:
-        """The queue, and the lane if it is one."""
+    def place(self) -> QueueLane:
+        """The queue, and the lane if it has one."""
         return self.queue, self.lane
 
 
 class WaitingLane(NamedTuple):
-    """A lane that has jobs waiting: when the first one of each priority level is due."""
+    """A lane with waiting jobs: when the first one of each priority level is due."""
 
     queue: str
     lane: str
@@ -35,24 +35,24 @@ class WaitingLane(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str]:
-        """Where it stands among all lanes."""
+        """Its position among all lanes."""
         return self.queue, self.lane
 
 
 class Trust(NamedTuple):
-    """What a node has seen of gates lately: they had room for much more than it asks for.
+    """What a node has recently seen of gates: they had room for much more than it requests.
 
-    A claim then need not wait for their locks before it chooses. That it was right is checked before anything counts.
+    A claim then need not wait for their locks before it chooses. That this was right is checked before anything counts.
     """
 
     asked: frozenset[str]
-    """Names of gates that were asked for."""
+    """Names of the gates that were checked."""
     counted: frozenset[str]
-    """Those of them that count who passes."""
+    """Those of them that count permits."""
 
 
 class ClaimRequest(NamedTuple):
-    """What a node asks for: up to `wanted` jobs from these heads, `chunk` rows read of each."""
+    """A node's request: up to `wanted` jobs from these heads, `chunk` rows read of each."""
 
     node: str
     heads: Sequence[Head]
@@ -60,22 +60,24 @@ class ClaimRequest(NamedTuple):
     chunk: int
     boost_us: int
     limited: frozenset[str] = frozenset()
-    """Queues with a limit of their own, as far as is known: no others are claimed from without asking for one."""
+    """Queues known to have a limit; other queues are claimed from without checking for one."""
     turn: int = 0
-    """Which claim of its node this is: what was given back to gates is counted every so often."""
+    """The number of this claim of its node: released permits are counted every so many claims."""
     trust: Trust | None = None
 
 
-class Allotment(NamedTuple):
-    """What the gates of a queue or a lane allow during one claim."""
+class Share(NamedTuple):
+    """What the gates of a queue or lane allow during one claim."""
 
     gate: str | None
-    """The gate that may run short; all that lead through it share its places. A claim is made so small that there is
-    at most one (`domain.gates.most_at_once`)."""
+    """The gate that may run short, which all jobs behind it share.
+
+    There is at most one (`domain.gates.most_at_once`).
+    """
     places: int | None
-    """How many that gate lets through."""
+    """Number of jobs that this gate lets through."""
     holds: str | None
-    """What each job holds once it has passed."""
+    """The permits that each job holds once it has passed."""
 
     @property
     def counts_queue(self) -> bool:
@@ -84,16 +86,16 @@ class Allotment(NamedTuple):
 
 
 HOLDS_QUEUE = '["' + QUEUE
-ANY_NUMBER = Allotment(None, None, None)
+ANY_NUMBER = Share(None, None, None)
 
 
 def is_time(due: object) -> bool:
-    """Whether a due time is one: SQLite keeps whatever was put there."""
+    """Return whether a due time is valid: SQLite keeps whatever was stored there."""
     return isinstance(due, int | float)
 
 
 def at_least(number: int) -> int:
-    """The power of two that is not below: statements are made per chunk, and so stay few."""
+    """Return the next power of two: each chunk size is a statement of its own, and so they stay few."""
     return 1 << max(number - 1, 0).bit_length()
 
 
@@ -106,16 +108,16 @@ def merge_heads(
     chunks: Sequence[Sequence[tuple[Any, int, int]]],
     request: ClaimRequest,
     now: int,
-    allotted: Mapping[Place, Allotment],
+    allotted: Mapping[QueueLane, Share],
 ) -> list[tuple[Any, Head]]:
-    """The first `wanted` ids, with their heads, over all chunks, cut where a chunk that may go on ends.
+    """Return the first `wanted` ids, with their heads, over all chunks, cut where an incomplete chunk ends.
 
-    Beyond it the order is not known. What a gate without a free place holds back is passed over.
+    Beyond that the order is not known. Jobs behind a gate without a free permit are skipped.
     """
 
     def rank(row: tuple[Any, int, int], head: int) -> Ranked:
         job, due, priority = row
-        # Rows may have come due since `now` was asked for: they have waited for nothing yet.
+        # Rows may have come due since `now` was read: their waiting time is 0.
         boost = max(now - due, 0) // request.boost_us if request.boost_us else 0
         return (-(priority + boost), due, job, head)
 
@@ -139,5 +141,5 @@ def merge_heads(
 
 
 def _first_end(ends: Sequence[Ranked], gates: Sequence[str | None], left: Mapping[str | None, int]) -> Ranked | None:
-    """Where a chunk that may go on ends first; what is behind a gate that lets nothing more through does not go on."""
+    """Return where an incomplete chunk ends first; chunks behind a full gate do not count."""
     return min((end for end in ends if left.get(gates[end[3]], 1) > 0), default=None)

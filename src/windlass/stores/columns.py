@@ -1,8 +1,8 @@
-"""The columns of jobs, by name: statements, the rows they take and the rows they give are all made from these lists.
+"""The columns of jobs, by name: statements and their input and output rows are all built from these lists.
 
-What is stored of a new job are the fields of `NewJob`, what a claim brings those of `Claim` and `Payload`. A statement
-asks for a list in braces: `{job_columns}` is `id, queue, …`, `{j.job_columns}` is `j.id, j.queue, …`,
-`{:job_columns}` is `:id, :queue, …` and `{h|d.state_columns}` is `coalesce(h.status, d.status), …`.
+A new job is stored with the fields of `NewJob`; a claim returns those of `Claim` and `Payload`. A statement refers to a
+list in braces: `{job_columns}` is `id, queue, …`, `{j.job_columns}` is `j.id, j.queue, …`, `{:job_columns}` is `:id,
+:queue, …` and `{h|d.state_columns}` is `coalesce(h.status, d.status), …`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEW_JOB: Final = tuple(name for name in NewJob._fields if name not in _NOT_OF_TH
 JOB: Final = (*NEW_JOB, "created_at")
 """`windlass_job`, written once."""
 STATE: Final = ("status", "fence", "attempts", "crash_count", "node", "due", "picked_at", "paused_from")
-"""In `windlass_hot` while the job lives, then in `windlass_done`."""
+"""In `windlass_hot` while the job is live, then in `windlass_done`."""
 END: Final = ("result", "error", "error_class", "reason", "superseded_by", "started_at", "finished_at")
 """Only in `windlass_done`."""
 PROGRESS: Final = ("progress_done", "progress_total", "progress_message", "progress_at")

@@ -1,4 +1,4 @@
-"""What the rest of Windlass sees of a store: run a plan, sync or async, and be told of changes."""
+"""The interface of a store: run plans, sync or async, and get notifications."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ T = TypeVar("T")
 PlanFunction = Callable[Concatenate[Dialect, P], Plan[T]]
 
 LOST: Final = "windlass_lost"
-"""What `listen` calls back with, once and with the reason, when the store itself is gone: a SQLite file that was
-deleted or replaced. No server notifies on it."""
+"""Channel on which `listen` calls back once, with the reason, when the store is lost: its file was deleted or replaced.
+
+No server notifies on it.
+"""
 CHANNELS: Final[Iterable[str]] = (WORK, DONE, CANCELED)
 
 MOST_RESTARTS: Final = 20
-"""How often a plan is restarted after a deadlock or a lost race before the error is let through."""
+"""How often a plan is restarted after a deadlock or a lost race before the error is raised."""
 
 
 class ErrorKind(Enum):
-    """What a driver's error means for whoever ran the plan."""
+    """What a driver's error means for the caller of a plan."""
 
     RESTART = "deadlock or serialisation failure: run the plan again"
     GONE = "the database does not answer"
@@ -39,7 +41,7 @@ class StoreDataError(Exception):
 
 
 class Wakeups(Protocol):
-    """A subscription to what other processes do."""
+    """A subscription to notifications of other processes."""
 
     def close(self) -> None:
         """Stop listening; safe to call twice."""
@@ -49,12 +51,12 @@ class Database(Protocol):
     """A store of one dialect. Plans run in a transaction of their own unless their only step is `alone`."""
 
     notifies: ClassVar[bool]
-    """Whether other processes must be told, rather than see for themselves."""
+    """Whether other processes must be notified, rather than watch for changes themselves."""
     migrates_itself: ClassVar[bool]
-    """Whether the schema is made at first use, or only by an explicit `migrate`."""
+    """Whether the schema is created at first use, or only by an explicit `migrate`."""
     dialect: Dialect
     description: str
-    """For people: dialect and place, without credentials."""
+    """For people: dialect and location, without credentials."""
     wakeup_mode: str
     """How nodes wake each other: for the banner."""
     known_queues: set[str]
@@ -77,33 +79,34 @@ class Database(Protocol):
         ...
 
     def notify(self, channel: str, payload: str) -> None:
-        """Tell other processes, best effort: a lost wakeup costs latency, never work."""
+        """Notify other processes, best effort: a lost wakeup costs latency, never a job."""
 
     async def anotify(self, channel: str, payload: str) -> None:
-        """Tell other processes from the running loop."""
+        """Notify other processes from the running loop."""
 
     def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
-        """Call back with channel and payload for whatever other processes tell.
+        """Call back with channel and payload for every notification of other processes.
 
-        On some thread; on that of `loop`, which runs as long as the subscription, where the store can do that.
+        On some thread; on that of `loop`, which runs as long as the subscription, where the store supports it.
         """
         ...
 
     def apart(self, *, outlives: bool = False) -> Database:
-        """The same store by connections of its own, where users of a store wait for each other's; else this one.
+        """Return the same store with separate connections, where callers wait for each other's; else this one.
 
-        With `outlives` also elsewhere, for what goes on after this one is closed; a store in memory is always this one.
+        With `outlives` always a separate one, for what continues after this one is closed; a store in memory is always
+        this one.
         """
         ...
 
     def require(self) -> None:
-        """Raise `StoreUnavailableError` if there is nothing where the store should be, without making or asking it.
+        """Raise `StoreUnavailableError` if the store does not exist, without creating or connecting to it.
 
         Only a SQLite file can be missing in this sense.
         """
 
     def close(self) -> None:
-        """Close every connection and forget what was seen; idempotent. Whoever asks again has it opened again."""
+        """Close every connection and clear caches; idempotent. Later use opens it again."""
 
     async def aclose_loop(self) -> None:
         """Close what belongs to the running loop."""

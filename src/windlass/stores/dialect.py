@@ -1,6 +1,6 @@
-"""The questions a database must answer, with portable answers: many rows as one JSON text, read as a table.
+"""The operations of a database, with portable defaults: many rows as one JSON text, read as a table.
 
-A dialect overrides what its database can do better (a bulk statement, a locking claim) or must do differently.
+A dialect overrides what its database does better (a bulk statement, a locking claim) or must do differently.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import NO_FAILURE, Transition
 from windlass.stores.claim_order import (
     ANY_NUMBER,
-    Allotment,
     ClaimRequest,
-    Place,
+    QueueLane,
+    Share,
     Trust,
     WaitingLane,
     at_least,
@@ -30,16 +30,16 @@ from windlass.stores.plan import Plan, Step
 
 
 class Claimed(NamedTuple):
-    """Claims in their order, and the payloads of those that are small: a waiting claim is light in any case."""
+    """Claims in their order, and the payloads of those that are small."""
 
     claims: list[Claim]
     payloads: dict[str, Payload]
     trust: Trust | None = None
-    """What the next claim may take for granted about gates."""
+    """What the next claim may assume about gates."""
 
 
 SMALL_PAYLOAD = 600
-"""Bytes of arguments, params and options up to which they come with the claim; more is read when a slot takes it."""
+"""Size in bytes up to which a payload comes with the claim; larger ones are read when a slot takes the job."""
 
 STATUSES: frozenset[str] = frozenset(JobStatus)
 """A row with another status was damaged: its job has not ended."""
@@ -54,17 +54,17 @@ class Dialect:
     name: ClassVar[str]
 
     def ids(self, values: Sequence[str]) -> str:
-        """Ids as the fragment `in_ids` reads them."""
+        """Return ids as the fragment `in_ids` reads them."""
         return json_text(values)
 
     def names(self, values: Sequence[str]) -> str:
-        """Texts as the fragments `in_names` and `names` read them."""
+        """Return texts as the fragments `in_names` and `names` read them."""
         return json_text(values)
 
     # ------------------------------------------------------------------ submission
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
-        """Store the rows of new jobs, and `tell` other processes of them at the commit, where the database does that.
+        """Store the rows of new jobs, and notify other processes with `tell` at the commit, where supported.
 
         `alone`: nothing else happens in this transaction.
         """
@@ -74,27 +74,27 @@ class Dialect:
         yield Step("insert_hot", {"rows": rows})
 
     def find_keys(self, keys: Sequence[str]) -> Plan[dict[str, str]]:
-        """Which idempotency keys are taken, and by which job."""
+        """Return the idempotency keys that are taken, with their jobs."""
         found = yield Step("find_keys", {"names": self.names(keys)})
         return dict(found)
 
     def find_holders(self, keys: Sequence[str]) -> Plan[dict[str, Holder]]:
-        """Which business keys are held, and by whom."""
+        """Return the business keys that are held, with their holders."""
         found = yield Step("find_holders", {"names": self.names(keys)})
         return {key: Holder(job, status) for key, job, status in found}
 
     def insert_keys(self, step: str, keys: Sequence[tuple[str, str]]) -> Plan[int]:
-        """Take keys (`insert_keys`, `insert_live_keys`), or tag jobs (`insert_tags`); answers how many were free."""
+        """Insert keys (`insert_keys`, `insert_live_keys`) or tags (`insert_tags`); return how many were free."""
         count: int = yield Step(step, {"rows": json_text(keys)})
         return count
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment] | None) -> Plan[Claimed]:
+    def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
         """Claim by merging the heads of each level of queues and lanes, in the exact order of J3.1.
 
-        `allotted` says what gates allow of the places that have some; None: there are no gates to be asked, and the
-        claim is all of its plan. A queue that has a limit which is not counted there gives nothing.
+        `allotted` is what gates allow for queues and lanes behind them; None: there are no gates to check, and the
+        claim is the whole plan. A queue with a limit that is not counted there gives nothing.
         """
         allotted = allotted or {}
         limited = {queue for (queue,) in (yield Step("limited_queues"))}
@@ -125,7 +125,7 @@ class Dialect:
         return Claimed([Claim._make(rows[job]) for job in ids], _payloads(small))
 
     def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
-        """The next lanes that have jobs waiting."""
+        """Return the next lanes with waiting jobs."""
         found: list[WaitingLane] = []
         queue, lane = after
         while len(found) < most:
@@ -140,17 +140,17 @@ class Dialect:
         return found
 
     def write_gates(self, rows: Sequence[tuple[str, int, str | None]], *, final: bool) -> Plan[None]:
-        """Count what gates let through and got back: name, change, and what is remembered of its rate."""
+        """Write the changed counts of gates: name, change, and the record of its rate."""
         yield Step("write_gates", {"rows": json_text(rows)}, final=final)
 
     def load(self, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
-        """The immutable part of claimed jobs."""
+        """Return the payloads of claimed jobs."""
         return _payloads((yield Step("load_payloads", {"ids": self.ids(ids)}, autocommit=True)))
 
     # ------------------------------------------------------------------ completion
 
     def finish(self, transitions: Sequence[Transition], *, alone: bool) -> Plan[list[bool]]:
-        """Terminal transitions: out of hot, into done, with their history. Answers which ones held their fence."""
+        """Write terminal transitions: from hot to done, with their history. Return which ones held their fence."""
         del alone
         rows = [_row(transition) for transition in transitions]
         text = json_text(rows)
@@ -164,15 +164,15 @@ class Dialect:
         return _won(rows, held)
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """Back to PENDING, due after their delay."""
+        """Return jobs to PENDING, due after their delay."""
         return (yield from self._reopen("requeue_hot", transitions))
 
     def release(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """Back to PENDING as if never claimed, perhaps in another lane."""
+        """Return jobs to PENDING as if never claimed, perhaps in another lane."""
         return (yield from self._reopen("hand_back_hot", transitions))
 
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """Which transitions are in the history already: decides after a commit whose outcome was lost."""
+        """Return which transitions are in the history already, after a commit whose answer was lost."""
         found = yield Step("applied", {"rows": json_text([_row(t) for t in transitions])})
         known = {(job, fence) for job, fence in found}
         return [(t.job_id, t.fence) in known for t in transitions]
@@ -192,20 +192,20 @@ class Dialect:
         return _won(rows, held)
 
     def notify(self, channel: str, words: str) -> Plan[None]:
-        """Tell other processes at the commit, where the database does that."""
+        """Notify other processes at the commit, where the database supports it."""
         del channel, words
         yield from ()
 
     # ------------------------------------------------------------------ reading
 
     def outcomes(self, ids: Sequence[str]) -> Plan[list[Outcome]]:
-        """How far these jobs are; unknown ids are left out."""
+        """Return the status and outcome of these jobs; unknown ids are left out."""
         rows = yield Step("outcomes", {"ids": self.ids(ids)}, autocommit=True)
         return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows if status in STATUSES]
 
 
 def _row(transition: Transition) -> tuple[Any, ...]:
-    """A transition as the table `transitions` of jobs.sql reads it: by position, since this is the hot path."""
+    """Return a transition as the table `transitions` of jobs.sql reads it: by position, for speed."""
     times, failure = transition.times, transition.failure or NO_FAILURE
     return (
         transition.job_id,
@@ -228,13 +228,13 @@ def _payloads(rows: Iterable[Sequence[Any]]) -> dict[str, Payload]:
 
 
 def _won(rows: Sequence[tuple[Any, ...]], held: Sequence[tuple[Any, ...]]) -> list[bool]:
-    """By id and fence: a late transition of a job may share its flush with one of the job's present holder."""
+    """Match by id and fence: a late transition may share its flush with one of the job's current holder."""
     winners = set(held)
     return [row[:2] in winners for row in rows]
 
 
 def json_text(value: Any) -> str:
-    """Rows as one JSON text."""
+    """Return rows as one JSON text."""
     text = msgspec.json.encode(value).decode()
     if "\\u0000" in text and _NUL.search(text):
         raise UnicodeError("a text holds the character NUL, at which SQLite would cut it off")

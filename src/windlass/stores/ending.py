@@ -2,7 +2,7 @@
 
 Every plan that ends or revives jobs calls `end` once it has moved them. A feature registers its follow-ups by the moves
 they belong to; whatever they write is committed with the move, or not at all. A plan may be restarted, so a follow-up
-notes nothing on the side: it answers its effects.
+keeps no state of its own: it returns its effects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class FollowUp(NamedTuple):
     """A write that belongs to the end, or the revival, of some jobs."""
 
     moves: frozenset[Move]
-    """Those that it follows."""
+    """The moves that it follows."""
     concerns: Callable[[Ended], bool]
     """Whether it has something to write for a job; asked before the transaction, so it reads nothing.
 
@@ -41,7 +41,7 @@ class MovedJobs(NamedTuple):
 
 
 def is_followed(ended: Ended, follow_ups: FollowUps) -> bool:
-    """Whether any follow-up concerns a job."""
+    """Return whether any follow-up concerns a job."""
     return any(ended.move in one.moves and one.concerns(ended) for one in follow_ups)
 
 
@@ -56,7 +56,7 @@ def end(dialect: Dialect, ended: Sequence[Ended], follow_ups: FollowUps) -> Plan
 
 
 def with_payloads(dialect: Dialect, ended: Sequence[Ended]) -> Plan[list[Ended]]:
-    """The same jobs with their payloads, of which those that are missing are read at once."""
+    """Return the same jobs with their payloads; missing ones are read at once."""
     missing = [job.job_id for job in ended if job.payload is None]
     if not missing:
         return list(ended)

@@ -1,4 +1,4 @@
-"""One node's side of a named lease: whose turn it is, work under it, and giving it back."""
+"""One node's side of a named lease: take it, work under it, release it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 MICROSECONDS = 1_000_000
 SOON = 0.1
-"""Seconds after which somebody else's turn may be over."""
+"""Seconds after which another holder may have finished."""
 
 
 class LeaseHolder:
@@ -28,10 +28,10 @@ class LeaseHolder:
         self._rhythm = rhythm
         self._lease: leases.Lease | None = None
         self.idle_for = 0.0
-        """Seconds for which the duty had not been done when the lease was taken; 0 if it never was before."""
+        """Seconds since the duty was last done when the lease was taken; 0 if it never was."""
 
     async def take(self) -> float:
-        """Take the lease; 0 if it is ours now, else the seconds after which it is worth asking again."""
+        """Try to take the lease; return 0 on success, else the seconds after which to try again."""
         seen = await self._database.aread(leases.look, self._name)
         if seen is None:
             await self._database.arun(leases.found, self._name)
@@ -49,7 +49,7 @@ class LeaseHolder:
         return max(min(seen.free_at - seen.now, self._lease_us) / MICROSECONDS, SOON)
 
     async def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Renew the lease and run a plan in one transaction; `LeaseLostError` if it is another's by now."""
+        """Renew the lease and run a plan in one transaction; raise `LeaseLostError` if another node has it."""
         if self._lease is None:
             raise LeaseLostError(self._name)
         return await self._database.arun(
@@ -57,7 +57,7 @@ class LeaseHolder:
         )
 
     async def give_back(self, *, passed: bool) -> None:
-        """Leave it to others; `passed`: all that was due is done."""
+        """Release the lease; `passed`: all that was due is done."""
         lease, self._lease = self._lease, None
         if lease is not None:
             await self._database.arun(leases.give_back, lease, passed=passed)

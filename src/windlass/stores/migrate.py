@@ -1,4 +1,4 @@
-"""Migrations: numbered SQL files per dialect, applied in order, each remembered with its checksum."""
+"""Migrations: numbered SQL files per dialect, applied in order, each recorded with its checksum."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Migration(NamedTuple):
 
 @cache
 def migrations(dialect: str) -> tuple[Migration, ...]:
-    """All migrations a dialect ships, in order."""
+    """Return all migrations of a dialect, in order."""
     folder = resources.files("windlass.stores").joinpath(dialect).joinpath("migrations")
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return tuple(Migration(int(file.name[:4]), file.name[:-4], file.read_text(encoding="utf-8")) for file in files)
 
 
 def pending(database: Database) -> list[Migration]:
-    """What is still to be applied. An applied file whose text differs from ours is an error."""
+    """Return the migrations still to be applied. An applied file whose text differs from ours is an error."""
     have = database.read(_applied)
     ours = migrations(database.dialect.name)
     for migration in ours:
@@ -52,14 +52,14 @@ def pending(database: Database) -> list[Migration]:
 
 
 def migrate(database: Database) -> list[str]:
-    """Bring the schema up to date; answers the names of what was applied. Two processes may call it at once."""
+    """Bring the schema up to date; return the names of applied migrations. Concurrent calls are safe."""
     return [migration.name for migration in pending(database) if database.run(_apply, migration)]
 
 
 def require_used(database: Database) -> None:
-    """Raise if nothing was ever stored there: for whoever only looks, and is to make neither a file nor a schema.
+    """Raise if nothing was ever stored there: for commands that only read and must create neither file nor schema.
 
-    A server without our tables is told by `require_current`.
+    A server without our tables is refused by `require_current`.
     """
     database.require()
     if database.migrates_itself and not database.read(_applied):
@@ -81,7 +81,7 @@ def require_current(database: Database) -> None:
 
 
 class Readiness:
-    """Sees to the schema before first use: SQLite's is made by itself, a server's must have been migrated."""
+    """Ensures the schema before first use: SQLite's is created automatically, a server's must have been migrated."""
 
     def __init__(self, database: Database, when_opened: Callable[[], None] = lambda: None) -> None:
         self._database = database
@@ -94,7 +94,7 @@ class Readiness:
         self._lock = threading.Lock()
 
     def ensure(self) -> None:
-        """Make or check the schema, once."""
+        """Create or check the schema, once."""
         if self.is_ready:
             return
         with self._lock:
@@ -104,18 +104,18 @@ class Readiness:
                 self.is_ready = True
 
     def reset(self) -> None:
-        """See to it again at the next use: the store was closed, and may be another by then."""
+        """Check again at the next use: the store was closed, and may be a different one by then."""
         self.is_ready = False
 
 
 def make_current(dialect: Dialect) -> Plan[None]:
-    """Bring the schema up to date in the transaction at hand, with which it stands or falls."""
+    """Bring the schema up to date within the current transaction."""
     for migration in migrations(dialect.name):
         yield from _apply(dialect, migration)
 
 
 def installation(dialect: Dialect) -> Plan[tuple[Any, ...]]:
-    """What tells this database, with our tables in it, from others: SQLite's file, a server's database."""
+    """Return what identifies this database with our tables: SQLite's file, a server's database."""
     del dialect
     row = yield Step("installation", alone=True)
     return tuple(row)
@@ -129,7 +129,7 @@ def _applied(dialect: Dialect) -> Plan[dict[int, str]]:
 
 
 def _apply(dialect: Dialect, migration: Migration) -> Plan[bool]:
-    """One migration in one transaction; False when another process was quicker."""
+    """Apply one migration in one transaction; return False when another process was first."""
     yield Step("lock_migrations")
     yield Step("create_migration_table")
     if migration.version in (yield from _applied(dialect)):

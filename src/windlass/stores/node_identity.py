@@ -1,4 +1,4 @@
-"""Who a node is to the cluster."""
+"""The identity of a node in the cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windlass.stores.plans.cluster import NodeRow
 
 
 class NodeIdentity:
-    """The row of a node, which is another one after its lease was lost. From any thread."""
+    """The row of a node, which is replaced after its lease was lost. From any thread."""
 
     def __init__(self, queues: Collection[str] | None) -> None:
         self._queues = None if queues is None else ",".join(sorted(queues))
@@ -20,11 +20,11 @@ class NodeIdentity:
 
     @property
     def id(self) -> str:
-        """The node's present id."""
+        """The node's current id."""
         return self.row.id
 
     def renew(self) -> NodeRow:
-        """Take a new id, in whose name everything is claimed from now on."""
+        """Take a new id, under which everything is claimed from now on."""
         self.row = self._new_row()
         return self.row
 

@@ -1,4 +1,4 @@
-"""Coalesced notifications: the first at once, at most one per 20 ms, the last one never forgotten.
+"""Coalesced notifications: the first at once, at most one per 20 ms, the last one never lost.
 
 A notification on every commit costs three quarters of the concurrent enqueue rate; one per 20 ms is free.
 """
@@ -19,14 +19,16 @@ logger = loggers.logger("windlass.store")
 
 INTERVAL = 0.02
 LEEWAY = 0.005
-"""Seconds that the trailing notification is held back, so that in a stream of commits the next one carries it for free:
-one of its own costs a transaction, and the thread that sends it competes with the stream."""
+"""Seconds that the trailing notification is delayed, so that in a stream of commits the next one carries it.
+
+A separate one costs a transaction, and its thread competes with the stream.
+"""
 MOST_BYTES = 7_000
 EVERYTHING = "*"
 
 
 def payload_of(sender: str, told: Iterable[str]) -> str:
-    """Who says it, and the words, as long as they fit."""
+    """Return the sender and the parts, as far as they fit into a payload."""
     words = ",".join(sorted(told))
     return f"{sender} {words if len(words) < MOST_BYTES else EVERYTHING}"
 
@@ -45,7 +47,7 @@ class Notifier:
         self._told: set[str] = set()
         self._thread: threading.Thread | None = None
         self.sender = uuid4().hex[:12]
-        """Marks what this process sent, so that it need not heed its own words."""
+        """Marks what this process sent, so that it can ignore its own notifications."""
         after_fork(self._forget)
 
     def _forget(self) -> None:
@@ -54,10 +56,10 @@ class Notifier:
         self.sender = uuid4().hex[:12]
 
     def with_commit(self, words: Iterable[str]) -> str | None:
-        """The payload to send along with a commit that is about to happen, if it is time to send.
+        """Return the payload to send with the coming commit, if it is time to send.
 
-        If it is not, the words are for `take` once the commit has happened: sent earlier they would wake for nothing.
-        What is owed already is taken along; should the commit fail, it is for `owe`.
+        If it is not, pass the parts to `tell` after the commit: sent earlier they would wake too soon. Pending parts
+        are included; if the commit fails, pass the payload to `owe`.
         """
         with self._lock:
             if not self._throttle.may_send(monotonic()):
@@ -66,7 +68,7 @@ class Notifier:
             return self._payload()
 
     def owe(self, payload: str) -> None:
-        """A commit failed that was to carry this payload: what is said in it is sent soon."""
+        """Send the parts of a payload soon: the commit that should have carried it failed."""
         words = payload.partition(" ")[2].split(",")
         with self._lock:
             self._told.update(words)
@@ -74,7 +76,7 @@ class Notifier:
             self._send_soon()
 
     def take(self, words: Iterable[str]) -> str | None:
-        """Add words; the payload if it is time to send, else None: the trailing notification carries them."""
+        """Add parts; return the payload if it is time to send, else None: the trailing notification carries them."""
         with self._lock:
             self._told.update(words)
             decision = self._throttle.request(monotonic())
@@ -108,10 +110,10 @@ class Notifier:
             try:
                 self._database.notify(self._channel, payload)
             except Exception as error:  # noqa: BLE001 - a lost wakeup costs latency; a lost thread would cost all of them
-                logger.warning("a notification was not sent: %s", type(error).__name__)
+                logger.warning("could not send a notification: %s", type(error).__name__)
 
     def close(self) -> None:
-        """Send what is still owed, and end the thread; a later `take` starts another."""
+        """Send what is pending, and end the thread; a later `take` starts another."""
         with self._lock:
             self._thread = None
             payload = self._payload() if self._throttle.flush(monotonic()) else None

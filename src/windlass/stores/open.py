@@ -1,4 +1,4 @@
-"""From a URL to a database."""
+"""Opens a database by its URL."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StoreUrl(NamedTuple):
 
 
 def choose_url(given: str | None, environ: Mapping[str, str] = os.environ) -> StoreUrl:
-    """The URL given in code, else that of `WINDLASS_URL`, else the default. An empty one is a mistake, not absent."""
+    """Return the URL given in code, else that of `WINDLASS_URL`, else the default. An empty one is an error."""
     if given is not None:
         return StoreUrl(given)
     named = environ.get("WINDLASS_URL")
@@ -49,7 +49,7 @@ def choose_url(given: str | None, environ: Mapping[str, str] = os.environ) -> St
 
 
 def open_database(url: str, clock: Clock, *, is_default: bool = False) -> Database:
-    """Make the database a URL names; nothing is connected yet."""
+    """Return the database of a URL; nothing is connected yet."""
     given: object = url
     if not isinstance(given, str):
         hint = f"; write {f'sqlite:///{given}'!r}" if isinstance(given, PurePath) else ""
@@ -103,9 +103,9 @@ def _postgres(url: str, clock: Clock) -> Database:
 
 
 def _hide(url: str) -> str:
-    """A URL without its password, for messages."""
+    """Return a URL without its password, for messages."""
     try:
         password = urlsplit(url).password
-    except ValueError:  # an address that is none: no telling where a password would begin
+    except ValueError:  # not a valid address: the password cannot be located
         return f"{url.partition('://')[0]}://…"
     return url.replace(f":{password}@", ":[REDACTED]@") if password else url

@@ -1,6 +1,6 @@
 """Plans: store operations as generators.
 
-A plan yields `Step`s (a named statement and its parameters) and is sent each result. One body thus serves sync
+A plan yields `Step`s (a named statement and its parameters) and receives each result. One body thus serves sync
 callers, async callers and a caller's own transaction, and two plans can commit together with `yield from`.
 """
 
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 T = TypeVar("T")
 
 SCRIPT = "script"
-"""Name of the one step that is no named statement: the text of a migration file."""
+"""Name of the only step that is not a named statement: the text of a migration file."""
 
 
 class Step(NamedTuple):
-    """One statement to run. With `rows` it runs once per row and answers the list of counts."""
+    """One statement to run. With `rows` it runs once per row and returns the list of counts."""
 
     name: str
     params: Mapping[str, Any] = {}
@@ -24,13 +24,13 @@ class Step(NamedTuple):
     alone: bool = False
     """A promise: the plan needs no transaction around this statement, because it is its only one."""
     autocommit: bool = False
-    """A promise: the plan only reads, and needs no transaction, because each of its statements stands by itself."""
+    """A promise: the plan only reads, and needs no transaction, because its statements are independent."""
     final: bool = False
-    """A promise: the plan asks for nothing after this, so that the commit may go out along with it."""
+    """A promise: no step follows this one, so that the commit may be sent with it."""
     literals: Mapping[str, int] | None = None
-    """Whole numbers written into the statement's text, for the planner's sake (`LIMIT`)."""
+    """Whole numbers written into the statement's text, for the planner (`LIMIT`)."""
     then: Step | None = None
-    """What to run right after it, whatever it answers: both go out in one message, and both answers come together."""
+    """A step to run right after it, whatever it returns: both are sent in one message, and answered together."""
 
 
 Plan = Generator[Step, Any, T]
@@ -41,11 +41,11 @@ class RestartPlanError(Exception):
 
 
 class BrokenPromiseError(Exception):
-    """Raised where a plan runs: it asks for a step that an earlier one has ruled out (`alone`, `autocommit`)."""
+    """Raised when a plan yields a step that an earlier one has ruled out (`alone`, `autocommit`)."""
 
 
 def check_promises(first: Step, step: Step, following: Step) -> None:
-    """Raise `BrokenPromiseError` if a plan that began with `first` may not ask for `following` after `step`."""
+    """Raise `BrokenPromiseError` if a plan that began with `first` may not yield `following` after `step`."""
     if step.alone:
         raise BrokenPromiseError(f"the step {following.name} comes after {step.name}, which was to be the only one")
     if first.autocommit and not following.autocommit:
@@ -67,7 +67,7 @@ def drive(plan: Plan[T], first: Step, execute: Callable[[Step], Any]) -> T:
 
 
 def along(step: Step, plan: Plan[T]) -> Plan[tuple[Any, T]]:
-    """Run a step, and a plan whose first step goes along with it: it is asked before the step has answered."""
+    """Run a step together with the first step of a plan, which is sent before the step is answered."""
     answer, following = yield step._replace(then=next(plan))
     try:
         while True:

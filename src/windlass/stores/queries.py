@@ -37,7 +37,7 @@ class Query(NamedTuple):
 
 @cache
 def load(dialect: str) -> dict[str, Query]:
-    """Every statement a dialect knows, by name."""
+    """Return every statement of a dialect, by name."""
     queries = {**_folder("plans"), **_folder(dialect)}
     texts = {query.name: query.sql for query in queries.values() if query.kind == "fragment"}
     texts["new_job_types"] = ", ".join(f"{name} {kind}" for name, kind in NEW_JOB_TYPES.items())
@@ -47,24 +47,24 @@ def load(dialect: str) -> dict[str, Query]:
 
 
 def overrides(dialect: str) -> set[str]:
-    """Names that the dialect's files define although the common files do too."""
+    """Return the names that the dialect's files define although the common files do too."""
     return _folder("plans").keys() & _folder(dialect).keys()
 
 
 def to_pyformat(sql: str) -> str:
-    """`:name` → `%(name)s`, for drivers that want it so."""
+    """Convert `:name` to `%(name)s`, for drivers that need it."""
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
 def to_numbered(sql: str) -> tuple[str, tuple[str, ...]]:
-    """`:name` → `$1`, as PostgreSQL itself wants it, and which name each number stands for."""
+    """Convert `:name` to `$1` as PostgreSQL needs it; return also the name of each number."""
     numbers: dict[str, int] = {}
     text = _PARAMETER.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", sql)
     return text, tuple(numbers)
 
 
 def _complete(query: Query, fragments: dict[str, str]) -> Query:
-    """Fragments may be made of fragments."""
+    """Fill in fragments, which may contain fragments."""
     sql, before = query.sql, ""
     while sql != before:
         before = sql
@@ -75,14 +75,14 @@ def _complete(query: Query, fragments: dict[str, str]) -> Query:
 
 
 def _list(found: re.Match[str]) -> str:
-    """Columns as `columns` describes them: plain, of a table, of the first of two tables, or as parameters."""
+    """Return columns as `columns` describes them: plain, of a table, of the first of two tables, or as parameters."""
     table, first, second, parameter, name = found.groups()
     form = f"{table}.%s" if table else f"coalesce({first}.%s, {second}.%s)" if first else f"{parameter or ''}%s"
     return ", ".join(form.replace("%s", column) for column in LISTS[name])
 
 
 def _table(query: Query, texts: dict[str, str]) -> str:
-    """Rows of parameters as a table, in the dialect's own way."""
+    """Return rows of parameters as a table, in the dialect's form."""
     way = _PIECES[query.kind]
     body = query.sql.replace("{new_job_types}", texts["new_job_types"])
     columns = [column.split() for column in body.split(",")]

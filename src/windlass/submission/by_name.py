@@ -16,11 +16,11 @@ from windlass.submission.tagged import plain
 
 
 def _any_call(*args: Any, **kwargs: Any) -> Any:
-    """Stands for the signature of a function that need not be known here."""
+    """Stand for the signature of a function that need not be known here."""
 
 
 ANY_CALL: Final[CallSpec] = call_spec(_any_call)
-"""How a function of unknown signature is called: what is written by it is read by the signature of the function."""
+"""The call spec of an unknown signature: the function's own signature decodes what this encodes."""
 
 
 def call_by_name(
@@ -28,8 +28,8 @@ def call_by_name(
 ) -> Call[Any]:
     """Make a call of the job with this name or alias; what `app.enqueue_by_name` does.
 
-    A job that is declared here is checked like any other, and its options go under `options`. Of one that is not, the
-    arguments are taken as they are: its worker checks them, and whether it may run.
+    A job that is declared here is checked like any other, and `options` override its own. For other jobs the arguments
+    are taken as they are: the worker checks them, and whether the job may run.
     """
     target = check_target(name)
     positional, named = _checked_arguments(target, args, kwargs)
@@ -64,7 +64,7 @@ def _checked_arguments(target: str, args: object, kwargs: object) -> tuple[tuple
 
 
 def _plain(target: str, value: Any) -> Any:
-    """An object of a class as JSON would show it: the annotations of the target make an object of it again."""
+    """Return an object of a class as plain JSON values; the target's annotations convert it back."""
     try:
         return plain(value)
     except SerializationError:

@@ -1,4 +1,4 @@
-"""A call as a value: a function's stored name with arguments and options, checked, and not stored yet."""
+"""A call as a value: a function's stored name with arguments and options, checked but not stored yet."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,14 +16,14 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Enqueuer(Protocol):
-    """Stores calls and gives handles on jobs: the `Submitter` of an application."""
+    """Stores calls and returns handles on jobs: the `Submitter` of an application."""
 
     def submit(self, calls: "Sequence[Call[Any]]") -> Verb[list[JobHandle[Any]]]:
-        """Store the calls, all or none, and give their handles in order."""
+        """Store the calls, all or none, and return their handles in order."""
         ...
 
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
-        """Give a handle on a job stored earlier, whose result is read by the return annotation of `spec`."""
+        """Return a handle on a job stored earlier, whose result is read by the return annotation of `spec`."""
         ...
 
 
@@ -44,10 +44,10 @@ class Call(Generic[R_co]):
     spec: CallSpec = field(repr=False, compare=False)
     submitter: Enqueuer = field(repr=False, compare=False)
     circuit: str | None = None
-    """What `@circuit_protected` says of the target."""
+    """The `@circuit_protected` mark of the target."""
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R_co]":
-        """Give the same call with these options in place of those it has."""
+        """Return the same call with these options replacing its own."""
         return replace(self, options=self.options.merged(JobOptions.make(**options)))
 
     def enqueue(self) -> JobHandle[R_co]:
@@ -68,7 +68,7 @@ def bind(
     submitter: Enqueuer,
     options: JobOptions,
 ) -> Call[Any]:
-    """Make a call of any function that the policy admits, as `app.bind` does; a job's own options go under `options`.
+    """Make a call of any function that the policy allows, as `app.bind` does; `options` override a job's own.
 
     Raises `SerializationError` if the function has no name to store, `TargetNotAllowedError` if it may not run, and
     `TypeError` if it does not take these arguments.
@@ -82,7 +82,7 @@ def bind(
 
 
 def as_list(calls: Iterable[Call[R_co]]) -> list[Call[R_co]]:
-    """Check what `enqueue_many` was given."""
+    """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
     if isinstance(calls, Call):
         raise InvalidOptionError(
             "enqueue_many takes a list of calls, got a single one; write [call], or call.enqueue()"

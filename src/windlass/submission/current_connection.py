@@ -68,12 +68,12 @@ def connection_for(options: JobOptions, owner: object) -> Any:
 
 
 def given_connection(options: JobOptions) -> Any:
-    """The connection in a call's options, or None."""
+    """Return the connection in a call's options, or None."""
     return None if options.connection is UNSET else options.connection
 
 
 def one_connection(found: Sequence[Any]) -> Any:
-    """The connection that calls share, or None if they have none; some with it and some without is an error."""
+    """Return the connection that calls share, or None if they have none; some with it and some without is an error."""
     if any(connection is not found[0] for connection in found):
         raise InvalidOptionError(
             "calls submitted together must all carry the same connection, or none: they are stored in one transaction; "

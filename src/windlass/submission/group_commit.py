@@ -1,7 +1,7 @@
 """Group commit: callers that enqueue at the same moment share a transaction.
 
-The first caller leads: it commits, together with its own, what others bring while it waits for its turn at the store,
-and then hands the lead to the first who came meanwhile.
+The first caller leads: while it waits for its turn at the store, others add their units, which it commits together with
+its own. Then it passes the lead to the first caller that came meanwhile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from windlass.domain.ended import Effects, Ended
-from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.job import Conflict, NewJob, SubmittedJob
 from windlass.errors import DuplicateBusinessKeyError, StoreUnavailableError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.forks import after_fork
@@ -28,12 +28,12 @@ from windlass.stores.plans import jobs
 MAX_UNITS: Final = 200
 
 Unit = Sequence[NewJob]
-Answer = list[Placed] | Conflict
+Answer = list[SubmittedJob] | Conflict
 Commit = Callable[[Sequence[Unit]], Verb[list[Answer]]]
 
 
 class Signals(NamedTuple):
-    """How callers of one kind are made to wait, and to go on."""
+    """How callers of one kind wait, and are resumed."""
 
     make: Callable[[], Any]
     set: Callable[[Any], None]
@@ -43,21 +43,21 @@ THREADS: Final = Signals(threading.Event, threading.Event.set)
 
 
 def tasks_of(loop: asyncio.AbstractEventLoop) -> Signals:
-    """The signals for tasks of a loop: futures."""
+    """Return the signals for tasks of a loop: futures."""
     return Signals(loop.create_future, _set)
 
 
-def settled(answer: Answer) -> list[Placed]:
-    """The answer of the store, or the error it means."""
+def settled(answer: Answer) -> list[SubmittedJob]:
+    """Return the store's answer, or raise the error it stands for."""
     if isinstance(answer, Conflict):
         raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
     return answer
 
 
 class GroupCommit:
-    """Stores units of jobs, each all or none, and wakes other processes: in the commit if it is time for it, or after.
+    """Stores units of jobs, each all or none, and wakes other processes: with the commit if it is time, or after it.
 
-    Threads form one group, and the tasks of each event loop another: what blocks one of them does not block the others.
+    Threads form one group, and the tasks of each event loop another: what blocks one group does not block the others.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class GroupCommit:
         after_fork(self._begin)
 
     def _begin(self) -> None:
-        """Without callers: also right after a fork, where those of the parent stayed with it."""
+        """Start without callers; also after a fork, where the parent's callers do not exist."""
         self._threads = CallerGroup(self._commit, THREADS)
         self._loops: dict[asyncio.AbstractEventLoop, CallerGroup] = {}
 
-    def submit(self, unit: Unit) -> Verb[list[Placed]]:
-        """Store a unit; done when it is committed."""
+    def submit(self, unit: Unit) -> Verb[list[SubmittedJob]]:
+        """Store a unit; return when it is committed."""
         group: CallerGroup = yield self._group_of_threads, self._group_of_loop, ()
         return settled((yield from group.submit(unit)))
 
@@ -101,9 +101,9 @@ class GroupCommit:
         yield from self._access.ready()
         database, work = self._access.database, self._work
         levels = levels_of(rows := [job for unit in units for job in unit])
-        new, words = new_queues(database, levels), words_for(levels)
+        new, words = new_queues(database, levels), payload_parts(levels)
         keyed = any(job.idempotency_key or job.business_key for job in rows)
-        # A commit with keys may wait for a lock, or store nothing: it carries no wakeup, least of all others'.
+        # A commit with keys may wait for a lock, or store nothing: it carries no wakeup.
         payload = None if work is None or keyed else work.with_commit(words)
         try:
             submission = yield from self._access.run(jobs.submit, units, new, payload, self._follow_ups)
@@ -121,7 +121,7 @@ class GroupCommit:
 
 
 class _Ticket:
-    """A caller's unit, waiting for a transaction to take it along."""
+    """A caller's unit that waits for a transaction."""
 
     __slots__ = ("answer", "error", "leads", "signal", "unit")
 
@@ -142,14 +142,14 @@ class CallerGroup:
         self._signals = signals
         self._lock = threading.Lock()
         self._queue: list[_Ticket] = []
-        """The first of them leads, once somebody does."""
+        """The first caller in it leads."""
         self._led = False
         self._shared = False
-        """Whether the last commit was of several callers, who may be back at once."""
+        """Whether the last commit was shared by several callers, which may be back at once."""
         self._leading: set[asyncio.Task[None]] = set()
 
     def submit(self, unit: Unit) -> Verb[Answer]:
-        """Lead, or wait for the one who leads."""
+        """Lead, or wait for the leading caller."""
         ticket = _Ticket(unit)
         with self._lock:
             self._queue.append(ticket)
@@ -160,8 +160,8 @@ class CallerGroup:
         try:
             if ticket.signal is not None:
                 yield _wait_for, _itself, (ticket.signal,)
-            elif self._shared:  # those who were answered along with this caller get their turn on the loop
-                yield _go_on, asyncio.sleep, (0,)
+            elif self._shared:  # callers answered together with this one get to run on the loop
+                yield _no_wait, asyncio.sleep, (0,)
         except BaseException:  # an interrupt: a caller that gives up must neither keep the lead nor be handed it
             self._withdraw(ticket)
             raise
@@ -182,7 +182,7 @@ class CallerGroup:
             self._pass_on()
 
     def _lead(self) -> Verb[None]:
-        """Commit what has gathered, then hand the lead to the first who came meanwhile."""
+        """Commit the gathered units, then pass the lead to the first caller that came meanwhile."""
         with self._lock:
             tickets, self._queue = self._queue[:MAX_UNITS], self._queue[MAX_UNITS:]
         self._shared = len(tickets) > 1
@@ -192,7 +192,7 @@ class CallerGroup:
             self._pass_on(tickets)
 
     async def _apart(self, verb: Verb[None]) -> None:
-        """Run it as a task of its own: others' jobs are not given up because the caller that leads is cancelled."""
+        """Run it as a separate task: cancelling the leading caller must not give up others' jobs."""
         task = asyncio.ensure_future(adrive(verb))
         self._leading.add(task)
         task.add_done_callback(self._leading.discard)
@@ -243,8 +243,8 @@ def _set(signal: asyncio.Future[None]) -> None:
         signal.set_result(None)
 
 
-def _go_on(seconds: float) -> None:
-    """Let a thread go on at once: others run anyway."""
+def _no_wait(seconds: float) -> None:
+    """Resume a thread at once: other threads run anyway."""
 
 
 def new_queues(database: Database, levels: Sequence[tuple[str, int]]) -> list[str]:
@@ -253,10 +253,10 @@ def new_queues(database: Database, levels: Sequence[tuple[str, int]]) -> list[st
 
 
 def levels_of(rows: Sequence[NewJob]) -> list[tuple[str, int]]:
-    """The queues and priority levels that have new work."""
+    """Return the queues and priority levels that have new work."""
     return sorted({(row.queue, row.priority) for row in rows})
 
 
-def words_for(work: Sequence[tuple[str, int]]) -> list[str]:
-    """The same as words of a notification."""
+def payload_parts(work: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the same as parts of a notification's payload."""
     return [f"{queue}:{level}" for queue, level in work]

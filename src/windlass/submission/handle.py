@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, cast
 from uuid import UUID
 
-from windlass.domain.job import Placed
+from windlass.domain.job import SubmittedJob
 from windlass.domain.states import JobStatus
 from windlass.runtime.verbs import Verb, adrive, drive
 
@@ -59,7 +59,7 @@ class JobHandle(Generic[R_co]):
 
     __slots__ = ("_duplicate", "_key", "_returns", "_verbs")
 
-    def __init__(self, place: Placed, verbs: HandleVerbs, returns: Any = None) -> None:
+    def __init__(self, place: SubmittedJob, verbs: HandleVerbs, returns: Any = None) -> None:
         self._key, self._duplicate = place.job_id, place.duplicate
         self._verbs = verbs
         self._returns = returns

@@ -1,4 +1,4 @@
-"""What `@app.job` makes of a function: still the function when called, and a job when enqueued."""
+"""What `@app.job` returns: still the function when called, and a job when enqueued."""
 
 import copy
 import inspect
@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 
 class Enqueueable(TargetFunction, Generic[P, R]):
-    """The verbs of a job; `P` are its parameters and `R` is what it returns, or awaits to."""
+    """The verbs of a job; `P` are its parameters and `R` is its result."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         self._views: dict[type, Any] = {}
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        """Give the call as a value; nothing is stored yet.
+        """Return the call as a value; nothing is stored yet.
 
         Raises `TypeError` if the function does not take these arguments, `SerializationError` if it has no name that
         another process could find it by.
@@ -58,11 +58,11 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         return await self._call(args, kwargs, self.options).aenqueue()
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "BoundOptions[P, R]":
-        """Give the job with other options, e.g. `charge.using(delay=60, queue="billing").enqueue(42)`."""
+        """Return the job with other options, e.g. `charge.using(delay=60, queue="billing").enqueue(42)`."""
         return BoundOptions(self, self.options.merged(JobOptions.make(**options)))
 
     def handle(self, job_id: UUID | str) -> JobHandle[R]:
-        """Give a handle on a job of this function that was enqueued earlier."""
+        """Return a handle on a job of this function that was enqueued earlier."""
         return self._submitter.handle(job_id, self._registry.admit(self.target).spec)
 
     @property
@@ -75,10 +75,10 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         known.spec.bind_check(args, kwargs)
         return Call(known.target, args, kwargs, options, known.spec, self._submitter, known.circuit)
 
-    if not TYPE_CHECKING:  # else every attribute would pass for one of a job
+    if not TYPE_CHECKING:  # else type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Say what the verb of another queue is called here: `.delay()` is `.enqueue()`."""
+            """Raise an error that names our verb for that of another queue: `.delay()` is `.enqueue()`."""
             called = self.__dict__.get("__name__", "the job")
             raise AttributeError(not_here(called, name, OF_A_JOB), name=name, obj=self)
 
@@ -86,18 +86,18 @@ class Enqueueable(TargetFunction, Generic[P, R]):
         return f"<job {self.__module__}:{self.__qualname__}>"
 
     def _accessed(self, instance: object, owner: type) -> Any:
-        """What `Class.job` and `instance.job` give: a job of that class, and a method that still is one."""
+        """Return what `Class.job` and `instance.job` are: a job of that class, and a method that still is one."""
         if self.wrapping is staticmethod:
             return self
         if self.wrapping is classmethod:
             return MethodType(self._seen_from(owner), owner)
         if instance is None:
             return self._seen_from(owner)
-        # A classmethod around this hands over the class as the instance (Python 3.11, 3.12).
+        # A classmethod around this passes the class as the instance (Python 3.11, 3.12).
         return MethodType(self._seen_from(owner), instance)
 
     def _seen_from(self, cls: type) -> Any:
-        """Give this job as a member of `cls`: a subclass that inherits it has a target, and objects, of its own."""
+        """Return this job as a member of `cls`: a subclass that inherits it has its own target and objects."""
         view = self._views.get(cls)
         if view is None:
             view = self._views[cls] = self._view(cls)
@@ -111,7 +111,7 @@ class Enqueueable(TargetFunction, Generic[P, R]):
             target = member_name(cls, self.__name__)
             if target in (self.target, self.home):
                 return self
-        except SerializationError:  # a local class: said when it is enqueued
+        except SerializationError:  # a local class: refused when it is enqueued
             return self
         view = copy.copy(self)
         view._target, view.aliases = target, ()  # a name of its own is that of the class that declares it
@@ -126,7 +126,7 @@ class JobFunction(Enqueueable[P, R]):
     """A plain function as a job: `charge(42)` just calls it, `charge.enqueue(42)` stores a job."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function, here and now."""
+        """Call the function directly."""
         return cast("R", self.function(*args, **kwargs))
 
     @overload
@@ -138,7 +138,7 @@ class JobFunction(Enqueueable[P, R]):
     @overload
     def __get__(self, instance: object, owner: type) -> Self: ...
     def __get__(self, instance: object, owner: type) -> Any:
-        """Stand in a class as a method."""
+        """Make it usable as a method of a class."""
         return self._accessed(instance, owner)
 
 
@@ -146,7 +146,7 @@ class AsyncJobFunction(Enqueueable[P, R]):
     """A coroutine function as a job: `await charge(42)` just calls it, `charge.enqueue(42)` stores a job."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
-        """Call the function, here and now."""
+        """Call the function directly."""
         return cast("Coroutine[Any, Any, R]", self.function(*args, **kwargs))
 
     @overload
@@ -160,12 +160,12 @@ class AsyncJobFunction(Enqueueable[P, R]):
     @overload
     def __get__(self, instance: object, owner: type) -> Self: ...
     def __get__(self, instance: object, owner: type) -> Any:
-        """Stand in a class as a method."""
+        """Make it usable as a method of a class."""
         return self._accessed(instance, owner)
 
 
 class BoundOptions(Generic[P, R]):
-    """A job with options of its own; made by `using`."""
+    """A job with its own options; made by `using`."""
 
     __slots__ = ("_job", "options")
 
@@ -174,11 +174,11 @@ class BoundOptions(Generic[P, R]):
         self.options = options
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "BoundOptions[P, R]":
-        """Give the job with these options on top of those it has."""
+        """Return the job with these options on top of its own."""
         return BoundOptions(self._job, self.options.merged(JobOptions.make(**options)))
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        """Give the call as a value; nothing is stored yet."""
+        """Return the call as a value; nothing is stored yet."""
         return self._job._call(args, kwargs, self.options)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:

@@ -1,4 +1,4 @@
-"""From calls to stored jobs: encoded, allowed, stored in a transaction of ours or of the caller's, then handed out."""
+"""From calls to stored jobs: encode, authorize, store in our transaction or the caller's, return handles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.identity import parse_job_id
-from windlass.domain.job import NewJob, Placed
+from windlass.domain.job import NewJob, SubmittedJob
 from windlass.errors import InvalidOptionError
 from windlass.runtime.local_node import LocalNode
 from windlass.runtime.verbs import Verb
@@ -30,20 +30,20 @@ from windlass.submission.transactional import CallerTransactions
 
 
 class Inline(Protocol):
-    """Runs what was just stored, before `enqueue` returns: a test's way to do without a worker."""
+    """Runs stored jobs before `enqueue` returns, for tests without a worker."""
 
     uncommitted: bool
-    """Whether jobs were stored in transactions of the test's own, which are there once it has committed."""
+    """Whether jobs were stored in transactions of the test, which are visible once it has committed."""
 
     def run(self) -> None:
-        """Run what is due."""
+        """Run due jobs."""
 
     async def arun(self) -> None:
         """Async twin of `run`."""
 
 
 class SubmissionParts(NamedTuple):
-    """What a submitter stores jobs with: all that belongs to one store."""
+    """The parts that a submitter uses to store jobs in one store."""
 
     access: Access
     authorization: Authorization
@@ -56,7 +56,7 @@ class SubmissionParts(NamedTuple):
     follow_ups: FollowUps
     inline: Inline | None
     known_resources: set[str]
-    """Those that were seen in the store."""
+    """Resources seen in the store."""
 
 
 class Submitter:
@@ -68,10 +68,10 @@ class Submitter:
         self.registry = registry
         self._encoder = CallEncoder(registry, serializer, settings.max_payload_bytes)
         self._parts = parts
-        """Those of the present store, which `windlass.testing` exchanges."""
+        """Returns the parts of the current store, which `windlass.testing` exchanges."""
 
     def submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
-        """Store calls, and give handles in their order; workers are woken."""
+        """Store calls and return handles in their order; workers are woken."""
         rows = self._encoder.rows(calls)
         if not rows:
             return []
@@ -102,12 +102,14 @@ class Submitter:
         return JobHandle(replaced.new, parts.verbs, call.spec.returns)
 
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
-        """Give a handle on a job stored earlier; whether it exists is found out when it is asked."""
-        return JobHandle(Placed(parse_job_id(job_id)), self._parts().verbs, None if spec is None else spec.returns)
+        """Return a handle on a job stored earlier; whether it exists is checked when the handle is used."""
+        return JobHandle(
+            SubmittedJob(parse_job_id(job_id)), self._parts().verbs, None if spec is None else spec.returns
+        )
 
 
-def _store(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[list[Placed]]:
-    """Store rows in a transaction of ours, and wake the workers."""
+def _store(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[list[SubmittedJob]]:
+    """Store rows in our transaction, and wake workers."""
     if asked := resources_of(rows) - parts.known_resources:
         known = yield from parts.access.read(limits.known_resources, sorted(asked))
         parts.known_resources.update(checked_resources(asked, known))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.stores.plans.statistics import Delta, Sums, add_up
+from windlass.stores.plans.statistics import Delta, QueueTotals, add_up
 
 counts = st.integers(0, 2**40)
 deltas: st.SearchStrategy[list[Delta]] = st.lists(
@@ -11,8 +11,8 @@ deltas: st.SearchStrategy[list[Delta]] = st.lists(
 )
 
 
-def total(rows: list[Delta]) -> Sums:
-    return Sums(*map(sum, zip(*(row[2:] for row in rows), strict=True))) if rows else Sums()
+def total(rows: list[Delta]) -> QueueTotals:
+    return QueueTotals(*map(sum, zip(*(row[2:] for row in rows), strict=True))) if rows else QueueTotals()
 
 
 @given(deltas, st.integers(0, 100))

@@ -1,1 +1,1 @@
-"""What is asked of a store, one module for each area: plans over the named statements in `sql`."""
+"""The operations of the store, one module per area: plans over the named statements in `sql`."""

@@ -1,4 +1,4 @@
-"""Plan that looks through alerts. They are written with the dead letters they count."""
+"""The plan that searches alerts, which are written with the dead letters they count."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from windlass.stores.plan import Plan, Step
 
 WINDOW: Final = 1000
 MOST_READ: Final = 20_000
-"""Rows that one page reads at most."""
+"""Largest number of rows that one page reads."""
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 END_OF_TIME: Final = 2**62
 
 
 class AlertFilters(NamedTuple):
-    """What is asked for; None asks for anything."""
+    """What is searched for; None matches anything."""
 
     target: str | None = None
     error_hash: str | None = None
@@ -28,23 +28,26 @@ class AlertFilters(NamedTuple):
     """Other names of the same target."""
 
     def fits(self, row: Sequence[Any]) -> bool:
-        """Whether an alert is asked for. When it must have been raised is seen to by who reads them in that order."""
+        """Return whether an alert matches.
+
+        The time it was raised is checked by the reader, which follows that order.
+        """
         pairs = zip((self.error_hash, self.error_class), row[2:4], strict=True)
         fits = self.target is None or row[1] == self.target or row[1] in self.aliases
         return fits and all(asked is None or asked == has for asked, has in pairs)
 
 
 AlertSpot = tuple[int, str]
-"""A place in the order of alerts: when it was raised, and its id."""
+"""A position in the order of alerts: when it was raised, and its id."""
 
 
 def find(
     dialect: Dialect, filters: AlertFilters, spot: AlertSpot | None, limit: int
 ) -> Plan[tuple[list[Sequence[Any]], AlertSpot | None]]:
-    """One page of alerts that fit, the latest raised first, and where the next one begins."""
+    """Return one page of matching alerts, latest first, and where the next one begins."""
     del dialect
     found: list[Sequence[Any]] = []
-    # Times are whole microseconds: nothing that was raised before a moment comes behind the last id of the one before.
+    # Times are whole microseconds: an alert raised before a moment sorts before the last id of the previous one.
     at, last = spot or (END_OF_TIME if filters.before is None else filters.before - 1, LAST_ID)
     for _ in range(MOST_READ // WINDOW):
         rows = yield Step("latest_alerts", {"at": at, "id": last}, literals={"window": WINDOW})

@@ -1,4 +1,4 @@
-"""Plans for the archive: ended jobs in one row each, out of the way of everything that works."""
+"""Plans for the archive: ended jobs in one row each, outside the working tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import reads
 
 WINDOW = 1024
-"""Ended jobs that one statement looks at."""
+"""Number of ended jobs that one statement checks."""
 MOST_LOOKED_AT = 20 * WINDOW
 SKEW_US = 3_600_000_000
-"""How far the clock of whoever made an id may be from the store's."""
+"""Largest difference between the clock of a process that creates ids and the store's."""
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
@@ -26,24 +26,24 @@ _FORGET = ("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", 
 
 
 class OldJobs(NamedTuple):
-    """Jobs that are old enough, and where to look further; None when all have been looked at."""
+    """Jobs that are old enough, and where to continue; None when all have been checked."""
 
     ids: list[str]
     next_after: str | None
 
 
 class Moved(NamedTuple):
-    """How many jobs were moved, and how many bytes they are."""
+    """Number of jobs that were moved, and their size in bytes."""
 
     jobs: int
     size: int
 
 
 def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_tell_time: bool = True) -> Plan[OldJobs]:
-    """The next jobs in the order of ids that ended so long ago; only reads.
+    """Return the next jobs in the order of ids that ended so long ago; only reads.
 
-    A job cannot have ended before its id was made, so nothing younger is looked at. `ids_tell_time`: not with a clock
-    of the test's own.
+    A job cannot have ended before its id was created, so nothing younger is checked. `ids_tell_time`: False with a
+    test's own clock.
     """
     del dialect
     top = LAST_ID
@@ -69,9 +69,9 @@ def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_tell_
 
 
 def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
-    """Move jobs that ended so long ago, with their history, into the archive. Others are left alone.
+    """Move jobs that ended so long ago, with their history, into the archive; skip others.
 
-    The same number of statements for one job and for hundreds.
+    The number of statements is the same for one job and for hundreds.
     """
     locked = yield Step("lock_archivable", {"ids": dialect.ids(ids), "age_us": age_us})
     if not locked:
@@ -89,7 +89,7 @@ def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
 
 
 def bring_back(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
-    """Put archived dead letters back to where they can be steered; answers how many. Whatever else is left alone."""
+    """Move archived dead letters back to the working tables; return how many. Other jobs are skipped."""
     found = yield Step("lock_archived", {"ids": dialect.ids(ids)})
     for row in found:
         archived = reads.unpacked(row)

@@ -7,26 +7,26 @@ from collections.abc import Collection, Mapping, Sequence
 from windlass.domain.gates import Gate
 from windlass.domain.lanes import QUEUE, RESOURCE, general_gate, read_lane
 from windlass.runtime.failpoints import reached
-from windlass.stores.claim_order import ClaimRequest, Head, Place, Trust
+from windlass.stores.claim_order import ClaimRequest, Head, QueueLane, Trust
 from windlass.stores.dialect import Claimed, Dialect
 from windlass.stores.plan import Plan, Step, along
 from windlass.stores.plans import permits
 
-Ways = Mapping[Place, Sequence[str]]
+Ways = Mapping[QueueLane, Sequence[str]]
 """The gates that jobs of a queue or a lane must pass."""
 
 FOLD_EVERY = 16
-"""Claims of a node after which what was given back is counted in any case: else it is when places run short."""
+"""Number of claims of a node after which released permits are counted in any case: else when permits run short."""
 
 
 class TrustError(Exception):
-    """Gates have less room than was taken for granted: nothing was claimed, and the next claim must look first."""
+    """Gates have less room than assumed: nothing was claimed, and the next claim must check first."""
 
 
 def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
     """Claim jobs for a node: highest effective priority first, then due time, then id.
 
-    What waits behind gates has its place in the same order; only what a gate really holds back is passed over.
+    Jobs behind gates have their position in the same order; only those that a gate really holds back are skipped.
     """
     ways = {head.place: _way(head, request.limited) for head in request.heads}
     if any(ways.values()):
@@ -38,7 +38,7 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
 
 
 def _way(head: Head, limited: Collection[str]) -> tuple[str, ...]:
-    """The names of what a head waits behind. A job in a lane asks for its queue's limit in any case."""
+    """Return the names of a head's gates. A job in a lane checks for its queue's limit in any case."""
     if head.lane is None and head.queue not in limited:
         return ()
     return (QUEUE + head.queue, *read_lane(head.lane).gates)
@@ -61,15 +61,15 @@ def _claim_past_gates(dialect: Dialect, request: ClaimRequest, ways: Ways) -> Pl
 
 
 def _is_wide(gates: permits.LockedGates, wanted: Collection[str], number: int) -> bool:
-    """Whether the next claim may trust: there is room for more, and no resource is missing, which may come back."""
+    """Return whether the next claim may trust: there is room for more, and no resource is missing."""
     present = all(name in gates.gates for name in wanted if name.startswith(RESOURCE))
-    return present and gates.leave_room_for(2 * number)
+    return present and gates.have_room_for(2 * number)
 
 
 def _claim_trusting(
     dialect: Dialect, request: ClaimRequest, ways: Ways, wanted: Collection[str], trust: Trust
 ) -> Plan[tuple[permits.LockedGates, Claimed]]:
-    """Claim along with the locks, as if there were room enough; then see whether there was."""
+    """Claim together with the locks, assuming enough room; then check whether there was."""
     counted = trust.counted & set(wanted)
     wide = permits.LockedGates(map(Gate, sorted(counted)), {}, 0)
     claiming = _claim_within(dialect, request, ways, wide)
@@ -79,13 +79,13 @@ def _claim_trusting(
     if held.gates.keys() != counted:
         raise TrustError
     gates.count(found)
-    if not gates.leave_room_for(0):
+    if not gates.have_room_for(0):
         raise TrustError
     return gates, found
 
 
 def _claim_within(dialect: Dialect, request: ClaimRequest, ways: Ways, gates: permits.LockedGates) -> Plan[Claimed]:
-    """Claim in the one order of all heads, as many as gates that are held let through."""
+    """Claim in the one order of all heads, as many as the locked gates let through."""
     wanted, allotted = gates.allot(ways, request.wanted)
     heads = [head for head in request.heads if head.place in allotted]
     if not heads:
@@ -95,9 +95,9 @@ def _claim_within(dialect: Dialect, request: ClaimRequest, ways: Ways, gates: pe
 
 
 def _enter(dialect: Dialect, wanted: Collection[str], most: int, turn: int) -> Plan[permits.LockedGates]:
-    """Lock what is to be passed, in the order of names. Gates that let everything through are left alone.
+    """Lock the gates to pass, in the order of their names. Gates without a limit are skipped.
 
-    For a key that is new its resource is locked, too: nobody else makes the key, or changes the resource, meanwhile.
+    For a new key its resource is locked, too, so that no other transaction creates the key or changes the resource.
     """
     missing = yield from _missing(dialect, sorted(name for name in wanted if name.startswith(RESOURCE) and "/" in name))
     generals = {name: general_gate(name) for name in missing}
@@ -108,13 +108,13 @@ def _enter(dialect: Dialect, wanted: Collection[str], most: int, turn: int) -> P
         found |= {row[0]: Gate._make(row) for row in (yield Step("make_key_gates", params))}
     ours = {name: gate for name, gate in found.items() if name in wanted}
     gates = yield from permits.locked(dialect, permits.Held(ours, now), None if turn % FOLD_EVERY == 0 else most)
-    # Where somebody else made the key first, to wait for it now would be out of order: it is for the next claim.
+    # If another transaction created the key first, waiting for it now would be out of order: the next claim does.
     gates.shut(name for name in new if name not in found)
     return gates
 
 
 def _missing(dialect: Dialect, keys: Sequence[str]) -> Plan[list[str]]:
-    """Which keys have no gate yet."""
+    """Return the keys that have no gate yet."""
     if not keys:
         return []
     known = {name for (name,) in (yield Step("known_gates", {"names": dialect.names(keys)}))}

@@ -1,4 +1,4 @@
-"""Plans for the cluster: a node's lease, and the recovery of what a lost node was running."""
+"""Plans for the cluster: a node's lease, and the recovery of a lost node's jobs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, end
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import reads
-from windlass.stores.plans.permits import leave_for_the_lost
+from windlass.stores.plans.permits import release_for_lost_nodes
 
 
 class NodeRow(NamedTuple):
-    """What a node says of itself when it starts."""
+    """What a node registers when it starts."""
 
     id: str
     host: str
@@ -24,29 +24,29 @@ class NodeRow(NamedTuple):
     queues: str | None
 
 
-class Recovery(NamedTuple):
-    """What one pass brought back: jobs per lost node, the jobs given up, and whether there may be more."""
+class Recovered(NamedTuple):
+    """The result of one pass: requeued jobs per lost node, failed jobs, and whether there may be more."""
 
     recovered: dict[str, int]
     given_up: list[tuple[str, str]]
     more: bool
     freed: int = 0
-    """Places at gates that bodies had kept whose node is gone."""
+    """Number of released permits that bodies of lost nodes had kept."""
     forgotten: Sequence[str] = ()
-    """Lost nodes of which nothing is left to bring back; each is answered once."""
+    """Lost nodes without anything left to recover; each is returned once."""
     ended: Sequence[Ended] = ()
-    """The jobs given up, as far as they can be read."""
+    """The failed jobs, as far as they can be read."""
     effects: Effects = NO_EFFECTS
 
 
 def register(dialect: Dialect, node: NodeRow, lease_us: int) -> Plan[None]:
-    """Enter a node with its first lease."""
+    """Register a node with its first lease."""
     del dialect
     yield Step("insert_node", {**node._asdict(), "lease_us": lease_us}, alone=True)
 
 
 def beat(dialect: Dialect, node_id: str, lease_us: int, running: int, error: str | None = None) -> Plan[bool]:
-    """Renew a node's lease, with what its services keep failing with; False when the cluster has given it up."""
+    """Renew a node's lease, with its services' errors; return False when the cluster has given it up."""
     del dialect
     params = {"id": node_id, "lease_us": lease_us, "running": running, "error": error}
     count: int = yield Step("beat", params, alone=True)
@@ -54,14 +54,14 @@ def beat(dialect: Dialect, node_id: str, lease_us: int, running: int, error: str
 
 
 def failing_nodes(dialect: Dialect) -> Plan[list[tuple[str, str]]]:
-    """Live nodes whose services keep failing, and with what; the first ten by name."""
+    """Return live nodes whose services keep failing, with the errors; the first ten by name."""
     del dialect
     rows: list[tuple[str, str]] = yield Step("failing_nodes", alone=True)
     return rows
 
 
 def live_nodes(dialect: Dialect, max_age_us: int | None = None) -> Plan[int]:
-    """How many nodes hold a lease now and, if an age is given, had a heartbeat since."""
+    """Return how many nodes hold a lease now and, if an age is given, had a heartbeat since."""
     del dialect
     if max_age_us is None:
         row = yield Step("count_nodes", alone=True)
@@ -71,41 +71,41 @@ def live_nodes(dialect: Dialect, max_age_us: int | None = None) -> Plan[int]:
 
 
 def nodes(dialect: Dialect) -> Plan[list[Sequence[Any]]]:
-    """Every node that has not signed off, oldest first."""
+    """Return every registered node, oldest first."""
     del dialect
     rows: list[Sequence[Any]] = yield Step("list_nodes", alone=True)
     return rows
 
 
 def ask_to_drain(dialect: Dialect, node_id: str) -> Plan[bool]:
-    """Have a node drain and leave; False when no such node is alive."""
+    """Ask a node to drain; return False when no such node is alive."""
     del dialect
     count: int = yield Step("ask_to_drain", {"id": node_id}, alone=True)
     return count == 1
 
 
 def asked_to_drain(dialect: Dialect, node_id: str) -> Plan[bool]:
-    """Whether somebody wants the node to leave."""
+    """Return whether the node was asked to drain."""
     del dialect
     return (yield Step("asked_to_drain", {"id": node_id}, alone=True)) is not None
 
 
 def serve_nothing(dialect: Dialect, node_id: str) -> Plan[None]:
-    """A node claims no more, and lives on for the bodies that it could not stop."""
+    """Record that a node claims no more, but stays for bodies that it could not stop."""
     del dialect
     yield Step("serve_nothing", {"id": node_id}, alone=True)
 
 
 def unregister(dialect: Dialect, node_id: str) -> Plan[None]:
-    """Remove a node that leaves in good order."""
+    """Remove the row of a drained node."""
     del dialect
     yield Step("delete_node", {"id": node_id}, alone=True)
 
 
 def mark_lost(dialect: Dialect, node_id: str | None = None) -> Plan[int]:
-    """Mark every node whose lease has run out. One statement, so two nodes that look at once do no harm.
+    """Mark every node whose lease has expired. One statement, so that concurrent calls do no harm.
 
-    A node that looks marks nobody unless it holds its own lease at that very moment: it may have waited for the store.
+    A node marks none unless it holds its own lease at that moment: it may have waited for the store.
     """
     del dialect
     count: int = yield Step("mark_lost", {"node": node_id}, alone=True)
@@ -113,15 +113,15 @@ def mark_lost(dialect: Dialect, node_id: str | None = None) -> Plan[int]:
 
 
 def anything_lost(dialect: Dialect) -> Plan[bool]:
-    """Whether there is something to recover: a node marked lost, a job or a kept place where no live node is."""
+    """Return whether there is something to recover: a lost node, or a job or permit without a live node."""
     del dialect
     if (yield Step("lost_node")) is not None:
         return True
     return (yield Step("abandoned_place")) is not None or bool((yield Step("orphaned_nodes")))
 
 
-def recover(dialect: Dialect, crash_budget: int, follow_ups: FollowUps = ()) -> Plan[Recovery]:
-    """Bring back up to a batch of jobs per lost node: PENDING again, or FAILED once their crash budget is spent."""
+def recover(dialect: Dialect, crash_budget: int, follow_ups: FollowUps = ()) -> Plan[Recovered]:
+    """Requeue up to a batch of jobs per lost node, or fail them once their crash budget is spent."""
     recovered: dict[str, int] = {}
     given_up: list[tuple[str, str]] = []
     more = False
@@ -136,14 +136,14 @@ def recover(dialect: Dialect, crash_budget: int, follow_ups: FollowUps = ()) -> 
             if job in spent and (yield from _give_up(job, fence, node, crashes)):
                 given_up.append((job, node))
     ended, effects = yield from _end(dialect, [job for job, _ in given_up], follow_ups)
-    freed = yield from leave_for_the_lost(dialect)
+    freed = yield from release_for_lost_nodes(dialect)
     forgotten = sorted(node for (node,) in (yield Step("forget_lost_nodes")))
     reached("recovery.before_commit", lambda: bool(recovered or given_up))
-    return Recovery(recovered, given_up, more, freed, forgotten, ended, effects)
+    return Recovered(recovered, given_up, more, freed, forgotten, ended, effects)
 
 
 def _end(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps) -> Plan[tuple[Sequence[Ended], Effects]]:
-    """Count the jobs given up, and write what follows."""
+    """Count the failed jobs, and write their follow-ups."""
     if not ids:
         return (), NO_EFFECTS
     yield Step("count_ended", {"ids": dialect.ids(ids)})
@@ -152,7 +152,7 @@ def _end(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps) -> Plan[tu
 
 
 def _bring_back(dialect: Dialect, ids: Sequence[str], node: str) -> Plan[int]:
-    """All at once: this transaction has locked their rows, and a node may leave hundreds behind."""
+    """Requeue all at once: this transaction has locked their rows, and a node may have hundreds."""
     params = {"ids": dialect.ids(ids), "node": node, "error": f"node {node} was lost"}
     yield Step("recover_attempts", params)
     yield Step("free_places_of_lost", params)

@@ -1,4 +1,4 @@
-"""Plans for rows that were damaged: what cannot be run, and cannot be failed either, is taken out of the way."""
+"""Plans for damaged rows: jobs that can neither run nor fail are paused or removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from windlass.stores.plan import Plan, Step
 
 
 def pause(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
-    """Pause a claimed job, without its history: nothing that is written here can be refused. False: it is gone."""
+    """Pause a claimed job without its history, so that nothing written can be refused; return False if it is gone."""
     del dialect
     row = {"id": job_id, "fence": fence}
     yield Step("free_place", row)
@@ -16,7 +16,7 @@ def pause(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
 
 
 def remove_orphan(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
-    """Remove the live row of a job that has no other; False if it has one, or somebody else owns it."""
+    """Remove the live row of a job that has no other; return False if it has one, or another claim owns it."""
     del dialect
     row = {"id": job_id, "fence": fence, "holder_id": job_id}
     yield Step("free_place", row)

@@ -1,8 +1,8 @@
-"""Plans for dead letters: written as a job fails for good, counted by fingerprint, hidden, removed, purged.
+"""Plans for dead letters: written when a job fails for good, counted by fingerprint, hidden, removed, purged.
 
-A fingerprint has a row of its own. Whoever holds it decides whether a death raises an alert or is counted by the
-present one, so that two nodes that fail at the same moment neither raise two nor lose a count. It is written last, and
-so held shortly.
+Each fingerprint has one row. The transaction that locks it decides whether a failure raises an alert or is counted by
+the current one, so that two nodes that fail at the same moment neither raise two nor lose a count. It is written last,
+to hold the lock briefly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 
 
 class Letter(NamedTuple):
-    """A dead letter about to be stored."""
+    """A dead letter to be stored."""
 
     job_id: str
     fingerprint: str
@@ -34,13 +34,13 @@ class Letter(NamedTuple):
     error_class: str
     reason: str
     envelope: str
-    """What of it has no column."""
+    """The fields without a column."""
     sample: str
     """Its error, for its group and its alert."""
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
-    """What of a dead letter has no column."""
+    """The fields of a dead letter without a column."""
 
     transition_key: str = ""
     transport: str = ""
@@ -75,8 +75,8 @@ class _Deaths(NamedTuple):
     alert_id: str
 
 
-def bury(dialect: Dialect, letters: Sequence[Letter], window_us: int) -> Plan[frozenset[str]]:
-    """Store the dead letters of jobs that fail in this transaction; answers the jobs that raised an alert by it.
+def store_letters(dialect: Dialect, letters: Sequence[Letter], window_us: int) -> Plan[frozenset[str]]:
+    """Store the dead letters of jobs that fail in this transaction; return the jobs that raised an alert.
 
     `window_us`: how long an alert counts before another is raised.
     """
@@ -93,7 +93,7 @@ def bury(dialect: Dialect, letters: Sequence[Letter], window_us: int) -> Plan[fr
 
 
 def remove(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-    """Forget the dead letters of jobs that are none any more, because they live again, were canceled, or are gone."""
+    """Delete the dead letters of jobs that were revived, canceled or deleted."""
     chosen = {"ids": dialect.ids(ids)}
     rows = yield Step("letters_counted", chosen)
     if rows:
@@ -102,7 +102,7 @@ def remove(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
 
 
 def hide(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-    """Leave dead letters out of everything, as long as their jobs are PAUSED."""
+    """Hide dead letters as long as their jobs are PAUSED."""
     chosen = {"ids": dialect.ids(ids)}
     rows = yield Step("letters_counted", chosen)
     yield Step("hide_letters", {**chosen, "hidden": 1})
@@ -110,7 +110,7 @@ def hide(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
 
 
 def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
-    """The opposite of `hide`. Their group may have been forgotten meanwhile, and is made anew then."""
+    """Show hidden dead letters again. Their group is created again if it was deleted meanwhile."""
     chosen = {"ids": dialect.ids(ids)}
     rows = yield Step("get_letters", chosen)
     yield Step("hide_letters", {**chosen, "hidden": 0})
@@ -123,10 +123,10 @@ def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
 
 
 def purge(dialect: Dialect, older_than_us: int, limit: int, entry: AuditEntry | None = None) -> Plan[int]:
-    """Forget up to `limit` jobs that died so long ago, wherever they are, with all that is kept of them.
+    """Delete up to `limit` jobs that failed for good so long ago, wherever they are, with all their data.
 
-    Answers how many; 0 when nothing is left to do. Their idempotency keys stay for ever. With them go alerts of that
-    age, and groups that are empty. An `entry` is written with how many it were, added to what it says.
+    Return how many; 0 when nothing is left. Their idempotency keys stay forever. Alerts of that age and empty groups
+    are deleted too. An `entry` is written with the count added.
     """
     age, bound = {"older_than_us": older_than_us}, {"window": limit}
     old = [job for (job,) in (yield Step("old_letters", age, literals=bound))]
@@ -143,18 +143,18 @@ def purge(dialect: Dialect, older_than_us: int, limit: int, entry: AuditEntry | 
 
 
 def audit(dialect: Dialect, entry: AuditEntry) -> Plan[None]:
-    """Write down who did what. The entry of an action that takes several transactions is written with each of them."""
+    """Write an audit entry. The entry of an action of several transactions is written with each of them."""
     del dialect
     yield Step("save_audit", {**entry._asdict(), "detail": json_text(entry.detail)})
 
 
 def packed(envelope: Envelope) -> str:
-    """An envelope as it is stored."""
+    """Return an envelope as it is stored."""
     return json_text(envelope)
 
 
 def unpacked(text: str) -> Envelope:
-    """The opposite of `packed`; empty if somebody damaged it: one row must not hide a whole page."""
+    """Return a stored envelope; empty if it is damaged: one row must not hide a whole page."""
     try:
         return msgspec.json.decode(text, type=Envelope)
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
@@ -170,7 +170,7 @@ class _Dead(NamedTuple):
 
 
 def _still_dead(dialect: Dialect, ids: Sequence[str]) -> Plan[_Dead]:
-    """Locked, and looked at again: somebody may just have revived, paused, archived or brought back one of them."""
+    """Lock the jobs and check them again: one may just have been revived, paused or archived."""
     locked = {row[0]: row[1] for row in (yield Step("lock_ended", {"ids": dialect.ids(ids)}))}
     missing = [job for job in ids if job not in locked]
     archived: dict[str, str | None] = {}
@@ -203,7 +203,7 @@ def _forget(dialect: Dialect, ids: Sequence[str], archived: Mapping[str, str | N
 
 
 def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:
-    """Take dead letters out of their groups; those that were hidden are not in them."""
+    """Remove dead letters from their groups; hidden ones are not in them."""
     counts = Counter(fingerprint for _, fingerprint, hidden in rows if not hidden)
     deaths = [_Deaths(word, "", "", "", -count, NOBODY, NOBODY, NOBODY) for word, count in sorted(counts.items())]
     if deaths:
@@ -211,7 +211,7 @@ def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:
 
 
 def _by_fingerprint(letters: Sequence[Letter]) -> list[_Deaths]:
-    """In the order of fingerprints, which is the order in which their rows are locked."""
+    """Return them in the order of fingerprints, in which their rows are locked."""
     groups: dict[str, list[Letter]] = {}
     for letter in letters:
         groups.setdefault(letter.fingerprint, []).append(letter)

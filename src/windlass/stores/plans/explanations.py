@@ -1,4 +1,4 @@
-"""Plans for `explain`: all that decides whether a job runs."""
+"""Plans for `explain`: everything that decides whether a job runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windlass.stores.plans.queues import FIRST_LANE, gates_named
 
 
 def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Conditions] | None]:
-    """A job and what is around it; None when there is no such job."""
+    """Return a job and the conditions around it; None when there is no such job."""
     found = yield from reads.get(dialect, job_id)
     if found is None:
         return None

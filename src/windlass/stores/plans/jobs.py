@@ -1,4 +1,4 @@
-"""Plans for a job's life: submit, claim, load, apply."""
+"""Plans for a job's life: submit, load, apply."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.admission import Admission, admit
 from windlass.domain.ended import Ended
-from windlass.domain.job import Claim, Conflict, NewJob, Payload, Placed
+from windlass.domain.job import Claim, Conflict, NewJob, Payload, SubmittedJob
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.tags import tags_of
 from windlass.domain.transition import Transition
@@ -19,11 +19,11 @@ from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.plans import permits
 
-Answer = list[Placed] | Conflict
+Answer = list[SubmittedJob] | Conflict
 
 
 class Submission(NamedTuple):
-    """What became of units of jobs, and of the jobs that were canceled for them."""
+    """The answers to units of jobs, and the jobs that they superseded."""
 
     answers: list[Answer]
     superseded: MovedJobs = MovedJobs([])
@@ -36,9 +36,9 @@ def submit(
     tell: str | None = None,
     follow_ups: FollowUps = (),
 ) -> Plan[Submission]:
-    """Store what callers submitted, each unit whole or not at all, and answer each.
+    """Store the units of callers, each as a whole or not at all, and return the answer to each.
 
-    Queues seen first are made known. `tell` is a wakeup that other processes get if, and when, this is committed.
+    New queues are stored. `tell` is a notification that other processes get if, and when, this is committed.
     """
     jobs = [job for unit in units for job in unit]
     if new_queues:
@@ -46,7 +46,7 @@ def submit(
     if not any(job.idempotency_key or job.business_key or job.tags for job in jobs):
         yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
         reached("submit.before_commit")
-        return Submission([[Placed(job.id) for job in unit] for unit in units])
+        return Submission([[SubmittedJob(job.id) for job in unit] for unit in units])
     admission = yield from _decide(dialect, units, jobs)
     superseded = yield from store(dialect, admission, tell, follow_ups)
     reached("submit.before_commit")
@@ -89,14 +89,14 @@ def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: 
 
 
 def follow(dialect: Dialect, rows: Sequence[NewJob], new_queues: Sequence[str]) -> Plan[None]:
-    """Store jobs that follow from what else is written in this transaction. They have no keys, so nothing conflicts."""
+    """Store jobs that follow from other writes of this transaction. They have no keys, so nothing conflicts."""
     if new_queues:
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
     yield from store(dialect, Admission(list(rows), {}, []), None)
 
 
 def _supersede(dialect: Dialect, replaced: dict[str, str], follow_ups: FollowUps) -> Plan[MovedJobs]:
-    """Cancel the old holders, which must not have started meanwhile, and free their keys."""
+    """Cancel the old holders, which must not have started meanwhile, and release their keys."""
     if not replaced:
         return MovedJobs([])
     pairs = [{"id": old, "superseded_by": new} for old, new in replaced.items()]
@@ -117,19 +117,19 @@ def _superseded(job_id: str, queue: str, priority: int, target: str, correlation
 
 
 def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
-    """Everything claimed in the name of a node."""
+    """Return everything claimed by a node."""
     rows = yield Step("claims_of_node", {"node": node}, alone=True)
     return [Claim._make(row) for row in rows]
 
 
 def fences_of(dialect: Dialect, ids: Sequence[str]) -> Plan[set[tuple[str, int]]]:
-    """Which of these jobs are RUNNING, and by which fence."""
+    """Return which of these jobs are RUNNING, and their fences."""
     rows = yield Step("running_fences", {"ids": dialect.ids(ids)}, alone=True)
     return {(job, fence) for job, fence in rows}
 
 
 def due_times(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, int]]:
-    """When jobs that wait are due."""
+    """Return when waiting jobs are due."""
     rows = yield Step("due_times", {"ids": dialect.ids(ids)})
     return dict(rows)
 
@@ -143,9 +143,9 @@ def load(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Payload]]:
 def apply(
     dialect: Dialect, transitions: Sequence[Transition], *, retried: bool = False, alone: bool = True
 ) -> Plan[list[bool]]:
-    """Write transitions, each guarded by its own fence; answers, in order, which ones were won.
+    """Write transitions, each guarded by its own fence; return, in order, which ones were won.
 
-    `retried` is True when an earlier try was cut off while it committed: what the history then holds already was won.
+    `retried` is True when an earlier try was cut off while it committed: what is in the history already was won.
     `alone` is False when the caller has more to write in the same transaction.
     """
     won = [False] * len(transitions)
@@ -176,7 +176,7 @@ def apply(
 
 
 Write = Callable[[Sequence[Transition]], Plan[list[bool]]]
-"""Writes transitions of one kind, and answers which ones held their fence."""
+"""Writes transitions of one kind, and returns which ones held their fence."""
 
 FINISHED: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.CANCEL})
 
@@ -184,7 +184,10 @@ FINISHED: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.CANCEL})
 def _by_write(
     dialect: Dialect, transitions: Sequence[Transition], todo: Sequence[int], *, alone: bool
 ) -> list[tuple[Write, Sequence[int]]]:
-    """What writes each transition, by its move. A flush in which all have ended is one write, which may be `alone`."""
+    """Group transitions by the write of their move.
+
+    A flush in which all have ended is one write, which may be `alone`.
+    """
     present = {transitions[i].move for i in todo}
     if present <= FINISHED:
         return [(partial(dialect.finish, alone=alone), todo)] if todo else []
@@ -200,7 +203,7 @@ def _by_write(
 
 
 def _charge_crashes(dialect: Dialect, won: Sequence[Transition]) -> Plan[None]:
-    """Seldom, and so apart from the statements that every outcome goes through."""
+    """Count crashes; rare, and so separate from the statements of every outcome."""
     back = [transition.job_id for transition in won if not transition.terminal]
     over = [transition.job_id for transition in won if transition.terminal]
     if back:

@@ -1,4 +1,4 @@
-"""Plans for what people set: queues, resources, circuits. And for what circuits learn from calls."""
+"""Plans for settings of queues, resources and circuits, and for what circuits learn from calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.circuit import Call, Circuit, CircuitChange, CircuitProfile, CircuitSettings, CircuitState
+from windlass.domain.circuit import Circuit, CircuitChange, CircuitProfile, CircuitSettings, CircuitState, ServiceCall
 from windlass.domain.gates import Gate
 from windlass.domain.lanes import CIRCUIT, QUEUE, resource_gate
 from windlass.domain.suggestions import closest
@@ -18,24 +18,24 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import queues
 
-LOOK_AGAIN_US: Final = 1_000_000
-"""When to look again at a full queue or a circuit on trial, should word of a free place get lost."""
+RECHECK_US: Final = 1_000_000
+"""Delay before a full queue or a circuit on trial is checked again, in case a notification was lost."""
 
 
 DEFAULT: Final = CircuitProfile.DEFAULT.value
 
 
 class Limit(NamedTuple):
-    """How many may hold a gate at a time, and how many may pass it in a stretch of time; None: any number."""
+    """How many jobs may hold a gate at a time, and how many may pass it in a period; None: any number."""
 
     cap: int | None
     rate: int | None
     per_us: int | None
-    retry_us: int = LOOK_AGAIN_US
+    retry_us: int = RECHECK_US
 
 
 def pause_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
-    """Keep a queue's jobs from being claimed, on every node; False when it is paused already."""
+    """Stop claims from a queue, on every node; return False when it is paused already."""
     yield from queues.check_known(dialect, name, declared)
     alone = declared is None or name in declared  # nothing had to be looked up
     count: int = yield Step("pause_queue", {"name": name}, alone=alone)
@@ -43,7 +43,7 @@ def pause_queue(dialect: Dialect, name: str, declared: Collection[str] | None = 
 
 
 def resume_queue(dialect: Dialect, name: str, declared: Collection[str] | None = None) -> Plan[bool]:
-    """Let a queue's jobs be claimed again; False when it is not paused."""
+    """Allow claims from a queue again; return False when it is not paused."""
     yield from queues.check_known(dialect, name, declared)
     count: int = yield Step("resume_queue", {"name": name})
     if count:
@@ -52,7 +52,7 @@ def resume_queue(dialect: Dialect, name: str, declared: Collection[str] | None =
 
 
 def limit_queue(dialect: Dialect, queue: str, limit: Limit, declared: Collection[str] | None = None) -> Plan[None]:
-    """Limit a queue for the whole cluster, from now on. What runs already is counted in."""
+    """Limit a queue for the whole cluster, from now on. Running jobs are counted."""
     name = QUEUE + queue
     yield from queues.check_known(dialect, queue, declared)
     yield Step("insert_queue", rows=[{"name": queue}])
@@ -75,14 +75,14 @@ def configure_resource(dialect: Dialect, resource: str, limit: Limit) -> Plan[No
 
 
 def known_resources(dialect: Dialect, resources: Sequence[str]) -> Plan[set[str]]:
-    """Which of these were configured."""
+    """Return which of these were configured."""
     gates = {resource_gate(resource): resource for resource in resources}
     rows = yield Step("known_gates", {"names": dialect.names(sorted(gates))})
     return {gates[name] for (name,) in rows}
 
 
 class GateRow(NamedTuple):
-    """A gate, and the circuit if it is one."""
+    """A gate, and its circuit if it is one."""
 
     gate: Gate
     circuit: Circuit | None
@@ -90,7 +90,7 @@ class GateRow(NamedTuple):
 
 
 def gates(dialect: Dialect, prefix: str, after: str = "") -> Plan[list[GateRow]]:
-    """Gates of a kind, by name, up to a page of them from `after` on."""
+    """Return gates of a kind, by name, up to a page of them after `after`."""
     del dialect
     now = (yield Step("store_now", autocommit=True))[0]
     beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
@@ -102,11 +102,11 @@ def gates(dialect: Dialect, prefix: str, after: str = "") -> Plan[list[GateRow]]
 
 
 def record_calls(
-    dialect: Dialect, calls: Mapping[str, Sequence[Call]], default: CircuitSettings = DEFAULT
+    dialect: Dialect, calls: Mapping[str, Sequence[ServiceCall]], default: CircuitSettings = DEFAULT
 ) -> Plan[list[CircuitChange]]:
-    """Have circuits learn how calls to their services ended; answers those that opened or closed by it.
+    """Record in circuits how calls to their services ended; return those that opened or closed.
 
-    Those that nobody configured go by `default`.
+    Circuits that are not configured use `default`.
     """
 
     def learn(name: str, circuit: Circuit, now: int) -> Circuit:
@@ -128,7 +128,7 @@ def configure_circuit(dialect: Dialect, service: str, settings: CircuitSettings)
 def steer_circuit(
     dialect: Dialect, service: str, move: Callable[[Circuit, int], Circuit], declared: Collection[str] | None = None
 ) -> Plan[list[CircuitChange]]:
-    """Open, close or reset a circuit by hand; answers it if it opened or closed by it."""
+    """Open, close or reset a circuit by hand; return it if it opened or closed."""
     yield from _check_known(dialect, service, declared)
     changed = yield from _change(dialect, [service], lambda _, circuit, now: move(circuit, now))
     return [one for one in changed if one.opened or one.closed]
@@ -144,7 +144,7 @@ def _check_known(dialect: Dialect, service: str, declared: Collection[str] | Non
 
 
 def circuit_state(dialect: Dialect, service: str) -> Plan[CircuitState]:
-    """What a circuit does now."""
+    """Return the state of a circuit."""
     now = (yield Step("store_now", autocommit=True))[0]
     rows = yield Step("read_circuits", {"names": dialect.names([CIRCUIT + service])}, autocommit=True)
     circuit = _circuit(rows[0][1]) if rows else None
@@ -154,12 +154,12 @@ def circuit_state(dialect: Dialect, service: str) -> Plan[CircuitState]:
 def _change(
     dialect: Dialect, services: Sequence[str], change: Callable[[str, Circuit, int], Circuit]
 ) -> Plan[list[CircuitChange]]:
-    """Change circuits under their locks. Those that are new are made: a circuit needs no setting up."""
+    """Change circuits under their locks. New ones are created: a circuit needs no setup."""
     names = [CIRCUIT + service for service in services]
     found, now = yield from _lock(dialect, names)
     missing = [name for name in names if name not in found]
     if missing:
-        yield Step("make_circuit", rows=[{"name": name, "retry_us": LOOK_AGAIN_US} for name in missing])
+        yield Step("make_circuit", rows=[{"name": name, "retry_us": RECHECK_US} for name in missing])
         found, now = yield from _lock(dialect, names)
     changes = []
     for service, name in zip(services, names, strict=True):
@@ -174,7 +174,7 @@ def _change(
 
 
 def _lock(dialect: Dialect, names: Sequence[str]) -> Plan[tuple[dict[str, Circuit], int]]:
-    """Circuits, locked, and the time when they were."""
+    """Return circuits, locked, and the time of the lock."""
     rows = yield Step("lock_circuits", {"names": dialect.names(names)})
     return {name: _circuit(text) or Circuit() for name, text, _ in rows}, rows[-1][-1] if rows else 0
 

@@ -1,7 +1,7 @@
-"""Plans for what people do to jobs: cancel, pause, resume, retry.
+"""Plans for moves by hand: cancel, pause, resume, retry.
 
-Each takes many ids at once, locks their rows, decides by the table of moves, and answers the jobs it moved. What it
-does not answer was left as it was.
+Each takes many ids at once, locks their rows, decides by the table of moves, and returns the jobs it moved. Other jobs
+are left unchanged.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.plans import archive, dead_letters, permits, search
 
 MOST_BYTES = 7_000
-"""Of a notification: PostgreSQL takes less than 8,000."""
+"""Largest payload of a notification: PostgreSQL accepts less than 8,000 bytes."""
 MOST_NAMED = 150
-"""Ids that are named in a notification; beyond that the nodes look for themselves."""
+"""Number of ids in a notification; beyond that the nodes query the store for all."""
 
 
 class Steered(NamedTuple):
@@ -33,7 +33,7 @@ class Steered(NamedTuple):
 
     job_id: str
     left: JobStatus
-    """The state it was in."""
+    """The state it was in before."""
     queue: str
     priority: int
     target: str
@@ -42,7 +42,7 @@ class Steered(NamedTuple):
     """Of a dead letter: the key it has to take again."""
 
     def by(self, move: Move, reason: str | None = None) -> Ended:
-        """The job as it ended, or lives again, by this move."""
+        """Return the job as ended, or revived, by this move."""
         return Ended(
             job_id=self.job_id,
             target=self.target,
@@ -58,7 +58,7 @@ class Steered(NamedTuple):
 def cancel(
     dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = (), reason: str = "canceled"
 ) -> Plan[MovedJobs]:
-    """End jobs that have not ended. A running one loses its row, so its body's outcome finds nothing to write to."""
+    """Cancel jobs that have not ended. A running one loses its row, so that its outcome is refused."""
     live = yield from lock_live(dialect, ids, Move.CANCEL)
     effects = NO_EFFECTS
     if live:
@@ -80,7 +80,7 @@ def cancel(
 
 
 def cancel_expired(dialect: Dialect, most: int, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
-    """End jobs that have not started by the time they were given, the first to expire first."""
+    """Cancel jobs that have not started by their expiry time, the first to expire first."""
     rows = yield Step("lock_expired", {"most": most})
     expired = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
     effects = NO_EFFECTS
@@ -99,10 +99,10 @@ def _end_live(dialect: Dialect, live: Sequence[Steered], reason: str, follow_ups
 
 
 def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
-    """Hold jobs that wait, or dead letters. Those that are PAUSED already are answered too: they are as asked for."""
+    """Pause waiting jobs, or dead letters. Those that are PAUSED already are returned too."""
     moved = yield from _pause(dialect, ids)
     missed = sorted(set(ids) - {job.job_id for job in moved})
-    if missed:  # somebody may have revived it between the look at what lives and the look at what has ended
+    if missed:  # it may have been revived between the reads of live and ended jobs
         yield from archive.bring_back(dialect, missed)
         moved += yield from _pause(dialect, missed)
     return moved
@@ -123,7 +123,7 @@ def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 
 def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
-    """Put paused jobs back to the state they were paused from."""
+    """Return paused jobs to the state they were paused from."""
     live = yield from lock_live(dialect, ids, Move.RESUME)
     if live:
         yield Step("resume_live", _ids(dialect, live))
@@ -132,7 +132,7 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
         yield Step("carry_progress", _ids(dialect, ended))
         yield Step("resume_ended", _ids(dialect, ended))
         yield from dead_letters.show(dialect, [job.job_id for job in ended])
-    yield from _tell_of_work(dialect, live)
+    yield from _notify_of_work(dialect, live)
     return live + ended
 
 
@@ -153,7 +153,7 @@ class Revived(NamedTuple):
 
 
 def retry_free(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ()) -> Plan[Revived]:
-    """`retry` of those whose business keys are free. Of several that want one key, the first gets it."""
+    """Do `retry` for those whose business keys are free. Of several that need one key, the first gets it."""
     failed = {job.job_id: job for job in (yield from _dead(dialect, ids))}
     wanted = {job.business_key for job in failed.values() if job.business_key is not None}
     held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
@@ -172,7 +172,7 @@ def retry_free(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ())
 
 
 def _dead(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
-    """Those that are dead letters; archived ones come back for it."""
+    """Return those that are dead letters; archived ones are moved back."""
     failed = yield from _ended(dialect, ids, Move.RETRY)
     missed = sorted(set(ids) - {job.job_id for job in failed})
     if missed and (yield from archive.bring_back(dialect, missed)):
@@ -185,24 +185,24 @@ def _revive(dialect: Dialect, failed: Sequence[Steered], follow_ups: FollowUps) 
         return MovedJobs([])
     keys = _keys(failed)
     if keys and (yield from dialect.insert_keys("insert_live_keys", keys)) != len(keys):
-        raise RestartPlanError  # somebody has just taken one
+        raise RestartPlanError  # another job has just taken one
     yield Step("revive", _ids(dialect, failed))
     yield Step("forget_ended", _ids(dialect, failed))
     yield from dead_letters.remove(dialect, [job.job_id for job in failed])
-    yield from _tell_of_work(dialect, failed)
+    yield from _notify_of_work(dialect, failed)
     revived = [job.by(Move.RETRY) for job in failed]
     work = Effects(work=frozenset((job.queue, job.priority) for job in failed))
     return MovedJobs(revived, work | (yield from end(dialect, revived, follow_ups)))
 
 
 def retry_found(dialect: Dialect, filters: search.Filters, limit: int, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
-    """`retry` of those that are found, newest first."""
+    """Do `retry` for matching jobs, newest first."""
     ids = yield from failed_ids(dialect, filters, limit)
     return (yield from retry(dialect, ids, follow_ups)) if ids else MovedJobs([])
 
 
 def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[str]]:
-    """Up to `limit` dead letters that are not archived, newest first."""
+    """Return up to `limit` dead letters that are not archived, newest first."""
     ids: list[str] = []
     before: str | None = None
     while len(ids) < limit:
@@ -214,8 +214,8 @@ def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[li
     return ids
 
 
-def _tell_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
-    """Jobs that wait again are new work to every node; the mark of who sends it is left out, for this node too."""
+def _notify_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
+    """Notify every node of jobs that wait again, without a sender, so that this node reacts too."""
     words = sorted({f"{job.queue}:{job.priority}" for job in moved})
     if words:
         text = ",".join(words)
@@ -236,14 +236,17 @@ def _refuse_held(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None
 
 
 def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
-    """The next live jobs of a tag, in the order of their ids."""
+    """Return the next live jobs of a tag, in the order of their ids."""
     del dialect
     rows = yield Step("tagged", {"tag": tag, "after": after})
     return [job for (job,) in rows]
 
 
 def lock_live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
-    """Lock the rows of jobs that have not ended; give those that `move` may leave, or that are `also` in a state."""
+    """Lock the rows of jobs that have not ended.
+
+    Return those that `move` may start from, or that are `also` in a state.
+    """
     rows = yield Step("lock_live", {"ids": dialect.ids(ids)})
     found = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
     return [job for job in found if job.left in leaves(move) or job.left is also]

@@ -1,4 +1,4 @@
-"""Plans for what running jobs say of themselves: progress and log lines, many at once."""
+"""Plans for reports of running jobs: progress and log lines, many at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from windlass.stores.plan import Plan, Step
 
 
 class ProgressRow(NamedTuple):
-    """How far a claimed job is, as the fragment `progress_rows` reads it."""
+    """The progress of a claimed job, as the fragment `progress_rows` reads it."""
 
     job_id: str
     fence: int
@@ -32,15 +32,15 @@ class LineRow(NamedTuple):
     text: str
 
 
-class Batch(NamedTuple):
-    """What is written together: of one job at most one progress."""
+class ReportBatch(NamedTuple):
+    """Reports that are written together: at most one progress per job."""
 
     progress: list[ProgressRow]
     lines: list[LineRow]
 
 
-def save(dialect: Dialect, batch: Batch) -> Plan[None]:
-    """Write progress of jobs that are still held by their fence, and lines of jobs that exist. Once is enough."""
+def save(dialect: Dialect, batch: ReportBatch) -> Plan[None]:
+    """Write progress of jobs that are still held by their fence, and lines of existing jobs. Idempotent."""
     del dialect
     alone = not (batch.progress and batch.lines)
     if batch.progress:
@@ -50,7 +50,7 @@ def save(dialect: Dialect, batch: Batch) -> Plan[None]:
 
 
 def lines(dialect: Dialect, job_id: str, after: tuple[int, int], limit: int) -> Plan[list[LineRow] | None]:
-    """The next lines of a job behind a place (fence, number); None when there is no such job."""
+    """Return the next lines of a job after a position (fence, number); None when there is no such job."""
     fence, number = after
     rows = yield Step("log_lines", {"id": job_id, "fence": fence, "number": number, "most": limit})
     if not rows and (yield Step("job_exists", {"id": job_id})) is None:

@@ -1,4 +1,4 @@
-"""Plans for queues: the heads a claim looks at, and what is in them."""
+"""Plans for queues: the heads that a claim uses, and the depths of queues."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from windlass.errors import UnknownQueueError
 from windlass.stores.claim_order import Head, is_time
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans.statistics import NOTHING, Sums, last_hour
+from windlass.stores.plans.statistics import NOTHING, QueueTotals, last_hour
 
 FIRST_LANE = ("", "")
 SHUT_CIRCUIT = -1
-"""What stands for the level in rows of circuits."""
+"""Replaces the level in rows of circuits."""
 
 
 class Heads(NamedTuple):
-    """When every level and lane that has jobs is worth a look, as of `now` by the store's clock."""
+    """When every level and lane with jobs should be checked, as of `now` by the store's clock."""
 
     now: int
     heads: list[Head]
     queues: frozenset[str]
-    """Queues served and not paused, whether they have jobs or not."""
+    """Queues that are served and not paused, with or without jobs."""
     limited: frozenset[str] = frozenset()
     """Those of them that have a limit."""
     held: bool = False
-    """Whether a gate keeps back jobs that are due."""
+    """Whether a gate holds back due jobs."""
     shut: Mapping[str, int] = MappingProxyType({})
     """All circuits that let nothing through, and until when."""
     after: tuple[str, str] = FIRST_LANE
-    """Where to go on if not all lanes were looked at; the first one if all were."""
+    """Where to continue if not all lanes were checked; the first one if all were."""
 
 
 def heads(
@@ -43,9 +43,9 @@ def heads(
     knows: Callable[[str], bool],
     after: tuple[str, str] = FIRST_LANE,
 ) -> Plan[Heads]:
-    """Heads of every queue served and not paused, and of the next lanes whose target is known here.
+    """Return the heads of every queue served and not paused, and of the next lanes whose target is known here.
 
-    What is due and kept back by a gate is worth a look when the gate is.
+    Due jobs that a gate holds back are to be checked when the gate is.
     """
     found_rows = yield Step("heads", autocommit=True)
     rows = [row for row in found_rows if row[1] != SHUT_CIRCUIT]
@@ -53,14 +53,14 @@ def heads(
     now, any_lanes = next((due, flag) for queue, _, due, flag in rows if queue is None)
     open_to_us = frozenset(queue for queue, _, _, _ in rows if queue is not None and serves(queue))
     limited = frozenset(queue for queue, _, _, flag in rows if queue in open_to_us and flag)
-    # Where somebody has put a text in the place of a due time, SQLite keeps it, and behind all times.
+    # A text stored as a due time is kept by SQLite, which sorts it after all times.
     found = [Head(queue, level, due) for queue, level, due, _ in rows if queue in open_to_us and is_time(due)]
     if any_lanes:
         lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
         after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE
         found += [
             Head(lane.queue, level, due, lane.lane)
-            for lane in lanes  # its target first: it is known, even while its queue is paused
+            for lane in lanes  # the target first: it is known even while the queue is paused
             if ((target := read_lane(lane.lane).target) is None or knows(target)) and lane.queue in open_to_us
             for level, due in lane.dues.items()
         ]
@@ -80,7 +80,7 @@ def _gates_of(dialect: Dialect, heads: Sequence[Head], limited: Collection[str])
 
 
 def gates_named(dialect: Dialect, names: Sequence[str]) -> Plan[dict[str, Gate]]:
-    """Gates as they are now. A key that nobody has asked for yet has the places of its resource, all of them free."""
+    """Return gates as they are now. A key that was never used has the permits of its resource, all of them free."""
     wanted = sorted({*names, *map(general_gate, names)})
     rows = yield Step("read_gates", {"names": dialect.names(wanted)}, autocommit=True)
     found = {row[0]: Gate._make(row) for row in rows}
@@ -100,7 +100,7 @@ def _worth_a_look(head: Head, gates: Mapping[str, Gate], now: int) -> int:
 
 
 class Depth(NamedTuple):
-    """A queue and what is in it."""
+    """A queue and its counts."""
 
     name: str
     paused: bool
@@ -110,13 +110,13 @@ class Depth(NamedTuple):
     cap: int | None
     rate: int | None
     per_us: int | None
-    last_hour: Sums
+    last_hour: QueueTotals
 
 
 def depths(dialect: Dialect) -> Plan[list[Depth]]:
-    """Every queue, by name, in as many statements whether there is one or a thousand of them.
+    """Return every queue, by name, in as many statements for one as for a thousand.
 
-    What waits is counted up to a bound: no look may cost as much as a queue is deep.
+    Waiting jobs are counted up to a limit: the cost must not grow with the depth of a queue.
     """
     running = dict((yield Step("running_by_queue")))
     counted = yield from last_hour(dialect)

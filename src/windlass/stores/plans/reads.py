@@ -1,4 +1,4 @@
-"""Plans that only read: one job, its history, and how far many jobs are."""
+"""Plans that only read: one job, its history, and the outcomes of many jobs."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class StoredJob(NamedTuple):
 
 
 def get(dialect: Dialect, job_id: str) -> Plan[StoredJob | None]:
-    """One job, wherever it lives; None when there is none."""
+    """Return one job, wherever it is stored; None when there is none."""
     found = yield from get_many(dialect, [job_id])
     return found[0] if found else None
 
 
 def get_many(dialect: Dialect, ids: Sequence[str]) -> Plan[list[StoredJob]]:
-    """Jobs, wherever they live, in the order of these ids; unknown ones are left out."""
+    """Return jobs, wherever they are stored, in the order of these ids; unknown ones are left out."""
     found: dict[str, StoredJob] = {}
     missing = list(ids)
-    for _ in range(2):  # somebody may have brought a job back from the archive between the looks at the two places
+    for _ in range(2):  # a job may have been moved back from the archive between the two reads
         if missing:
             found |= yield from _look(dialect, missing)
             missing = [job for job in missing if job not in found]
@@ -48,7 +48,7 @@ def get_many(dialect: Dialect, ids: Sequence[str]) -> Plan[list[StoredJob]]:
 
 
 def _look(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, StoredJob]]:
-    """In both places. A job may be moved to the archive between two statements: then its history is missing here."""
+    """Read live tables and archive. A job may be archived between two statements: then its history is missing here."""
     chosen = {"ids": dialect.ids(ids)}
     jobs = [named(STORED_JOB, row) for row in (yield Step("get_jobs", chosen))]
     last = {job: named(LAST_ATTEMPT, attempt) for job, *attempt in (yield Step("counted_attempts", chosen))}
@@ -66,7 +66,7 @@ def _lacks_history(stored: StoredJob) -> bool:
 
 
 def history(dialect: Dialect, job_id: str) -> Plan[list[Record] | None]:
-    """Every attempt of a job, oldest first; None when there is no such job."""
+    """Return every attempt of a job, oldest first; None when there is no such job."""
     rows = yield Step("history", {"id": job_id})
     if not rows:
         archived = yield Step("archived_jobs", {"ids": dialect.ids([job_id])})
@@ -78,7 +78,7 @@ def history(dialect: Dialect, job_id: str) -> Plan[list[Record] | None]:
 
 
 class Archived(NamedTuple):
-    """What the archive keeps of a job."""
+    """What the archive stores of a job."""
 
     job: Record
     attempts: list[Record]
@@ -91,26 +91,29 @@ class Archived(NamedTuple):
 
 
 def named(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
-    """A row by the names of its columns."""
+    """Return a row by the names of its columns."""
     return dict(zip(columns, row, strict=True))
 
 
 def packed(job: Record, attempts: Sequence[Record]) -> tuple[Any, ...]:
-    """A job and its attempts as a row of the archive. What is NULL, or has a column there, is not in its text."""
+    """Return a job and its attempts as a row of the archive.
+
+    NULLs, and what has a column there, are not in its text.
+    """
     rest = {name: value for name, value in job.items() if value is not None and name not in ARCHIVE}
     kept = [{name: value for name, value in attempt.items() if value is not None} for attempt in attempts]
     return (*(job[name] for name in ARCHIVE), json_text({"job": rest, "attempts": kept}))
 
 
 def unpacked(row: Sequence[Any]) -> Archived:
-    """A row of the archive as it was before; columns that it does not know are None."""
+    """Return a row of the archive as it was before; unknown columns are None."""
     kept = msgspec.json.decode(row[-1])
     job = dict.fromkeys(STORED_JOB) | kept["job"] | named(ARCHIVE, row[:-1])
     return Archived(job, [dict.fromkeys(ATTEMPT) | attempt for attempt in kept["attempts"]])
 
 
 def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
-    """How far these jobs are; unknown ids are left out."""
+    """Return the status and outcome of these jobs; unknown ids are left out."""
     found: list[Outcome] = yield from dialect.outcomes(ids)
     if len(found) < len(ids):
         missing = set(ids) - {outcome.job_id for outcome in found}
@@ -134,7 +137,7 @@ def _outcome_of(job: Record) -> Outcome:
 def failed(
     dialect: Dialect, ids: Sequence[str], move: Move = Move.FAIL, left: JobStatus = JobStatus.RUNNING
 ) -> Plan[list[Ended]]:
-    """Jobs that have failed for good outside of any attempt, in the order of these ids; others are left out."""
+    """Return jobs that failed for good outside of any attempt, in the order of these ids; others are left out."""
     rows = yield Step("failed_jobs", {"ids": dialect.ids(ids)})
     found = {row[0]: _failed(row, move, left) for row in rows}
     return [found[job] for job in ids if job in found]

@@ -1,4 +1,4 @@
-"""Plan of a re-drive: one bounded batch of dead letters starts over, and the audit log says so, in one transaction."""
+"""The plan of a re-drive: start one bounded batch of dead letters over, with its audit entry, in one transaction."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from windlass.stores.plans import dead_letters, moves, triage
 from windlass.stores.plans.dead_letters import AuditEntry
 
 
-class Batch(NamedTuple):
-    """What one batch did, and where the next one begins; None when there is nothing more."""
+class RedriveBatch(NamedTuple):
+    """The result of one batch, and where the next one begins; None when there is nothing more."""
 
     selected: list[str]
     moved: MovedJobs
@@ -28,11 +28,11 @@ def select(
     spot: triage.Spot | None,
     limit: int,
     known: Collection[str] = (),
-) -> Plan[Batch]:
-    """The next ones that could be re-driven; nothing is touched. Those `known` have had their turn."""
+) -> Plan[RedriveBatch]:
+    """Return the next jobs that could be re-driven, without changes. Those in `known` were re-driven before."""
     found = yield from triage.oldest(dialect, filters, spot, limit)
     ids = [facts.job_id for facts in found.letters if facts.job_id not in known]
-    return Batch(ids, MovedJobs([]), {}, found.next_spot)
+    return RedriveBatch(ids, MovedJobs([]), {}, found.next_spot)
 
 
 def redrive(
@@ -43,8 +43,8 @@ def redrive(
     known: Collection[str],
     entry: AuditEntry,
     follow_ups: FollowUps = (),
-) -> Plan[Batch]:
-    """Start the next ones over. Who has no right to its business key stays behind, and is named."""
+) -> Plan[RedriveBatch]:
+    """Start the next jobs over. A job whose business key is taken is skipped, and returned with the reason."""
     batch = yield from select(dialect, filters, spot, limit, known)
     if batch.selected:
         moved, kept = yield from moves.retry_free(dialect, batch.selected, follow_ups)
@@ -53,8 +53,8 @@ def redrive(
     return batch
 
 
-def counted(entry: AuditEntry, batch: Batch) -> AuditEntry:
-    """The entry of a re-drive with one more batch."""
+def counted(entry: AuditEntry, batch: RedriveBatch) -> AuditEntry:
+    """Return the entry of a re-drive with one more batch."""
     sums = {"selected": len(batch.selected), "redriven": len(batch.moved.ended), "skipped": len(batch.kept)}
     detail = {**entry.detail, **{name: entry.detail.get(name, 0) + more for name, more in sums.items()}}
     return entry._replace(affected=detail["redriven"], detail=detail)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windlass.domain.admission import NOT_STARTED, Admission, admit
-from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.job import Conflict, NewJob, SubmittedJob
 from windlass.domain.lanes import read_lane, resource_gate
 from windlass.domain.states import Move
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError, UnknownResourceError
@@ -18,10 +18,10 @@ from windlass.stores.plans.moves import lock_live
 
 
 class Replaced(NamedTuple):
-    """What became of a replacement: the old job, unless an earlier job answers for the new one, and the new one."""
+    """The result of a replacement: the old job, unless an earlier job is returned instead, and the new one."""
 
     old: MovedJobs
-    new: Placed
+    new: SubmittedJob
 
 
 def replace(dialect: Dialect, old: str, new: NewJob, follow_ups: FollowUps = ()) -> Plan[Replaced]:
@@ -55,7 +55,7 @@ def _check_resource(dialect: Dialect, new: NewJob) -> Plan[None]:
 
 
 def _admitted(dialect: Dialect, old: str, new: NewJob) -> Plan[Admission]:
-    """Keys as ever, except that the old job's own business key is about to be free."""
+    """Admit the new job by its keys, except that the old job's business key is about to be free."""
     known = (yield from dialect.find_keys([new.idempotency_key])) if new.idempotency_key else {}
     holders = (yield from dialect.find_holders([new.business_key])) if new.business_key else {}
     return admit([[new]], known, {key: holder for key, holder in holders.items() if holder.id != old})

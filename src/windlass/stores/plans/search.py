@@ -1,8 +1,7 @@
-"""Plan of `app.find`: jobs that fit, newest first, a page at a time, wherever they live.
+"""The plan of `app.find`: matching jobs, newest first, a page at a time, wherever they are stored.
 
-A page reads a bounded number of rows along the order of ids, from the sources that can hold what is asked for. Filters
-without an index of their own are checked on what was read, so a page may come back short, even empty, and still have a
-next one.
+A page reads a bounded number of rows in the order of ids, from the sources that can hold matches. Filters without an
+index are checked on the rows read, so that a page may come back short, even empty, and still have a next one.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import reads
 
 MOST_READ = 20_000
-"""Rows that one page reads at most."""
+"""Largest number of rows that one page reads."""
 SMALLEST_WINDOW = 128
 SKEW_US = 3_600_000_000
-"""How far the clock of whoever made an id may be from the store's."""
+"""Largest difference between the clock of a process that creates ids and the store's."""
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 class Filters(NamedTuple):
-    """What is asked for; None asks for anything."""
+    """What is searched for; None matches anything."""
 
     status: JobStatus | None = None
     queue: str | None = None
@@ -38,12 +37,12 @@ class Filters(NamedTuple):
     created_after: datetime | None = None
     created_before: datetime | None = None
     ids_tell_time: bool = True
-    """Whether ids were made by the same clock as the times of creation; not with a clock of the test's own."""
+    """Whether ids and creation times come from the same clock; False with a test's own clock."""
     aliases: frozenset[str] = frozenset()
     """Other names of the same target."""
 
     def fits(self, status: str | None, queue: str, target: str, created_at: int) -> bool:
-        """Whether a row is asked for, as far as it tells."""
+        """Return whether a row matches, as far as its columns tell."""
         return (
             (self.status is None or status == self.status.value)
             and (self.queue is None or queue == self.queue)
@@ -53,7 +52,7 @@ class Filters(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class SearchPage(NamedTuple):
     """Ids of one page, and where the next one begins; None when there is nothing more."""
 
     ids: list[str]
@@ -63,7 +62,7 @@ class Found(NamedTuple):
 def find(
     dialect: Dialect, filters: Filters, before: str | None, limit: int
 ) -> Plan[tuple[list[reads.StoredJob], str | None]]:
-    """One page of jobs, newest first."""
+    """Return one page of jobs, newest first."""
     found = yield from find_ids(dialect, filters, before, limit)
     stored = (yield from reads.get_many(dialect, found.ids)) if found.ids else []
     return stored, found.next_before
@@ -71,8 +70,8 @@ def find(
 
 def find_ids(
     dialect: Dialect, filters: Filters, before: str | None, limit: int, *, archived: bool = True
-) -> Plan[Found]:
-    """Their ids alone."""
+) -> Plan[SearchPage]:
+    """Return only their ids."""
     if filters.tag is not None and filters.business_key is not None:
         found = yield from find_ids(dialect, filters._replace(tag=None), before, limit, archived=archived)
         stored = (yield from reads.get_many(dialect, found.ids)) if found.ids else []
@@ -86,21 +85,21 @@ def find_ids(
         read += max(len(rows), 1)
         for job, *facts in rows:
             if job < bottom:
-                return Found(ids, None)
-            if facts[0] is not None and filters.fits(*facts):  # None: its tag is there, and nothing else any more
+                return SearchPage(ids, None)
+            if facts[0] is not None and filters.fits(*facts):  # None: only its tag still exists
                 ids.append(job)
                 if len(ids) == limit:
-                    return Found(ids, job)
+                    return SearchPage(ids, job)
         if not more:
-            return Found(ids, None)
+            return SearchPage(ids, None)
         window = min(window * 2, 4096)
-    return Found(ids, place)
+    return SearchPage(ids, place)
 
 
 def _next_rows(
     filters: Filters, before: str, window: int, *, archived: bool
 ) -> Plan[tuple[list[Sequence[Any]], str, bool]]:
-    """Rows of all sources in one order, cut where a source that may go on ends: beyond it the order is not known."""
+    """Return rows of all sources in one order, cut where an incomplete source ends: beyond it the order is unknown."""
     chunks: list[list[Sequence[Any]]] = []
     for name in _sources(filters):
         if name.startswith("find_archived") and not archived:

@@ -1,7 +1,7 @@
-"""Plans for what is counted of ended jobs: deltas, one per queue and flush, and the minutes they are added up to.
+"""Plans for counts of ended jobs: deltas, one per queue and flush, and the minutes they are added up to.
 
-The deltas are written by the statements that end jobs, in their transaction, so a count is never ahead of its
-jobs nor behind.
+The deltas are written by the statements that end jobs, in their transaction, so that a count is never ahead of its jobs
+nor behind.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 
 MINUTES_AT_ONCE = 60
-"""How many minutes, of all queues, one batch forgets at the most."""
+"""Largest number of minutes, over all queues, that one batch deletes."""
 
 
-class Sums(NamedTuple):
-    """What was counted of a queue in some time."""
+class QueueTotals(NamedTuple):
+    """The counts of a queue in some period."""
 
     succeeded: int = 0
     failed: int = 0
@@ -30,14 +30,14 @@ class Sums(NamedTuple):
     run_us: int = 0
 
 
-NOTHING = Sums()
+NOTHING = QueueTotals()
 
 Delta = tuple[int, str, int, int, int, int, int, int]
-"""Minute, queue, and what a `Sums` holds."""
+"""Minute, queue, and the fields of a `QueueTotals`."""
 
 
 def roll_up(dialect: Dialect, most: int) -> Plan[int]:
-    """Take up to so many deltas away and add them to their minutes; answers how many there were."""
+    """Delete up to so many deltas and add them to their minutes; return how many there were."""
     del dialect
     deltas: list[Delta] = yield Step("take_deltas", literals={"chunk": most})
     reached("statistics.taken", lambda: bool(deltas))
@@ -48,15 +48,15 @@ def roll_up(dialect: Dialect, most: int) -> Plan[int]:
 
 
 def add_up(deltas: Iterable[Delta]) -> list[Delta]:
-    """One row for each minute and queue, in that order: nobody who writes several of them waits in a circle."""
+    """Return one row for each minute and queue, in that order, so that concurrent writers cannot deadlock."""
     sums: dict[tuple[int, str], list[Sequence[int]]] = defaultdict(list)
     for minute, queue, *counts in deltas:
         sums[minute, queue].append(counts)
-    return [(*place, *Sums(*map(sum, zip(*sums[place], strict=True)))) for place in sorted(sums)]
+    return [(*place, *QueueTotals(*map(sum, zip(*sums[place], strict=True)))) for place in sorted(sums)]
 
 
 def forget(dialect: Dialect, minutes: int) -> Plan[bool]:
-    """Delete some of what is older than so many minutes, the oldest first; True when there may be more."""
+    """Delete some of what is older than so many minutes, oldest first; return True when there may be more."""
     del dialect
     oldest, now = yield Step("oldest_minute")
     limit = now - minutes
@@ -66,8 +66,8 @@ def forget(dialect: Dialect, minutes: int) -> Plan[bool]:
     return True
 
 
-def last_hour(dialect: Dialect) -> Plan[dict[str, Sums]]:
-    """What was counted of each queue in this minute and the 59 before it, added up or not yet."""
+def last_hour(dialect: Dialect) -> Plan[dict[str, QueueTotals]]:
+    """Return the counts of each queue in this minute and the 59 before, added up or not yet."""
     del dialect
     rows = yield Step("last_hour")
-    return {queue: Sums(*counts) for queue, *counts in rows}
+    return {queue: QueueTotals(*counts) for queue, *counts in rows}

@@ -1,7 +1,7 @@
-"""Plans that look through dead letters: pages, groups, and what to re-drive next.
+"""Plans that search dead letters: pages, groups, and what to re-drive next.
 
-A page reads a bounded number of rows along the index of one filter, in the order in which the jobs died, and checks
-the other filters on what it read. So it may come back short, even empty, and still have a next one.
+A page reads a bounded number of rows along the index of one filter, in the order of failures, and checks the other
+filters on the rows read. So it may come back short, even empty, and still have a next one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
 MOST_READ: Final = 20_000
-"""Rows that one page, or the groups of a filter, read at most."""
+"""Largest number of rows that one page, or the groups of a filter, read."""
 SMALLEST_WINDOW: Final = 128
 LARGEST_WINDOW: Final = 4096
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -37,11 +37,11 @@ NEWER: Final = {
 }
 """Statements by the filter whose index they follow, in either direction of time."""
 LAST_FINGERPRINT: Final = "~"
-"""Behind every fingerprint, which are hexadecimal digits."""
+"""Sorts after every fingerprint, which are hexadecimal digits."""
 
 
 class LetterFilters(NamedTuple):
-    """What is asked for; None asks for anything."""
+    """What is searched for; None matches anything."""
 
     fingerprint: str | None = None
     target: str | None = None
@@ -50,20 +50,20 @@ class LetterFilters(NamedTuple):
     reason: str | None = None
     tag: str | None = None
     after: int | None = None
-    """Died at that time or later, in microseconds."""
+    """Failed at that time or later, in microseconds."""
     before: int | None = None
     aliases: frozenset[str] = frozenset()
     """Other names of the same target."""
 
     @property
     def lead(self) -> tuple[str, str | None]:
-        """The filter whose index is followed, the narrowest first."""
+        """The filter whose index is followed, the most selective first."""
         asked = ((name, getattr(self, name, None)) for name in OLDER if name != "target" or not self.aliases)
         return next(((name, value) for name, value in asked if value is not None), ("any", None))
 
     @property
     def needs_checks(self) -> bool:
-        """Whether more is asked for than the index that is followed tells."""
+        """Whether there are more filters than the one of the index."""
         return (
             self.tag is not None
             or bool(self.aliases)
@@ -71,7 +71,7 @@ class LetterFilters(NamedTuple):
         )
 
     def fits(self, facts: Facts) -> bool:
-        """Whether a dead letter is asked for, as far as its row tells."""
+        """Return whether a dead letter matches, as far as its row tells."""
         return (
             (self.fingerprint is None or facts.fingerprint == self.fingerprint)
             and self._has_target(facts.target)
@@ -83,21 +83,21 @@ class LetterFilters(NamedTuple):
         )
 
     def fits_group(self, target: str, error_class: str) -> bool:
-        """Whether a group is asked for, as far as these tell."""
+        """Return whether a group matches, as far as these tell."""
         return self._has_target(target) and (self.error_class is None or error_class == self.error_class)
 
     def _has_target(self, target: str) -> bool:
         return self.target is None or target == self.target or target in self.aliases
 
     @property
-    def tells_groups_apart(self) -> bool:
-        """Whether it is about nothing but what all dead letters of a group share."""
+    def filters_whole_groups(self) -> bool:
+        """Whether it only filters by what all dead letters of a group share."""
         rest = self._replace(fingerprint=None, target=None, error_class=None, aliases=frozenset())
         return rest == LetterFilters()
 
 
 class Facts(NamedTuple):
-    """What a dead letter is found by."""
+    """The columns by which a dead letter is found."""
 
     job_id: str
     created_at: int
@@ -109,13 +109,13 @@ class Facts(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A place in the order in which jobs died: the time, and the job."""
+    """A position in the order of failures: the time, and the job."""
 
     at: int
     job_id: str
 
 
-class Found(NamedTuple):
+class TriagePage(NamedTuple):
     """One page, and where the next one begins; None when there is nothing more."""
 
     letters: list[Facts]
@@ -134,8 +134,8 @@ class Group(NamedTuple):
     last_at: int
 
 
-def find(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[Found]:
-    """Dead letters that fit, newest first."""
+def find(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[TriagePage]:
+    """Return matching dead letters, newest first."""
     found: list[Facts] = []
     here = spot or Spot(END_OF_TIME, LAST_ID)
     read = 0
@@ -144,13 +144,13 @@ def find(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int
         read += max(page.read, 1)
         found += page.letters
         if page.next_spot is None:
-            return Found(found, None)
+            return TriagePage(found, None)
         here = page.next_spot
-    return Found(found, here)
+    return TriagePage(found, here)
 
 
-def oldest(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[Found]:
-    """Dead letters that fit and can be re-driven, those that died first first."""
+def oldest(dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int) -> Plan[TriagePage]:
+    """Return matching dead letters that can be re-driven, oldest first."""
     return (yield from _window(dialect, filters, spot or Spot(-1, FIRST_ID), limit, NEWER)).found
 
 
@@ -160,12 +160,12 @@ class _Window(NamedTuple):
     read: int
 
     @property
-    def found(self) -> Found:
-        return Found(self.letters, self.next_spot)
+    def found(self) -> TriagePage:
+        return TriagePage(self.letters, self.next_spot)
 
 
 def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, way: Mapping[str, str]) -> Plan[_Window]:
-    """Up to `limit` of the next rows, as far as a window reaches."""
+    """Return up to `limit` of the next rows within a window."""
     older = way is OLDER
     if older and filters.before is not None and spot.at > filters.before:
         spot = spot._replace(at=filters.before, job_id=FIRST_ID)
@@ -189,7 +189,7 @@ def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, wa
 
 
 def _size(limit: int) -> int:
-    """One of a few sizes: each is a statement of its own."""
+    """Return one of a few sizes: each is a separate statement."""
     return next(size for size in (SMALLEST_WINDOW, 1024, LARGEST_WINDOW) if size >= min(limit, LARGEST_WINDOW))
 
 
@@ -200,14 +200,14 @@ def _beyond(filters: LetterFilters, last: Facts, *, older: bool) -> bool:
 
 
 def now(dialect: Dialect) -> Plan[int]:
-    """The store's time: what dies from now on is not of what is there."""
+    """Return the store's time: later failures are not part of the selection."""
     del dialect
     moment: int = (yield Step("store_now", alone=True))[0]
     return moment
 
 
 def load(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Sequence[Any]]]:
-    """Whole dead letters, in the order of these ids; those of PAUSED jobs are left out."""
+    """Return whole dead letters, in the order of these ids; those of PAUSED jobs are left out."""
     if not ids:
         return []
     rows = yield Step("get_letters", {"ids": dialect.ids(ids)})
@@ -218,7 +218,7 @@ def load(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Sequence[Any]]]:
 def page(
     dialect: Dialect, filters: LetterFilters, spot: Spot | None, limit: int
 ) -> Plan[tuple[list[Sequence[Any]], Spot | None]]:
-    """`find`, with whole dead letters."""
+    """Do `find`, with whole dead letters."""
     found = yield from find(dialect, filters, spot, limit)
     rows = yield from load(dialect, [facts.job_id for facts in found.letters])
     return rows, found.next_spot
@@ -228,8 +228,8 @@ def page(
 
 
 def groups(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[Group]]:
-    """Fingerprints by how many dead letters they have, the most first."""
-    if filters.tells_groups_apart:
+    """Return fingerprints with their number of dead letters, largest first."""
+    if filters.filters_whole_groups:
         counts = yield from _largest(dialect, filters, limit)
         return (yield from _described(dialect, dict(counts)))
     found = yield from find(dialect, filters, None, MOST_READ)
@@ -245,7 +245,7 @@ def groups(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[Gr
 
 
 def _largest(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[tuple[str, int]]]:
-    """From the rows that are kept per fingerprint, in the order of their counts."""
+    """Return them from the rows per fingerprint, in the order of their counts."""
     if filters.fingerprint is not None:
         rows = yield Step("group_facts", {"names": dialect.names([filters.fingerprint])})
         return [(row[0], row[4]) for row in rows if filters.fits_group(row[1], row[2]) and row[4] > 0]
@@ -263,7 +263,7 @@ def _largest(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[
 
 
 def _described(dialect: Dialect, counts: dict[str, int]) -> Plan[list[Group]]:
-    """In the order of `counts`. A row that somebody deletes meanwhile is left out."""
+    """Return groups in the order of `counts`. A row that is deleted meanwhile is left out."""
     if not counts:
         return []
     rows = {row[0]: row for row in (yield Step("group_facts", {"names": dialect.names(list(counts))}))}

@@ -1,4 +1,4 @@
-"""Plans for targets that some nodes do not know: their jobs wait in lanes of their own, and fail after a while."""
+"""Plans for targets that some nodes do not know: their jobs wait in separate lanes, and fail after a while."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from windlass.stores.plans import reads
 
 
 class UnknownTargets(NamedTuple):
-    """Jobs that failed because no node knew their target for too long, and what followed."""
+    """Jobs that failed because no node knew their target for too long, and the effects."""
 
     failed: list[Ended]
     effects: Effects
 
 
 def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
-    """Say that a node knows these targets: how long they have been unknown is counted from now on."""
+    """Record that a node knows these targets: the time for which they were unknown starts over."""
     del dialect
     for queue, lane, _ in (yield Step("target_lanes", {"waited_us": 0})):
         if read_lane(lane).target in targets:
@@ -31,7 +31,7 @@ def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
 
 
 def start_over(dialect: Dialect) -> Plan[None]:
-    """Count from now on how long targets have been unknown: no node was there that could have known them."""
+    """Start the time for which targets are unknown over: there was no node that could have known them."""
     del dialect
     yield Step("start_over_unknown")
 
@@ -39,9 +39,9 @@ def start_over(dialect: Dialect) -> Plan[None]:
 def fail_unknown(
     dialect: Dialect, waited_us: int, error_for: Callable[[str], str], follow_ups: FollowUps = ()
 ) -> Plan[UnknownTargets]:
-    """Fail what is due for too long in a lane whose target no node has known for too long, in bounded batches.
+    """Fail jobs that were due for too long in a lane whose target no node has known, in bounded batches.
 
-    Lanes that ran empty are forgotten.
+    Empty lanes are deleted.
     """
     ids: list[str] = []
     for queue, lane, is_overdue in (yield Step("target_lanes", {"waited_us": waited_us})):
@@ -53,7 +53,7 @@ def fail_unknown(
             if (yield from _fail(job, fence, error_for(target))):
                 ids.append(job)
         if not jobs:
-            # Locked first, so that the check is a statement of its own: it then sees whoever moved in meanwhile.
+            # Locked first, so that the check is a separate statement, which sees jobs that came in meanwhile.
             yield Step("lock_lane", {"queue": queue, "lane": lane})
             yield Step("delete_empty_lane", {"queue": queue, "lane": lane})
     if not ids:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from windlass.domain.job import Claim, NewJob, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
 from windlass.domain.transition import NO_FAILURE, Transition
-from windlass.stores.claim_order import ANY_NUMBER, Allotment, ClaimRequest, Head, Place, WaitingLane, at_least
+from windlass.stores.claim_order import ANY_NUMBER, ClaimRequest, Head, QueueLane, Share, WaitingLane, at_least
 from windlass.stores.columns import NEW_JOB, NEW_JOB_TYPES
 from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, json_text
 from windlass.stores.plan import Plan, Step
@@ -61,7 +61,7 @@ class PostgresDialect(Dialect):
 
     # ------------------------------------------------------------------ claim
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[Place, Allotment] | None) -> Plan[Claimed]:
+    def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
         """One statement for all queues and lanes."""
         heads, alone = request.heads, allotted is None
         allotted = allotted or {}
@@ -87,9 +87,7 @@ class PostgresDialect(Dialect):
         _sort(rows, {head.level for head in heads}, request.boost_us)
         return _claimed(rows)
 
-    def _claim_level(
-        self, request: ClaimRequest, head: Head, allotted: Allotment | None, *, alone: bool
-    ) -> Plan[Claimed]:
+    def _claim_level(self, request: ClaimRequest, head: Head, allotted: Share | None, *, alone: bool) -> Plan[Claimed]:
         """From one level of a queue or a lane, where nothing is to be merged."""
         share = allotted or ANY_NUMBER
         wanted = request.wanted if share.places is None else min(request.wanted, share.places)
@@ -175,7 +173,7 @@ _by_due = itemgetter(_DUE, 0)
 """Due time and id of a claimed row."""
 
 
-def _holds(allotted: Mapping[Place, Allotment]) -> str:
+def _holds(allotted: Mapping[QueueLane, Share]) -> str:
     """What jobs of a place will hold, as a JSON object by queue and lane."""
     return json_text({f"{queue} {lane or ''}": one.holds for (queue, lane), one in allotted.items() if one.holds})
 

@@ -1,7 +1,6 @@
-"""SQLite.
+"""SQLite: embedded, nothing to install.
 
-Embedded, nothing to install. One writer thread per process, readers beside it (WAL), files shared by several
-processes.
+One writer thread per process, readers beside it (WAL), files shared by several processes.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from windlass.stores.database import LOST, P, PlanFunction, Wakeups
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, drive
 from windlass.stores.sqlite.files import connect
-from windlass.stores.sqlite.forks import FORK_GATE, leave_to_the_parent
-from windlass.stores.sqlite.location import Place
+from windlass.stores.sqlite.forks import FORK_GATE, never_close_in_child
+from windlass.stores.sqlite.location import Location
 from windlass.stores.sqlite.session import Session
 from windlass.stores.sqlite.writer import Writer, translate
 
 T = TypeVar("T")
 
 WATCH_INTERVAL = 0.02
-"""How often `PRAGMA data_version` is asked whether another connection has written: 5 µs each."""
+"""Seconds between two reads of `PRAGMA data_version`, which shows commits of other connections: 5 µs each."""
 
 
 class SqliteDialect(Dialect):
@@ -49,7 +48,7 @@ class SqliteDatabase:
     ) -> None:
         self.dialect: Dialect = SqliteDialect()
         self.path = path
-        self.place = Place(path, is_default=is_default)
+        self.place = Location(path, is_default=is_default)
         in_memory = self.place.in_memory
         self.description = "SQLite in memory" if in_memory else f"SQLite {path} (WAL, synchronous={synchronous})"
         self.wakeup_mode = "in process" if in_memory else "in process, and by watching the file"
@@ -60,20 +59,20 @@ class SqliteDatabase:
         after_fork(self._start_in_child)
 
     def _start_in_child(self) -> None:
-        self._writer.leave_to_the_parent()
-        leave_to_the_parent(self._idle_readers, self._watches)
+        self._writer.never_close_in_child()
+        never_close_in_child(self._idle_readers, self._watches)
         self._start()
 
     def _start(self) -> None:
-        """Fresh threads and no connections: also right after a fork, where the parent's must never be touched."""
+        """Start with new threads and no connections; also after a fork, where the parent's must not be touched."""
         self._writer = Writer(self.place, self._synchronous, self.now)
         self._idle_readers: list[Session] = []
         self._readers = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
-        self._watches: list[Watch] = []
+        self._watches: list[CommitWatch] = []
 
     def apart(self, *, outlives: bool = False) -> SqliteDatabase:
-        """This one: a file has one writer at a time anyway. Another one if it is to be open longer."""
+        """Return this one: a file has one writer at a time anyway. A separate one if it must stay open longer."""
         if not outlives or self.place.in_memory:
             return self
         return SqliteDatabase(self.place.path, self.now, self._synchronous)
@@ -91,7 +90,7 @@ class SqliteDatabase:
         return result
 
     def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a plan on a reading connection, in a snapshot of its own."""
+        """Run a plan on a reading connection, in its own snapshot."""
         if self.place.in_memory:
             return self.run(plan, *args, **kwargs)
         self.place.check()
@@ -102,7 +101,7 @@ class SqliteDatabase:
             raise translate(self.place.path, error) from error
 
     async def aread(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`read` on a thread, so that the loop goes on."""
+        """Do `read` on a thread, so that the loop is not blocked."""
         if self.place.in_memory:
             return await self.arun(plan, *args, **kwargs)
         if self._pool is None:
@@ -112,7 +111,7 @@ class SqliteDatabase:
 
     @contextmanager
     def _reader(self) -> Iterator[Session]:
-        readers, idle = self._readers, self._idle_readers  # a fork in between puts others in their place
+        readers, idle = self._readers, self._idle_readers  # a fork in between replaces them
         with readers:
             session = idle.pop() if idle else None
         session = session or self._new_reader()
@@ -136,24 +135,24 @@ class SqliteDatabase:
     # ------------------------------------------------------------------ wakeups
 
     def notify(self, channel: str, payload: str) -> None:
-        """Nothing to send: other processes see the file change."""
+        """Do nothing: other processes see the file change."""
 
     async def anotify(self, channel: str, payload: str) -> None:
-        """Nothing to send: other processes see the file change."""
+        """Do nothing: other processes see the file change."""
 
     def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
-        """Watch the file for commits of other connections, on a thread."""
+        """CommitWatch the file for commits of other connections, on a thread."""
         del loop
-        watch = Watch(self, callback)
+        watch = CommitWatch(self, callback)
         self._watches = [*(known for known in self._watches if not known.closed), watch]
         return watch
 
     # ------------------------------------------------------------------ end
 
     def close(self) -> None:
-        """Close every connection, under the lock: the last one to close checkpoints.
+        """Close every connection, under the lock: the last one to close makes a checkpoint.
 
-        What comes after opens anew; a database in memory is then empty.
+        Later use opens it again; a database in memory is then empty.
         """
         for watch in self._watches:
             watch.close()
@@ -168,13 +167,13 @@ class SqliteDatabase:
         self._start()
 
     async def aclose_loop(self) -> None:
-        """Nothing here belongs to a loop."""
+        """Do nothing: no connection belongs to a loop."""
 
 
-class Watch:
-    """Asks `PRAGMA data_version` on a connection of its own and calls back when another connection has committed.
+class CommitWatch:
+    """Polls `PRAGMA data_version` on its own connection and calls back when another connection has committed.
 
-    It looks at the file itself, too, and its last word is that the file was deleted or replaced.
+    It also checks the file itself, and calls back a last time when the file was deleted or replaced.
     """
 
     def __init__(self, database: SqliteDatabase, callback: Callable[[str, str], None]) -> None:
@@ -188,7 +187,7 @@ class Watch:
 
     @property
     def closed(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether it was stopped."""
         return self._stop.is_set()
 
     def _loop(self) -> None:

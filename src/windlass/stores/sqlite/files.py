@@ -1,7 +1,7 @@
-"""SQLite files: connecting, the lock that writers of several processes share, and checkpoints.
+"""SQLite files: connections, the lock that writers of several processes share, and checkpoints.
 
-SQLite before 3.51.3 can corrupt a file when two connections write and checkpoint at the same moment. So Windlass
-never checkpoints automatically: whoever writes holds the lock of this module, and checkpoints happen only under it.
+SQLite before 3.51.3 can corrupt a file when two connections write and checkpoint at the same moment. So Windlass never
+checkpoints automatically: every write holds the lock of this module, and checkpoints happen only under it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ else:
     _flock, EXCLUSIVE, UNLOCK = fcntl.flock, fcntl.LOCK_EX, fcntl.LOCK_UN
 
 LOCK_DEADLINE = 10.0
-"""Seconds that an operation waits for whatever keeps it from the database: its place in line behind other writers of
-this process, the lock file, and SQLite's own lock, all together."""
+"""Seconds that an operation waits in total.
+
+Behind other writers of this process, for the lock file, and for SQLite's lock.
+"""
 BUSY_TIMEOUT_MS = 500
-"""How long SQLite itself waits at a time; the writer tries again until the deadline of whoever waits for it."""
+"""How long SQLite itself waits at a time; the writer tries again until the deadline of the operation."""
 CHECKPOINT_CHANGES = 30_000
-"""Rows a process changes between two checkpoints: some 10 MB of write-ahead log."""
+"""Number of rows that a process changes between two checkpoints: some 10 MB of write-ahead log."""
 
 _UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "it is locked",
     sqlite3.SQLITE_LOCKED: "it is locked",
     sqlite3.SQLITE_READONLY: "it is read-only; check the permissions of the file and its folder",
-    sqlite3.SQLITE_FULL: "the disk is full; free some space, work goes on by itself",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space, work continues by itself",
     sqlite3.SQLITE_IOERR: "reading or writing the file failed; check the disk",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that the folder exists and may be written",
     sqlite3.SQLITE_NOTADB: "it is not a SQLite database; check the path in the URL",
@@ -43,13 +45,13 @@ _UNAVAILABLE = {
 
 
 _LASTING = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
-"""What does not pass by itself."""
+"""Errors that do not pass by themselves."""
 
 
 def connect(path: str, synchronous: str, now: Callable[[], int], *, writes: bool = True) -> sqlite3.Connection:
-    """Open a connection with the durable settings, in autocommit mode; one that writes turns the file to WAL."""
+    """Open a connection with durable settings, in autocommit mode; one that writes switches the file to WAL."""
     if os.path.exists(path) and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-        # SQLite would open it for reading, and then refuse to write for good, also once the file may be written.
+        # SQLite would open it read-only, and refuse writes for good, even once the file is writable.
         advice = _UNAVAILABLE[sqlite3.SQLITE_READONLY]
         raise StoreUnavailableError(f"SQLite database {path}: {advice}", lasting=True)
     connection = None
@@ -70,14 +72,14 @@ def connect(path: str, synchronous: str, now: Callable[[], int], *, writes: bool
 
 
 def unavailable(path: str, error: sqlite3.Error) -> StoreUnavailableError:
-    """The error users see when SQLite cannot do its work, with what to do about it."""
+    """Return the error for users when SQLite cannot do its work, with what to do about it."""
     code = _code(error)
     advice = _UNAVAILABLE.get(code, "it does not answer")
     return StoreUnavailableError(f"SQLite database {path}: {advice} ({error})", lasting=code in _LASTING)
 
 
 def is_locked(error: Exception) -> bool:
-    """Whether somebody else holds a lock of SQLite's that is needed."""
+    """Return whether another connection holds a needed lock of SQLite."""
     return isinstance(error, sqlite3.Error) and _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -86,15 +88,15 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def is_unavailable(error: sqlite3.Error) -> bool:
-    """Whether an error speaks of the file and not of the statement."""
+    """Return whether an error concerns the file and not the statement."""
     return _code(error) in _UNAVAILABLE
 
 
 class WriteLock:
     """A fair lock between the writers of several processes, on a file beside the database.
 
-    Waiting on SQLite's own lock means sleeping and trying again, which starves some of eight busy writers. Here
-    everybody queues at a turnstile first: who just wrote has to queue behind those who wait already.
+    Waiting on SQLite's own lock means sleeping and trying again, which starves some of eight busy writers. Here all
+    queue at a turnstile first: a process that just wrote has to queue behind those that wait already.
     """
 
     def __init__(self, path: str) -> None:
@@ -103,7 +105,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, *, create: bool = True) -> Iterator[None]:
-        """Hold the lock; without `create`, files that nobody has made yet stay away, and there is nothing to hold."""
+        """Hold the lock; without `create`, missing lock files are not created, and nothing is locked."""
         files = self._open() if create or self._files or os.path.exists(f"{self._path}-lock") else None
         if _flock is None or files is None:
             yield
@@ -136,17 +138,17 @@ class WriteLock:
         return self._files
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the lock files."""
         for file in self._files or ():
             os.close(file)
         self._files = None
 
 
 class Checkpoints:
-    """Copies the write-ahead log back after so many changes; the caller holds the write lock.
+    """Makes a checkpoint after so many changes; the caller holds the write lock.
 
     Passive: it never waits for readers, and what they still need is left for the next time. A second connection holds
-    SQLite's own lock meanwhile, so that connections that know nothing of the lock file do not write during it either.
+    SQLite's own lock meanwhile, so that connections that do not use the lock file do not write during it either.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
@@ -155,7 +157,7 @@ class Checkpoints:
         self._seen = 0
 
     def after_commit(self) -> None:
-        """Checkpoint if it is time; if somebody else writes, that is left for the next commit."""
+        """Make a checkpoint if it is time; if another connection writes, leave it to the next commit."""
         changes = self._connection.total_changes
         if changes - self._seen > CHECKPOINT_CHANGES and self._checkpoint():
             self._seen = changes

@@ -1,7 +1,7 @@
-"""Forks and SQLite: a child gets copies of SQLite's locks, and whoever held one in the parent is not there to free it.
+"""Forks and SQLite: a child gets copies of SQLite's locks, but not the threads that would release them.
 
-So a fork waits until no thread is inside SQLite, and nobody enters it before the fork is done. Connections of the
-parent are not even closed in the child: that alone would touch the parent's files.
+So a fork waits until no thread is inside SQLite, and none enters it before the fork is done. Connections of the parent
+are not even closed in the child: that alone would touch the parent's files.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import threading
 from types import TracebackType
 
 LONGEST_WAIT = 10.0
-"""Seconds a fork waits; a transaction that takes longer is left to its luck."""
+"""Seconds that a fork waits; a transaction that takes longer is not waited for."""
 
-_left_to_the_parent: list[object] = []
+_not_closed_here: list[object] = []
 
 
 class ForkGate:
@@ -56,6 +56,6 @@ class ForkGate:
 FORK_GATE = ForkGate()
 
 
-def leave_to_the_parent(*things: object) -> None:
-    """Keep what holds connections of the parent from ever being closed in this child."""
-    _left_to_the_parent.append(things)
+def never_close_in_child(*things: object) -> None:
+    """Keep objects with connections of the parent from ever being closed in this child."""
+    _not_closed_here.append(things)

@@ -1,7 +1,8 @@
-"""Where a SQLite database is, and whether the file there is still the one that was opened.
+"""The location of a SQLite database, and whether its file is still the one that was opened.
 
-A connection goes on writing to a file that was deleted or replaced, which nobody else can see any more. So device and
-inode of the path are compared with those of the file that was opened: once per transaction, at a cost of microseconds.
+A connection continues to write to a file that was deleted or replaced, which no other process can see any more. So
+device and inode of the path are compared with those of the opened file: once per transaction, at a cost of
+microseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ logger = loggers.logger("windlass.store")
 IN_MEMORY: Final = ":memory:"
 
 
-class Place:
+class Location:
     """The path of a database, made absolute when it is first used, and the identity of the file opened there."""
 
     def __init__(self, path: str, *, is_default: bool = False) -> None:
@@ -42,7 +43,7 @@ class Place:
         return self._path
 
     def opened(self) -> None:
-        """A connection was opened: remember which file it is, or raise if it is another than before."""
+        """Record which file a new connection has opened, or raise if it is a different one than before."""
         if self._identity is None and not self.in_memory:
             with suppress(OSError):
                 self._identity = _identity(self.path)
@@ -57,7 +58,7 @@ class Place:
         except (FileNotFoundError, NotADirectoryError):
             raise self._lost("was deleted") from None
         except OSError:
-            return  # a folder that may not be searched says nothing about the file
+            return  # a folder without search permission tells nothing about the file
         if found != self._identity:
             raise self._lost("was replaced by another file")
 
@@ -71,7 +72,7 @@ class Place:
             )
 
     def forget(self) -> None:
-        """Every connection was closed: the next one may open another file."""
+        """Forget the file: every connection was closed, and the next one may open another file."""
         self._identity = None
 
     def _lost(self, what: str) -> StoreUnavailableError:

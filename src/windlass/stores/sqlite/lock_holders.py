@@ -1,7 +1,7 @@
-"""Who holds the lock that a writer waits for, read from the kernel's table of locks (Linux; elsewhere nobody knows).
+"""The holder of a lock that a writer waits for, from the kernel's table of locks (Linux only).
 
-The files themselves are never opened for this: closing any descriptor of a file drops the locks that SQLite holds on
-it for this process.
+The files themselves are never opened for this: closing any descriptor of a file drops the locks that SQLite holds on it
+for this process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 TABLE: Final = Path("/proc/locks")
 WAL_WRITE: Final = (120, 120)
-"""The byte of the shared-memory file that SQLite locks for whoever writes, in WAL mode."""
+"""The byte of the shared-memory file that a writer locks, in WAL mode."""
 
 OWN_TRANSACTION: Final = (
     "an open transaction of this program: commit it first, or pass its connection as connection= "
@@ -22,7 +22,7 @@ UNKNOWN: Final = "another process, or by an open transaction of this program (co
 
 
 def holder_of(path: str, *, own_writer_writes: bool) -> str:
-    """Name what keeps others from writing to the database at `path`, for the sentence "it is locked by …"."""
+    """Return what keeps others from writing to the database at `path`, for the sentence "it is locked by …"."""
     if own_writer_writes:
         return "this program's own writer, which has not finished a transaction yet"
     locks = _locks()
@@ -43,11 +43,11 @@ def _locks() -> list[list[str]]:
         lines = TABLE.read_text().splitlines()
     except OSError:
         return []
-    return [fields for line in lines if len(fields := line.split()) == 8]  # those who wait have one field more
+    return [fields for line in lines if len(fields := line.split()) == 8]  # waiting processes have one field more
 
 
 def _found(locks: list[list[str]], path: str, kind: str, span: tuple[int, int] | None = None) -> int | None:
-    """The process with an exclusive lock on a file, or on this part of it; None if there is none in sight."""
+    """Return the process with an exclusive lock on a file, or on this part of it; None if none is visible."""
     try:
         status = os.stat(path)
     except OSError:
@@ -63,7 +63,7 @@ def _found(locks: list[list[str]], path: str, kind: str, span: tuple[int, int] |
 
 
 def _state(pid: int) -> str:
-    """Whether a process is stopped: then it gives nothing back until it goes on or ends."""
+    """Return whether a process is stopped: then it releases nothing until it continues or ends."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):

@@ -11,7 +11,7 @@ from windlass.stores.queries import Query, load
 
 
 class Session:
-    """A connection that knows the named statements."""
+    """A connection with the named statements."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -19,7 +19,7 @@ class Session:
         self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
 
     def execute(self, step: Step) -> Any:
-        """Run one step and give its result, by the statement's kind."""
+        """Run one step and return its result, by the statement's kind."""
         if step.name == SCRIPT:
             return [self.connection.execute(part).rowcount for part in statements_of(step.params["text"])]
         query = self._queries[step.name]
@@ -53,7 +53,7 @@ class Session:
 
 
 def statements_of(script: str) -> list[str]:
-    """The statements of a migration file, one by one: `executescript` would commit behind our back."""
+    """Return the statements of a migration file, one by one: `executescript` would commit implicitly."""
     parts: list[str] = []
     pending = ""
     for line in script.splitlines():

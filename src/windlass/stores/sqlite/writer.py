@@ -21,8 +21,8 @@ from windlass.stores.database import MOST_RESTARTS, StoreDataError
 from windlass.stores.plan import RestartPlanError
 from windlass.stores.sqlite import files
 from windlass.stores.sqlite.files import Checkpoints, WriteLock, connect, is_locked, is_unavailable, unavailable
-from windlass.stores.sqlite.forks import FORK_GATE, leave_to_the_parent
-from windlass.stores.sqlite.location import Place
+from windlass.stores.sqlite.forks import FORK_GATE, never_close_in_child
+from windlass.stores.sqlite.location import Location
 from windlass.stores.sqlite.lock_holders import holder_of
 from windlass.stores.sqlite.session import Session
 
@@ -32,7 +32,7 @@ RETRY_PAUSE = 0.05
 
 
 class Work:
-    """Something to do in a transaction, and the future of whoever waits for it."""
+    """An action to run in a transaction, and the future of its caller."""
 
     __slots__ = ("_begun", "action", "answer")
 
@@ -42,20 +42,20 @@ class Work:
         self._begun = False
 
     def begin(self) -> bool:
-        """Whether somebody still waits for it; from now on nobody gives it up."""
+        """Return whether the caller still waits; from now on it cannot give up."""
         if not self._begun:
             self._begun = self.answer.set_running_or_notify_cancel()
         return self._begun
 
 
 class Writer:
-    """Runs work in the order given. Work that fails is undone alone; the rest of its transaction stands.
+    """Runs work in the order given. Work that fails is undone alone; the rest of its transaction stays.
 
-    Whoever waits gives up after `LOCK_DEADLINE` if the work has not begun by then, whatever kept it: work before it,
-    the lock file, or SQLite's own lock. The thread itself goes on waiting for as long as there is work.
+    A caller gives up after `LOCK_DEADLINE` if its work has not begun by then, whatever delayed it: work before it, the
+    lock file, or SQLite's own lock. The thread itself waits as long as there is work.
     """
 
-    def __init__(self, place: Place, synchronous: str, now: Callable[[], int]) -> None:
+    def __init__(self, place: Location, synchronous: str, now: Callable[[], int]) -> None:
         self._place = place
         self._synchronous = synchronous
         self._now = now
@@ -72,7 +72,7 @@ class Writer:
     # ------------------------------------------------------------------ callers
 
     def run(self, action: Callable[[Session], Any]) -> Any:
-        """Do work and block until it is committed."""
+        """Run work and block until it is committed."""
         future = self._submit(action)
         try:
             return future.result(None if self._place.in_memory else files.LOCK_DEADLINE)
@@ -82,7 +82,7 @@ class Writer:
             return future.result()  # it has begun, or raised this itself
 
     async def arun(self, action: Callable[[Session], Any]) -> Any:
-        """Do work and await its commit."""
+        """Run work and await its commit."""
         future = self._submit(action)
         if self._place.in_memory:
             return await asyncio.wrap_future(future)
@@ -126,10 +126,10 @@ class Writer:
         )
 
     def close(self, readers: Sequence[Session] = ()) -> None:
-        """Finish what is queued, then close these connections and the writer's own, under the lock.
+        """Finish queued work, then close these connections and the writer's own, under the lock.
 
-        The last connection to close checkpoints. A lock that does not come free is not waited for any longer than by
-        an operation: the thread then closes them when it does, or the process ends first.
+        The last connection to close makes a checkpoint. A lock that stays taken is not waited for longer than by an
+        operation: the thread then closes them when it is free, or the process ends first.
         """
         self._closed = True
         self._last = readers
@@ -140,9 +140,12 @@ class Writer:
             self._queue.put(None)
             thread.join(None if self._place.in_memory else files.LOCK_DEADLINE)
 
-    def leave_to_the_parent(self) -> None:
-        """In a forked child: touch nothing, but let go of the lock files, or a killed parent would hold them on."""
-        leave_to_the_parent(self, self._session)
+    def never_close_in_child(self) -> None:
+        """In a forked child.
+
+        Touch nothing, but close the lock files, or they would stay locked after the parent's death.
+        """
+        never_close_in_child(self, self._session)
         if self._lock is not None:
             self._lock.close()
 
@@ -167,7 +170,7 @@ class Writer:
                 return
 
     def _commit(self, works: list[Work]) -> bool:
-        """Give works their outcomes; False if SQLite is locked, and they are to be tried again."""
+        """Set the outcomes of works; return False if SQLite is locked, and they are to be tried again."""
         outcomes: list[tuple[bool, Any]] = []
         try:
             with self._turn(), FORK_GATE:
@@ -195,7 +198,7 @@ class Writer:
         return True
 
     def _commit_alone(self, work: Work) -> None:
-        """Commit work that has begun, and so is not given up by whoever waits for it."""
+        """Commit work that has begun, and so is not given up by its caller."""
         ends_at = monotonic() + files.LOCK_DEADLINE
         while not self._commit([work]):
             if monotonic() > ends_at:
@@ -205,7 +208,7 @@ class Writer:
 
     @contextlib.contextmanager
     def _turn(self, *, create: bool = True) -> Iterator[None]:
-        """The lock file, if there is one: a database in memory has none."""
+        """Hold the lock file, if there is one: a database in memory has none."""
         if self._place.in_memory:
             yield
             return
@@ -274,17 +277,17 @@ class Writer:
 
 
 def translate(path: str, error: Exception) -> Exception:
-    """A driver's error as the rest of Windlass knows it."""
+    """Convert a driver's error to one of ours."""
     if isinstance(error, sqlite3.Error) and is_unavailable(error):
         return unavailable(path, error)
     refused = sqlite3.IntegrityError | sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeError
-    # What a trigger refuses says nothing of the values; SQLite gives it the class of a broken constraint.
+    # A trigger's refusal says nothing about the values, though SQLite reports it as a broken constraint.
     by_trigger = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_TRIGGER
     if isinstance(error, refused) and not by_trigger:
         return StoreDataError(str(error))
     if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
         return StoreStatementError(
             f"SQLite database {path} refuses a statement: {error}; "
-            "its tables are not as Windlass makes them: somebody changed them, or added a trigger"
+            "its tables are not as Windlass creates them: they were changed, or have a trigger"
         )
     return error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from windlass.domain.circuit import Call, CircuitProfile, CircuitState
+from windlass.domain.circuit import CircuitProfile, CircuitState, ServiceCall
 from windlass.domain.job import Claim
 from windlass.domain.lanes import CIRCUIT, RESOURCE, Lane
 from windlass.domain.transition import released
@@ -14,7 +14,7 @@ from windlass.testing.contract.workbench import SECOND, Workbench, at_once
 
 BOTH = Lane(resource="stripe", circuit="gateway").text
 FAST = CircuitProfile.FAST.value
-REFUSED = Call(("builtins:ConnectionError", "builtins:OSError", "builtins:Exception"))
+REFUSED = ServiceCall(("builtins:ConnectionError", "builtins:OSError", "builtins:Exception"))
 
 
 class CircuitsContract(GatedContract):
@@ -102,7 +102,7 @@ class CircuitsContract(GatedContract):
         bench.database.run(limits.steer_circuit, "gateway", lambda circuit, now: circuit.opened_by_hand(now))
         bench.clock.advance(100_000)
         bench.beat()
-        bench.database.run(limits.record_calls, {"gateway": [Call(trial=True)] * 9})
+        bench.database.run(limits.record_calls, {"gateway": [ServiceCall(trial=True)] * 9})
         assert self._state(bench) is CircuitState.OPEN
         assert bench.claim() == []
         bench.database.run(limits.steer_circuit, "gateway", lambda circuit, now: circuit.closed())
@@ -112,7 +112,7 @@ class CircuitsContract(GatedContract):
         """J6.1: state is shared by all nodes; calls recorded at the same moment all count."""
         settings = CircuitProfile.DEFAULT.with_changes(window=1000, minimum_calls=1000)
         bench.database.run(limits.configure_circuit, "gateway", settings)
-        teach = partial(bench.database.run, limits.record_calls, {"gateway": [Call()] * 5})
+        teach = partial(bench.database.run, limits.record_calls, {"gateway": [ServiceCall()] * 5})
         at_once(*[teach] * 8)
         (row,) = bench.database.read(limits.gates, CIRCUIT)
         assert row.circuit is not None
@@ -137,8 +137,8 @@ class CircuitsContract(GatedContract):
         """Record the end of bodies in their circuit."""
         for claim in claims:
             assert bench.succeed(claim)
-            trial = CIRCUIT + "gateway" in permits.held_places(claim.holds)
-            bench.database.run(limits.record_calls, {"gateway": [Call(raised, trial)]})
+            trial = CIRCUIT + "gateway" in permits.held_gates(claim.holds)
+            bench.database.run(limits.record_calls, {"gateway": [ServiceCall(raised, trial)]})
 
     def _state(self, bench: Workbench) -> CircuitState:
         return bench.database.read(limits.circuit_state, "gateway")

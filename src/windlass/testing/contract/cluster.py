@@ -54,7 +54,7 @@ class ClusterContract(StoreContract):
         before = bench.seen(claim.job_id)
         for _ in range(100):
             bench.lose(alive=[NODE])
-        assert bench.recover() == cluster.Recovery({}, [], more=False, forgotten=[])
+        assert bench.recover() == cluster.Recovered({}, [], more=False, forgotten=[])
         assert bench.seen(claim.job_id) == before
         assert bench.succeed(claim)
 
@@ -65,7 +65,7 @@ class ClusterContract(StoreContract):
         bench.claim(node="doomed")
         due = bench.clock.micros()
         bench.lose("doomed", alive=[NODE])
-        assert bench.recover() == cluster.Recovery({"doomed": 3}, [], more=True, forgotten=["doomed"])
+        assert bench.recover() == cluster.Recovered({"doomed": 3}, [], more=True, forgotten=["doomed"])
         for job_id in ids:
             job = bench.job(job_id)
             assert (job.status, job.attempts, job.crash_count, job.node) == (JobStatus.PENDING, 0, 1, None)
@@ -73,7 +73,7 @@ class ClusterContract(StoreContract):
             assert bench.outcomes(job_id) == [(1, "lost")]
             assert bench.history(job_id)[0].node == "doomed"
         assert [claim.job_id for claim in bench.claim()] == ids
-        assert bench.recover() == cluster.Recovery({}, [], more=False, forgotten=[])
+        assert bench.recover() == cluster.Recovered({}, [], more=False, forgotten=[])
 
     def test_a_lost_node_that_ran_nothing_is_answered_once(self, bench: Workbench) -> None:
         """J7.2: by whoever forgets it, so that its loss is told of once in the cluster."""
@@ -82,8 +82,8 @@ class ClusterContract(StoreContract):
         bench.put(1, due_at=bench.clock.micros())
         bench.claim(node="doomed")
         bench.lose("idle", "doomed", alive=[NODE])
-        assert bench.recover() == cluster.Recovery({"doomed": 1}, [], more=True, forgotten=["doomed", "idle"])
-        assert bench.recover() == cluster.Recovery({}, [], more=False, forgotten=[])
+        assert bench.recover() == cluster.Recovered({"doomed": 1}, [], more=True, forgotten=["doomed", "idle"])
+        assert bench.recover() == cluster.Recovered({}, [], more=False, forgotten=[])
 
     def test_the_jobs_of_a_node_that_left_without_them_are_brought_back(self, bench: Workbench) -> None:
         """J7.2: RUNNING on a node nobody knows is orphaned too."""

@@ -96,8 +96,8 @@ class GatesContract(GatedContract):
         assert len(bench.database.run(moves.cancel, [claim.job_id]).ended) == 1
         assert bench.claim() == []
         body = permits.Body(claim.job_id, claim.fence)
-        assert bench.database.run(permits.leave, [body]) == 1
-        assert bench.database.run(permits.leave, [body]) == 0
+        assert bench.database.run(permits.release, [body]) == 1
+        assert bench.database.run(permits.release, [body]) == 0
         assert len(bench.claim()) == 1
 
     def test_a_canceled_body_of_a_lost_node_gives_its_permit_back(self, bench: Workbench) -> None:
@@ -119,7 +119,7 @@ class GatesContract(GatedContract):
         given_back = released(claim, bench.times())._replace(lingers=True)
         assert bench.apply(given_back) == [True]
         assert bench.claim() == []
-        bench.database.run(permits.leave, [permits.Body(claim.job_id, claim.fence)])
+        bench.database.run(permits.release, [permits.Body(claim.job_id, claim.fence)])
         (again,) = bench.claim()
         assert again.job_id == claim.job_id
 
@@ -147,7 +147,7 @@ class GatesContract(GatedContract):
         mine, yours = bench.claim()
         assert bench.succeed(mine)
         bench.clock.advance(3600)
-        assert bench.database.run(permits.forget_idle_keys, 1800 * SECOND) == 1
+        assert bench.database.run(permits.delete_idle_keys, 1800 * SECOND) == 1
         assert [row.gate.in_use for row in bench.database.read(limits.gates, RESOURCE)] == [0, 1]
         assert bench.succeed(yours)
 
@@ -237,7 +237,7 @@ class GatesContract(GatedContract):
             assert bench.succeed(claim)
         bench.clock.advance(7200)
         bench.beat()
-        assert bench.database.run(permits.forget_idle_keys, 3600 * SECOND) == 0
+        assert bench.database.run(permits.delete_idle_keys, 3600 * SECOND) == 0
         assert bench.claim() == []
 
     def test_a_late_body_of_a_recovered_job_frees_nothing_twice(self, bench: Workbench) -> None:
@@ -250,6 +250,6 @@ class GatesContract(GatedContract):
         late = released(claim, bench.times())._replace(lingers=True)
         at_once(bench.recover, partial(bench.apply, late))
         bench.recover()
-        bench.database.run(permits.leave, [permits.Body(claim.job_id, claim.fence)])
+        bench.database.run(permits.release, [permits.Body(claim.job_id, claim.fence)])
         assert self._in_use(bench, RESOURCE) == 0
         assert len(bench.claim()) == 1

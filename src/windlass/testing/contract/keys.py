@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.job import Conflict, NewJob, SubmittedJob
 from windlass.domain.states import JobStatus
 from windlass.testing.contract.workbench import NODE, StoreContract, Workbench, at_once, new_job
 
@@ -25,7 +25,7 @@ class KeysContract(StoreContract):
         """J1.4: the second enqueue inserts nothing and names the first job."""
         (first,) = bench.put(idempotency_key="pay-7")
         again = new_job(idempotency_key="pay-7")
-        assert bench.submit_one(again) == Placed(first, duplicate=True)
+        assert bench.submit_one(again) == SubmittedJob(first, duplicate=True)
         assert not bench.exists(again.id)
 
     def test_an_idempotency_key_is_taken_for_ever(self, bench: Workbench) -> None:
@@ -33,15 +33,15 @@ class KeysContract(StoreContract):
         for key, end in (("won", bench.succeed), ("lost", bench.fail)):
             claim = bench.claimed_job(idempotency_key=key)
             assert end(claim)
-            assert bench.submit_one(new_job(idempotency_key=key)) == Placed(claim.job_id, duplicate=True)
+            assert bench.submit_one(new_job(idempotency_key=key)) == SubmittedJob(claim.job_id, duplicate=True)
 
     def test_an_idempotency_key_given_twice_in_one_call_makes_one_job(self, bench: Workbench) -> None:
         """J1.4: within a unit, and across the units of one transaction."""
         jobs = [new_job(idempotency_key="pay-7") for _ in range(3)]
         placed, later = bench.submit(jobs[:2], jobs[2:])
         first = jobs[0].id
-        assert placed == [Placed(first), Placed(first, duplicate=True)]
-        assert later == [Placed(first, duplicate=True)]
+        assert placed == [SubmittedJob(first), SubmittedJob(first, duplicate=True)]
+        assert later == [SubmittedJob(first, duplicate=True)]
         assert [claim.job_id for claim in bench.claim()] == [first]
 
     @pytest.mark.parametrize("policy", ["raise", "return_existing", "replace"])
@@ -49,7 +49,7 @@ class KeysContract(StoreContract):
         """J1.5: a repeat returns the first job even while that job holds the business key."""
         (first,) = bench.put(idempotency_key="pay-7", business_key="order:7")
         again = new_job(idempotency_key="pay-7", business_key="order:7", on_conflict=policy)
-        assert bench.submit_one(again) == Placed(first, duplicate=True)
+        assert bench.submit_one(again) == SubmittedJob(first, duplicate=True)
         assert bench.job(first).status is JobStatus.PENDING
 
     # ------------------------------------------------------------------ business keys
@@ -65,14 +65,14 @@ class KeysContract(StoreContract):
         """J1.5: `return_existing` inserts nothing."""
         (holder,) = bench.put(business_key="order:7")
         other = new_job(business_key="order:7", on_conflict="return_existing")
-        assert bench.submit_one(other) == Placed(holder, duplicate=True)
+        assert bench.submit_one(other) == SubmittedJob(holder, duplicate=True)
         assert not bench.exists(other.id)
 
     def test_replace_supersedes_a_holder_that_has_not_started(self, bench: Workbench) -> None:
         """J1.5: the old holder is CANCELED, names its successor, and never runs."""
         (old,) = bench.put(business_key="order:7", tags=("t",))
         new = new_job(business_key="order:7", on_conflict="replace")
-        assert bench.submit_one(new) == Placed(new.id, supersedes=old)
+        assert bench.submit_one(new) == SubmittedJob(new.id, supersedes=old)
         canceled = bench.job(old)
         assert (canceled.status, canceled.reason) == (JobStatus.CANCELED, "superseded")
         assert (canceled.superseded_by, canceled.attempts) == (UUID(new.id), 0)
@@ -85,7 +85,7 @@ class KeysContract(StoreContract):
         claim = bench.claimed_job(business_key="order:7")
         bench.retry(claim, delay_us=1_000_000)
         new = new_job(business_key="order:7", on_conflict="replace")
-        assert bench.submit_one(new) == Placed(new.id, supersedes=claim.job_id)
+        assert bench.submit_one(new) == SubmittedJob(new.id, supersedes=claim.job_id)
         assert (bench.job(claim.job_id).status, bench.job(claim.job_id).attempts) == (JobStatus.CANCELED, 1)
         assert bench.outcomes(claim.job_id) == [(1, "retried")]
 
@@ -103,7 +103,7 @@ class KeysContract(StoreContract):
         """J1.5: within one transaction each replacement sees the one before it."""
         (old,) = bench.put(business_key="order:7")
         first, second = (new_job(business_key="order:7", on_conflict="replace") for _ in range(2))
-        placed, again = Placed(first.id, supersedes=old), Placed(second.id, supersedes=first.id)
+        placed, again = SubmittedJob(first.id, supersedes=old), SubmittedJob(second.id, supersedes=first.id)
         assert bench.submit([first], [second]) == [[placed], [again]]
         assert bench.job(old).superseded_by == UUID(first.id)
         assert bench.job(first.id).superseded_by == UUID(second.id)
@@ -149,7 +149,9 @@ class KeysContract(StoreContract):
             jobs = [new_job(business_key=f"order:{number}") for _ in range(RACERS)]
             jobs = [job._replace(on_conflict="return_existing") if n % 2 else job for n, job in enumerate(jobs)]
             answers = at_once(*self._submitting(bench, jobs))
-            (holder,) = {answer.job_id for answer in answers if isinstance(answer, Placed) and not answer.duplicate}
+            (holder,) = {
+                answer.job_id for answer in answers if isinstance(answer, SubmittedJob) and not answer.duplicate
+            }
             assert {a.holder if isinstance(a, Conflict) else a.job_id for a in answers} == {holder}
             assert {job.id for job in jobs if bench.exists(job.id)} == {holder}
 
@@ -177,10 +179,10 @@ class KeysContract(StoreContract):
                 assert answer == Conflict(f"order:{number}", old, "RUNNING")
                 assert not bench.exists(new.id)
             else:
-                assert answer == Placed(new.id, supersedes=old)
+                assert answer == SubmittedJob(new.id, supersedes=old)
                 assert bench.job(old).status is JobStatus.CANCELED
             started |= {claim.job_id for claim in bench.claim()}
             assert len(started) == 1
 
-    def _submitting(self, bench: Workbench, jobs: list[NewJob]) -> list[Callable[[], Placed]]:
+    def _submitting(self, bench: Workbench, jobs: list[NewJob]) -> list[Callable[[], SubmittedJob]]:
         return [partial(bench.submit_one, job) for job in jobs]

@@ -89,8 +89,8 @@ class LeasesContract(StoreContract):
         bench.lose(OTHER, alive=[NODE, "third"])
         assert take(bench, "third", lease_us=1000 * LEASE) is not None
         bench.database.run(cluster.unregister, "third")
-        assert bench.database.run(leases.free_abandoned) == 1
-        assert bench.database.run(leases.free_abandoned) == 0
+        assert bench.database.run(leases.release_abandoned) == 1
+        assert bench.database.run(leases.release_abandoned) == 0
         assert take(bench, NODE) is not None
 
     def test_a_node_that_was_given_up_takes_no_lease(self, bench: Workbench) -> None:

@@ -97,5 +97,5 @@ class LimitsContract(GatedContract):
         self._limit(bench, "mail", cap=1)
         bench.database.run(moves.cancel, [claim.job_id])
         assert bench.claim() == []
-        bench.database.run(permits.leave, [permits.Body(claim.job_id, claim.fence)])
+        bench.database.run(permits.release, [permits.Body(claim.job_id, claim.fence)])
         assert len(bench.claim()) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windlass.domain.job import Placed
+from windlass.domain.job import SubmittedJob
 from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
 from windlass.stores.plans import moves, replacement, search
@@ -95,7 +95,7 @@ class MovesContract(StoreContract):
         (old,) = bench.put(business_key="order:7")
         new = new_job(business_key="order:7", queue="fresh")
         replaced = bench.database.run(replacement.replace, old, new)
-        assert ([job.job_id for job in replaced.old.ended], replaced.new) == ([old], Placed(new.id))
+        assert ([job.job_id for job in replaced.old.ended], replaced.new) == ([old], SubmittedJob(new.id))
         assert bench.holder("order:7") == (new.id, "PENDING")
         assert (bench.job(old).status, str(bench.job(old).superseded_by)) == (S.CANCELED, new.id)
         assert [claim.job_id for claim in bench.claim()] == [new.id]

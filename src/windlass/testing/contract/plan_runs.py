@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from windlass.domain.job import NewJob, Placed
+from windlass.domain.job import NewJob, SubmittedJob
 from windlass.stores.database import MOST_RESTARTS, Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import BrokenPromiseError, Plan, RestartPlanError, Step
@@ -45,7 +45,7 @@ class PlanRunsContract(StoreContract):
     def test_two_plans_commit_together_or_not_at_all(self, bench: Workbench, run: Callable[..., Any]) -> None:
         """J4.3: consequences share the transaction of what they follow from."""
         first, second = new_job(), new_job()
-        assert run(bench.database, _both, first, second) == [Placed(first.id), Placed(second.id)]
+        assert run(bench.database, _both, first, second) == [SubmittedJob(first.id), SubmittedJob(second.id)]
         third = new_job()
         with pytest.raises(OtherError):
             run(bench.database, _both, third, None)
@@ -56,7 +56,7 @@ class PlanRunsContract(StoreContract):
         """J2.1: it is undone and run again from its first step, so what it wrote before is written once."""
         tries = count(1)
         job = new_job(business_key="order:7")
-        assert run(bench.database, _losing, job, tries, 3) == [[Placed(job.id)]]
+        assert run(bench.database, _losing, job, tries, 3) == [[SubmittedJob(job.id)]]
         assert next(tries) == 4
         assert bench.holder("order:7") == (job.id, "PENDING")
 
@@ -69,7 +69,7 @@ class PlanRunsContract(StoreContract):
             run(bench.database, _losing, job, tries, MOST_RESTARTS + 1)
         assert next(tries) == MOST_RESTARTS + 1
         assert not bench.exists(job.id)
-        assert bench.submit_one(job) == Placed(job.id)
+        assert bench.submit_one(job) == SubmittedJob(job.id)
 
     @sync_and_async
     def test_a_plan_without_steps_needs_no_database(self, bench: Workbench, run: Callable[..., Any]) -> None:
@@ -87,7 +87,7 @@ class PlanRunsContract(StoreContract):
         assert run(bench.database, _two_steps, first._replace(alone=False, autocommit=False)) == [1]
 
 
-def _both(dialect: Dialect, first: NewJob, second: NewJob | None) -> Plan[list[Placed]]:
+def _both(dialect: Dialect, first: NewJob, second: NewJob | None) -> Plan[list[SubmittedJob]]:
     (one,) = (yield from jobs.submit(dialect, [[first]], ["default"])).answers
     if second is None:
         raise OtherError

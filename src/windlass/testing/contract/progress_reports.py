@@ -8,7 +8,7 @@ from typing import Any
 from windlass.domain.job import Claim
 from windlass.domain.progress import Progress
 from windlass.stores.plans import archive, progress_reports
-from windlass.stores.plans.progress_reports import Batch, LineRow, ProgressRow
+from windlass.stores.plans.progress_reports import LineRow, ProgressRow, ReportBatch
 from windlass.testing.contract.workbench import StoreContract, Workbench, new_job
 
 FIRST = (-1, 0)
@@ -34,7 +34,7 @@ class ProgressReportsContract(StoreContract):
         claim = bench.claimed_job()
         before = bench.job(claim.job_id)
         _say(bench, claim, 1)
-        bench.database.run(progress_reports.save, Batch([], [_line(claim, 1)]))
+        bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))
         assert replace(bench.job(claim.job_id), progress=None) == before
         assert bench.succeed(claim)
         assert _done(bench, claim) == 1
@@ -69,7 +69,7 @@ class ProgressReportsContract(StoreContract):
         claims = bench.claim()
         bench.succeed(claims[7])
         rows = [_progress(bench, claim, number) for number, claim in enumerate(claims)]
-        bench.database.run(progress_reports.save, Batch(rows, []))
+        bench.database.run(progress_reports.save, ReportBatch(rows, []))
         expected = [None if number == 7 else number for number in range(20)]
         assert [_done(bench, claim) for claim in claims] == expected
 
@@ -79,7 +79,7 @@ class ProgressReportsContract(StoreContract):
         bench.retry(first)
         (second,) = bench.claim()
         saved = [_line(second, 1), _line(first, 2), _line(first, 1)]
-        bench.database.run(progress_reports.save, Batch([], saved))
+        bench.database.run(progress_reports.save, ReportBatch([], saved))
         told = bench.database.read(progress_reports.lines, first.job_id, FIRST, 10)
         assert told == [saved[2], saved[1], saved[0]]
         assert [row.attempt for row in told] == [1, 1, 2]
@@ -88,7 +88,7 @@ class ProgressReportsContract(StoreContract):
         """Operations: `job tail` asks for what is behind the last line it has."""
         claim = bench.claimed_job()
         lines = [_line(claim, number) for number in range(1, 6)]
-        bench.database.run(progress_reports.save, Batch([], lines))
+        bench.database.run(progress_reports.save, ReportBatch([], lines))
         assert bench.database.read(progress_reports.lines, claim.job_id, FIRST, 2) == lines[:2]
         assert bench.database.read(progress_reports.lines, claim.job_id, (claim.fence, 2), 10) == lines[2:]
         assert bench.database.read(progress_reports.lines, claim.job_id, (claim.fence, 5), 10) == []
@@ -97,20 +97,20 @@ class ProgressReportsContract(StoreContract):
         """J4.4: after a commit whose answer was lost, the same lines are saved again."""
         claim = bench.claimed_job()
         for _ in range(2):
-            bench.database.run(progress_reports.save, Batch([], [_line(claim, 1)]))
+            bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))
         assert bench.database.read(progress_reports.lines, claim.job_id, FIRST, 10) == [_line(claim, 1)]
 
     def test_a_job_nobody_knows_has_no_lines(self, bench: Workbench) -> None:
         """J4.4: late lines of a job that is gone are not kept for ever."""
         claim = bench.claimed_job()._replace(job_id=new_job().id)
-        bench.database.run(progress_reports.save, Batch([], [_line(claim, 1)]))
+        bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))
         assert bench.database.read(progress_reports.lines, claim.job_id, FIRST, 10) is None
 
     def test_the_archive_keeps_the_progress_and_drops_the_lines(self, bench: Workbench) -> None:
         """J4.4: an archived job is one row."""
         claim = bench.claimed_job()
         _say(bench, claim, 3)
-        bench.database.run(progress_reports.save, Batch([], [_line(claim, 1)]))
+        bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))
         bench.succeed(claim)
         assert bench.database.run(archive.move, [claim.job_id]).jobs == 1
         assert _done(bench, claim) == 3
@@ -123,7 +123,7 @@ def _progress(bench: Workbench, claim: Claim, done: float, **changes: Any) -> Pr
 
 
 def _say(bench: Workbench, claim: Claim, done: float, **changes: Any) -> None:
-    bench.database.run(progress_reports.save, Batch([_progress(bench, claim, done, **changes)], []))
+    bench.database.run(progress_reports.save, ReportBatch([_progress(bench, claim, done, **changes)], []))
 
 
 def _done(bench: Workbench, claim: Claim) -> float | None:

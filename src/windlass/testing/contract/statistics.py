@@ -13,7 +13,7 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans import leases, statistics, unknown_targets
 from windlass.stores.plans.leases import STATISTICS, Lease
-from windlass.stores.plans.statistics import Sums
+from windlass.stores.plans.statistics import QueueTotals
 from windlass.testing.contract.workbench import FAILURE, LEASE, NODE, SECOND, StoreContract, Workbench, at_once
 
 OTHER = "node-2"
@@ -54,7 +54,7 @@ class StatisticsContract(StoreContract):
             passed_over(back[2], times, "target:shop:charge"),
             lost(back[3], times, FAILURE),
         )
-        assert hour(bench) == {"default": Sums(0, 2, 1, 2, 10, 100)}, "what never ran has no times"
+        assert hour(bench) == {"default": QueueTotals(0, 2, 1, 2, 10, 100)}, "what never ran has no times"
 
     def test_what_is_written_late_or_again_is_not_counted(self, bench: Workbench) -> None:
         """J7.5, J2.1: the count belongs to the write that was won, also where a commit was in doubt."""
@@ -83,7 +83,7 @@ class StatisticsContract(StoreContract):
             len(bench.database.run(unknown_targets.fail_unknown, SECOND, lambda _: "TargetNotFoundError: no").failed)
             == 1
         )
-        assert hour(bench) == {"doomed": Sums(failed=2), "strange": Sums(failed=1)}
+        assert hour(bench) == {"doomed": QueueTotals(failed=2), "strange": QueueTotals(failed=1)}
 
     def test_adding_up_keeps_the_sums_in_bounded_batches(self, bench: Workbench) -> None:
         """J7.5: before, half-way and after, and when the same minute is added to again."""
@@ -165,7 +165,7 @@ class StatisticsContract(StoreContract):
         assert hour(bench)["default"].succeeded == 1
 
 
-def hour(bench: Workbench) -> dict[str, Sums]:
+def hour(bench: Workbench) -> dict[str, QueueTotals]:
     """Return the counts of each queue in the last hour."""
     return bench.database.read(statistics.last_hour)
 

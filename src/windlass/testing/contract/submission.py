@@ -10,7 +10,7 @@ import pytest
 
 from windlass.domain.clock import from_micros
 from windlass.domain.identity import new_job_ids
-from windlass.domain.job import Conflict, NewJob, Placed
+from windlass.domain.job import Conflict, NewJob, SubmittedJob
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_of
 from windlass.stores.database import StoreDataError
@@ -78,7 +78,7 @@ class SubmissionContract(StoreContract):
         """J1.2: ids are made by the client, so the order in which they were made is the order of equal jobs."""
         ids = new_job_ids(MANY)
         (placed,) = bench.submit([new_job(id=job_id) for job_id in ids])
-        assert placed == [Placed(job_id) for job_id in ids]
+        assert placed == [SubmittedJob(job_id) for job_id in ids]
         assert [claim.job_id for claim in bench.claim()] == ids
 
     @pytest.mark.parametrize("copies", [1, MANY])
@@ -123,7 +123,7 @@ class SubmissionContract(StoreContract):
         refused, fine = new_job(business_key="order:1"), new_job(business_key="order:2")
         answers = bench.submit([refused], [fine], [new_job()])
         assert answers[0] == Conflict("order:1", holder, "PENDING")
-        assert answers[1] == [Placed(fine.id)]
+        assert answers[1] == [SubmittedJob(fine.id)]
         assert bench.job(fine.id).status is JobStatus.PENDING
         assert not bench.exists(refused.id)
 
@@ -145,14 +145,14 @@ class SubmissionContract(StoreContract):
         with pytest.raises(StoreDataError):
             bench.submit([*good, new_job(**bad)])
         assert not bench.exists(good[0].id)
-        assert bench.submit_one(good[0]) == Placed(good[0].id)
+        assert bench.submit_one(good[0]) == SubmittedJob(good[0].id)
 
     def test_callers_at_once_do_not_share_an_error(self, bench: Workbench) -> None:
         """J1.5: what is refused is undone alone, also when it shares a commit."""
         good = [new_job() for _ in range(5)]
         actions = [partial(bench.submit_one, job) for job in good]
         *placed, refused = at_once(*actions, partial(_refused, bench, new_job(args="\udc80")))
-        assert placed == [Placed(job.id) for job in good]
+        assert placed == [SubmittedJob(job.id) for job in good]
         assert refused
         assert {claim.job_id for claim in bench.claim()} == {job.id for job in good}
 
@@ -174,7 +174,7 @@ class SubmissionContract(StoreContract):
             finally:
                 await bench.database.aclose_loop()
 
-        assert asyncio.run(submit()) == [[Placed(fine.id)], Conflict("order:1", holder, "PENDING")]
+        assert asyncio.run(submit()) == [[SubmittedJob(fine.id)], Conflict("order:1", holder, "PENDING")]
         assert bench.job(fine.id).due_at == from_micros(bench.clock.micros() + SECOND)
 
 

@@ -172,4 +172,4 @@ def _facts(bench: Workbench, job_id: str) -> triage.Facts:
 def _report(bench: Workbench, claim: Claim) -> None:
     progress = progress_reports.ProgressRow(claim.job_id, claim.fence, 1.0, None, "", 0)
     line = progress_reports.LineRow(claim.job_id, claim.fence, 1, 1, 0, 20, "shop", "x")
-    bench.database.run(progress_reports.save, progress_reports.Batch([progress], [line]))
+    bench.database.run(progress_reports.save, progress_reports.ReportBatch([progress], [line]))

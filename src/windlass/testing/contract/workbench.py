@@ -14,7 +14,7 @@ from windlass.client.views import attempt_of, job_of
 from windlass.domain.admission import Holder
 from windlass.domain.clock import VirtualClock
 from windlass.domain.identity import new_job_id
-from windlass.domain.job import Attempt, Claim, Job, NewJob, Placed
+from windlass.domain.job import Attempt, Claim, Job, NewJob, SubmittedJob
 from windlass.domain.tags import tags_text
 from windlass.domain.transition import Failure, Times, Transition, dead_letter, retry_at, succeeded
 from windlass.stores.claim_order import ClaimRequest
@@ -60,7 +60,7 @@ class Workbench:
         return self.database.run(jobs.submit, units, names).answers
 
     def submit_one(self, job: NewJob) -> Any:
-        """Submit one job; return its `Placed`, or the `Conflict`."""
+        """Submit one job; return its `SubmittedJob`, or the `Conflict`."""
         (answer,) = self.submit([job])
         return answer[0] if isinstance(answer, list) else answer
 
@@ -68,7 +68,7 @@ class Workbench:
         """Store jobs; return their ids."""
         made = [new_job(**changes) for _ in range(count)]
         (placed,) = self.submit(made)
-        assert placed == [Placed(job.id) for job in made]
+        assert placed == [SubmittedJob(job.id) for job in made]
         return [job.id for job in made]
 
     # ------------------------------------------------------------------ claiming
@@ -148,7 +148,7 @@ class Workbench:
         assert count >= len(dead)
         return count
 
-    def recover(self, budget: int = 3) -> cluster.Recovery:
+    def recover(self, budget: int = 3) -> cluster.Recovered:
         """Run one pass of recovery."""
         return self.database.run(cluster.recover, budget)
 

@@ -23,7 +23,7 @@ UPDATE windlass_lease SET until = {now} + :lease_us WHERE name = :name AND holde
 UPDATE windlass_lease SET holder = NULL, until = 0, fence = fence + 1, passed_at = CASE WHEN :passed = 1 THEN {now} ELSE passed_at END
 WHERE name = :name AND holder = :holder AND fence = :fence
 
--- name: free_abandoned_leases :count
+-- name: release_abandoned_leases :count
 UPDATE windlass_lease SET holder = NULL, until = 0 WHERE holder IS NOT NULL AND NOT {live_holder}
 
 -- A duty is not late before there was somebody to do it.
