@@ -1,10 +1,11 @@
 """What tests of the engine share: applications on a store, waiting for a condition, and looking into the tables."""
 
+import asyncio
 import importlib
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +53,12 @@ class Apps:
     def close(self) -> None:
         for app in self._made:
             app.close()
+
+
+def on_loop(worker: Worker, work: Coroutine[Any, Any, T]) -> T:
+    """Have a worker's loop do something, and wait for it."""
+    assert worker.node is not None
+    return asyncio.run_coroutine_threadsafe(work, worker.node.slots._loop).result(LONG)
 
 
 def until(condition: Callable[[], T], timeout: float = LONG) -> T:

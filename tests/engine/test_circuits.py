@@ -1,13 +1,12 @@
 """Circuits around a running worker: they open, nothing is spent behind them, trials close them, people switch them."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.engine import gated_jobs, jobs
-from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, settled, until
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, on_loop, settled, until
 from tests.engine.gated_jobs import BROKEN, CardDeclinedError, GatewayError
 from windlass import (
     CircuitClosed,
@@ -160,7 +159,9 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
         until(lambda: {app.get(handle.id).status for handle in handles} == {JobStatus.RUNNING})
         if by_hand:
             app.circuit("gateway").open()
-            _look_now(worker)  # a full node need not: what it has claimed ahead starts, or goes back, within a second
+            assert worker.node is not None
+            # A full node need not look: what it has claimed ahead starts, or goes back, within a second.
+            on_loop(worker, worker.node.poller.anything_due())
         until(lambda: _known_to_be_shut(worker))
         gate.open()
         until(lambda: {len(app.history(handle.id)) for handle in handles} <= {1, 2})
@@ -172,12 +173,6 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
     assert {tuple(attempt.outcome for attempt in history) for history in histories} == {("deferred", "succeeded")}
     assert {history[0].started_at for history in histories} == {None}, "their bodies were not entered"
     assert {app.get(handle.id).attempts for handle in handles} == {1}
-
-
-def _look_now(worker: Worker) -> None:
-    assert worker.node is not None
-    look = worker.node.poller.anything_due()
-    asyncio.run_coroutine_threadsafe(look, worker.node.slots._loop).result(LONG)
 
 
 def _known_to_be_shut(worker: Worker) -> bool:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.engine import gated_jobs, jobs
-from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, Shop, settled, until
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, Shop, on_loop, settled, until
 from tests.support.facts import literal, rows
 from windlass import Backoff, Explanation, JobHandle, JobNotFoundError, Windlass
 from windlass.domain.clock import SystemClock
@@ -164,8 +164,10 @@ def test_a_circuit_on_trial_says_so(quiet: Windlass, gate: Gate):
 def test_a_resource_that_vanished_is_told_before_the_job_fails(quiet: Windlass, apps: Apps):
     app = quiet
     app.configure_resource("stripe", 1)
-    with app.worker(queues=["other"]):
+    with app.worker(queues=["other"]) as worker:
         handle = app.job(resource="stripe", queue="other", delay=600)(jobs.add).enqueue(1, 2)
+        assert worker.node is not None
+        on_loop(worker, worker.node.poller.stop())  # it watches a SQLite file, and would fail the job
         rows(apps.url, "DELETE FROM windlass_gate")
         assert code(app, handle) == "not_due"
         _make_due(apps.url, handle)

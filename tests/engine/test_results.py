@@ -23,6 +23,7 @@ from windlass import (
     Settings,
     Windlass,
 )
+from windlass.domain.job import Outcome
 
 
 def test_a_visible_result_implies_its_history(app: Windlass, apps: Apps):
@@ -35,6 +36,15 @@ def test_a_visible_result_implies_its_history(app: Windlass, apps: Apps):
             job, history = looking.get(handle.id), looking.history(handle.id)
             assert (job.status, job.attempts) == (JobStatus.SUCCEEDED, 1)
             assert [attempt.outcome for attempt in history] == ["succeeded"]
+
+
+def test_an_outcome_published_after_a_retry_is_not_taken_for_the_result(app: Windlass):
+    """J2.5, J5.7: a worker publishes after its commit, by which time the job may wait again."""
+    handle = app.job(jobs.aadd).enqueue(1, 2)
+    future = app._results.expect(str(handle.id))
+    app._results.deliver([Outcome(str(handle.id), JobStatus.FAILED, "tests.engine.jobs:aadd")])
+    assert handle.cancel()
+    assert future.result(LONG).status is JobStatus.CANCELED
 
 
 def transactions_used(url: str) -> int:

@@ -255,7 +255,7 @@ def test_the_loop_that_a_test_has_set_is_left_alone(shop: Windlass):
 
 
 def test_a_worker_and_a_drain_do_not_compete(shop: Windlass):
-    with shop.worker(), pytest.raises(ConfigurationError, match="leave the worker"):
+    with shop.worker(), pytest.raises(ConfigurationError, match="stop the worker"):
         drain(shop)
 
 

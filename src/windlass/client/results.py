@@ -8,11 +8,11 @@ intervals: a lost wakeup costs latency only.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import Future
 
 from windlass.domain.job import Outcome
-from windlass.domain.states import TERMINAL
+from windlass.domain.states import TERMINAL, JobStatus
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.forks import after_fork
 from windlass.runtime.thread_service import ThreadService
@@ -68,25 +68,45 @@ class Results(ThreadService):
         return bool(self._awaited)
 
     def deliver(self, outcomes: Iterable[Outcome]) -> None:
-        """Set the futures of jobs that ended. From any thread."""
+        """Set the futures of jobs that succeeded. From any thread.
+
+        A job that ended otherwise may have been retried since its outcome was written, so the store is queried.
+        """
         for outcome in outcomes:
-            if outcome.status in TERMINAL:
-                with self._guard:
-                    waiting = self._awaited.pop(outcome.job_id, [])
-                for future in waiting:
-                    if future.set_running_or_notify_cancel():
-                        future.set_result(outcome)
+            if outcome.status is JobStatus.SUCCEEDED:
+                self._set(outcome, self._awaited.get(outcome.job_id, ()))
+            elif outcome.job_id in self._awaited:
+                self.wake()
 
     def tick(self) -> float | None:
-        """Query the store for everything awaited."""
+        """Query the store for everything awaited.
+
+        An answer settles the futures that existed when the query began: a later one may follow a retry.
+        """
         with self._guard:
-            ids: Sequence[str] = list(self._awaited)
-        if not ids:
+            awaited = {job_id: list(waiting) for job_id, waiting in self._awaited.items()}
+        if not awaited:
             return None
-        self.deliver(self._database.read(reads.outcomes, ids))
+        for outcome in self._database.read(reads.outcomes, list(awaited)):
+            if outcome.status in TERMINAL:
+                self._set(outcome, awaited[outcome.job_id])
         with self._guard:
             pause, self._pause = self._pause, min(self._pause * 2, LAST_PAUSE)
         return pause
+
+    def _set(self, outcome: Outcome, futures: Iterable[Future[Outcome]]) -> None:
+        """Set those of a job's futures that are still awaited: each is taken off the list once, by one thread."""
+        with self._guard:
+            waiting = self._awaited.get(outcome.job_id, [])
+            taken = [future for future in tuple(futures) if future in waiting]
+            left = [future for future in waiting if future not in taken]
+            if left:
+                self._awaited[outcome.job_id] = left
+            else:
+                self._awaited.pop(outcome.job_id, None)
+        for future in taken:
+            if future.set_running_or_notify_cancel():
+                future.set_result(outcome)
 
     def _subscribe(self) -> None:
         with self._guard:
