@@ -22,13 +22,7 @@ ORDINARY = {
 }
 """Words that end in -ing and are no gerunds in our names."""
 
-PUBLIC = {"JobRetrying": "an event of the public API, named as the state it tells of"}
-
-TO_RENAME = {
-    "stores.postgres.listener.Deaf": "NotListening",
-    "stores.postgres.listener.Heard": "Notification",
-}
-"""Names from before the glossary, with the one they are to get. This only shrinks: a new name is not put here."""
+PUBLIC = {"JobRetrying": "an event of the public API, named after its state"}
 
 TOPIC = "one topic, in layers that each do their part of it"
 COMMANDS = "each group of commands has one"
@@ -145,9 +139,7 @@ def is_mirror(path: str) -> bool:
 def test_module_and_class_names_are_nouns_of_the_glossary():
     banned = refused()
     wrong = {name.path: text for name in module_names() + class_names() if (text := objection(name.last, banned))}
-    new = {path: text for path, text in wrong.items() if path not in TO_RENAME}
-    assert new == {}, "name the thing by the word of its own page: docs/explain/glossary.md"
-    assert set(TO_RENAME) - set(wrong) == set(), "renamed or gone: take them off the list"
+    assert wrong == {}, "name the thing by the word of its own page: docs/explain/glossary.md"
 
 
 def test_modules_of_one_name_are_listed_with_a_reason():

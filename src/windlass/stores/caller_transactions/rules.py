@@ -31,19 +31,19 @@ class DatabaseRules(Protocol):
     """Whether the first statement must be a write: a transaction that reads first may be refused the lock later."""
 
     def transaction_start(self, driver: Any) -> TransactionStart:
-        """How to begin on this connection as it is now."""
+        """Return how to begin on this connection as it is now."""
         ...
 
     def in_transaction(self, driver: Any) -> bool:
-        """Whether there is a transaction to roll back."""
+        """Return whether there is a transaction to roll back."""
         ...
 
     def preparation(self) -> Generator[Command, Any, None]:
-        """What a connection needs before it writes our tables."""
+        """Return what a connection needs before it writes our tables."""
         ...
 
     def query(self, step: Step) -> Query:
-        """The statement a step names."""
+        """Return the statement a step names."""
         ...
 
     def text(self, query: Query, literals: Mapping[str, int] | None, *, pyformat: bool) -> str:
@@ -59,12 +59,12 @@ class DatabaseRules(Protocol):
         ...
 
     def translate(self, error: BaseException) -> Exception | None:
-        """An error of ours in place of the driver's, where that would not say what to do."""
+        """Return an error of ours in place of the driver's, where that would not say what to do."""
         ...
 
 
 def commands_of(rules: DatabaseRules, step: Step, *, pyformat: bool) -> Generator[Command, Any, Any]:
-    """The commands of one step, and what the plan is sent for it."""
+    """Return the commands of one step, and what the plan is sent for it."""
     if step.name == SCRIPT:
         for part in statements_of(step.params["text"]):
             yield Command(part)
@@ -80,7 +80,7 @@ def commands_of(rules: DatabaseRules, step: Step, *, pyformat: bool) -> Generato
 
 
 def wrong_database(expected: str, found: str) -> InvalidOptionError:
-    """The error for a connection that leads to another database."""
+    """Return the error for a connection that leads to another database."""
     return InvalidOptionError(
         f"connection leads to another database than the application's: expected {expected}, got {found}; "
         "connect to the same one, or enqueue without connection="

@@ -1,1 +1,1 @@
-"""PostgreSQL: its connections, its way to run plans, its own statements and its migrations."""
+"""PostgreSQL: its connections, the execution of plans, its own statements and its migrations."""

@@ -18,7 +18,7 @@ from windlass.stores.plan import Plan, RestartPlanError, Step, check_promises
 from windlass.stores.postgres import session
 from windlass.stores.postgres.connections import AsyncConnections, SyncConnections
 from windlass.stores.postgres.dialect import PostgresDialect
-from windlass.stores.postgres.listener import Deaf, Heard, Listener, LoopListener
+from windlass.stores.postgres.listener import Listener, LoopListener, NoNotifications, Notifications
 from windlass.stores.postgres.url import CONNECT_TIMEOUT, conninfo, parts_of
 from windlass.stores.postgres.wire import Wire, completed
 
@@ -167,10 +167,14 @@ class PostgresDatabase:
     def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
         """Listen on a connection of its own, on that loop or on a thread; not behind a pooler, where nothing comes."""
         if self._pooled:
-            return Deaf()
+            return NoNotifications()
         self._listeners = [listener for listener in self._listeners if not listener.closed]
-        heard = Heard(callback, self.description)
-        listener = Listener(self._conninfo, heard) if loop is None else LoopListener(self._conninfo, heard, loop)
+        notifications = Notifications(callback, self.description)
+        listener = (
+            Listener(self._conninfo, notifications)
+            if loop is None
+            else LoopListener(self._conninfo, notifications, loop)
+        )
         self._listeners.append(listener)
         return listener
 

@@ -1,6 +1,6 @@
-"""Hears what other processes tell by NOTIFY: on a thread, or on a node's own loop, without a hop.
+"""Listens for NOTIFY of other processes: on a thread, or on a node's own loop.
 
-Whoever listens connects again when the connection is lost, and is then told that anything may have happened.
+A listener reconnects when its connection is lost, and then reports that anything may have changed.
 """
 
 from __future__ import annotations
@@ -38,65 +38,65 @@ WAKE_EVERY: Final = 0.5
 LISTEN: Final = "; ".join(f"LISTEN {channel}" for channel in CHANNELS)
 
 
-class Deaf:
-    """A subscription to nothing."""
+class NoNotifications:
+    """A subscription that delivers nothing."""
 
     def close(self) -> None:
-        """Nothing to stop."""
+        """Do nothing."""
 
 
-class Heard:
-    """Passes on what is heard; outlives whatever the listener's callback does."""
+class Notifications:
+    """Delivers notifications to the callback; survives errors of the callback."""
 
     def __init__(self, callback: Callable[[str, str], None], description: str) -> None:
         self._callback = callback
         self._description = description
         self.ready = threading.Event()
-        """Set once it is known whether anything can be heard."""
+        """Set once it is known whether notifications can be received."""
         self.delay = FIRST_DELAY
         """Seconds to wait before the next try to connect."""
 
-    def tell(self, channel: str, payload: str) -> None:
-        """Pass one notification on."""
+    def deliver(self, channel: str, payload: str) -> None:
+        """Deliver one notification."""
         try:
             self._callback(channel, payload)
         except Exception as error:  # noqa: BLE001 - whatever was said, the listener must go on hearing
-            logger.error("%s: a notification was not understood (%s)", self._description, type(error).__name__)
+            logger.error("%s: a notification could not be handled (%s)", self._description, type(error).__name__)
 
-    def pass_on(self, told: pq.PGnotify) -> None:
+    def pass_on(self, notification: pq.PGnotify) -> None:
         """Pass one notification on as libpq has it."""
-        self.tell(told.relname.decode(errors="replace"), told.extra.decode(errors="replace"))
+        self.deliver(notification.relname.decode(errors="replace"), notification.extra.decode(errors="replace"))
 
     def connected(self) -> None:
-        """From now on notifications come; whatever was told while nobody listened is not told again."""
+        """Report a new connection: notifications sent before it are lost."""
         if self.ready.is_set():
-            self.tell("", "")
+            self.deliver("", "")
         self.ready.set()
         self.delay = FIRST_DELAY
 
     def cut_off(self, error: BaseException) -> float:
-        """Nothing comes any more; answers how long to wait before the next try."""
+        """Log a lost connection; return how long to wait before the next try."""
         delay, self.delay = self.delay, min(self.delay * 2, LONGEST_DELAY)
-        logger.debug("%s: listening was cut off (%s), trying again in %.1f s", self._description, error, delay)
+        logger.debug("%s: listening connection lost (%s), reconnecting in %.1f s", self._description, error, delay)
         self.ready.set()
         return delay
 
 
 class Listener:
-    """Hears on a thread of its own."""
+    """Listens on its own thread."""
 
-    def __init__(self, conninfo: str, heard: Heard) -> None:
+    def __init__(self, conninfo: str, notifications: Notifications) -> None:
         self._conninfo = conninfo
-        self._heard = heard
+        self._notifications = notifications
         self._stop = threading.Event()
         self._connection: psycopg.Connection[Any] | None = None
         self._thread = threading.Thread(target=self._live, name="windlass-postgres-listen", daemon=True)
         self._thread.start()
-        heard.ready.wait(CONNECT_TIMEOUT)
+        notifications.ready.wait(CONNECT_TIMEOUT)
 
     @property
     def closed(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether it was stopped."""
         return self._stop.is_set()
 
     def _live(self) -> None:
@@ -106,20 +106,20 @@ class Listener:
                     wire = ThreadWire(connection, prepares=False)
                     wire.expect(session.STATEMENT_TIMEOUT)
                     completed(wire.script(LISTEN))
-                    self._heard.connected()
+                    self._notifications.connected()
                     self._connection = connection
                     self._hear(connection)
             except (psycopg.Error, OSError) as error:
                 self._connection = None
-                self._stop.wait(self._heard.cut_off(error))
+                self._stop.wait(self._notifications.cut_off(error))
 
     def _hear(self, connection: psycopg.Connection[Any]) -> None:
         readable = select.poll()
         readable.register(connection.fileno(), select.POLLIN)
         probe = _Probe(connection.pgconn)
         while not self._stop.is_set():
-            for told in probe.read():
-                self._heard.pass_on(told)
+            for notification in probe.read():
+                self._notifications.pass_on(notification)
             probe.look()
             readable.poll(WAKE_EVERY * 1000)
 
@@ -134,16 +134,16 @@ class Listener:
 
 
 class LoopListener:
-    """Hears on an event loop, where its callback is called."""
+    """Listens on an event loop, where its callback is called."""
 
-    def __init__(self, conninfo: str, heard: Heard, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, conninfo: str, notifications: Notifications, loop: asyncio.AbstractEventLoop) -> None:
         self._conninfo = conninfo
-        self._heard = heard
+        self._notifications = notifications
         self._loop = loop
         self.closed = False
         self._life = asyncio.run_coroutine_threadsafe(self._live(), loop)
         if not _runs_here(loop):
-            heard.ready.wait(CONNECT_TIMEOUT)
+            notifications.ready.wait(CONNECT_TIMEOUT)
 
     async def _live(self) -> None:
         while not self.closed:
@@ -153,12 +153,12 @@ class LoopListener:
                 try:
                     async with asyncio.timeout(session.STATEMENT_TIMEOUT):
                         await connection.execute(LISTEN.encode())
-                    self._heard.connected()
+                    self._notifications.connected()
                     await self._hear(connection)
                 finally:
                     await connection.close()
             except (psycopg.Error, OSError) as error:
-                await asyncio.sleep(self._heard.cut_off(error))
+                await asyncio.sleep(self._notifications.cut_off(error))
 
     async def _hear(self, connection: psycopg.AsyncConnection[Any]) -> None:
         socket_number = os.dup(connection.fileno())  # libpq closes its own by itself, while the loop still watches
@@ -167,8 +167,8 @@ class LoopListener:
 
         def read() -> None:
             try:
-                for told in probe.read():
-                    self._heard.pass_on(told)
+                for notification in probe.read():
+                    self._notifications.pass_on(notification)
             except psycopg.Error as error:
                 if not lost.done():
                     lost.set_exception(error)
@@ -196,19 +196,19 @@ class _Probe:
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         self._pgconn = pgconn
-        self._heard = monotonic()
+        self._notifications = monotonic()
         self._asked: float | None = None
 
     def read(self) -> list[pq.PGnotify]:
-        """What has been told, and the answer to the probe if there is one."""
+        """Return the notifications received, and the answer to the probe if there is one."""
         self._pgconn.consume_input()
         if self._asked is not None and not self._pgconn.is_busy():
             while self._pgconn.get_result() is not None:
                 pass
-            self._asked, self._heard = None, monotonic()
+            self._asked, self._notifications = None, monotonic()
         found = []
-        while (told := self._pgconn.notifies()) is not None:
-            found.append(told)
+        while (notification := self._pgconn.notifies()) is not None:
+            found.append(notification)
         return found
 
     def look(self) -> None:
@@ -216,7 +216,7 @@ class _Probe:
         now = monotonic()
         if self._asked is not None and now - self._asked > session.STATEMENT_TIMEOUT:
             raise psycopg.OperationalError("the connection has fallen silent")
-        if self._asked is None and now - self._heard > PROBE_EVERY:
+        if self._asked is None and now - self._notifications > PROBE_EVERY:
             self._asked = now
             self._pgconn.send_query(b"SELECT 1")
             self._pgconn.flush()

@@ -50,7 +50,7 @@ class Statements:
         self._numbered: dict[tuple[str, tuple[tuple[str, int], ...]], Statement] = {}
 
     def query(self, step: Step) -> Query:
-        """The statement a step names."""
+        """Return the statement a step names."""
         return self._queries[step.name]
 
     def text(self, query: Query, literals: Mapping[str, int] | None) -> LiteralString:
@@ -63,7 +63,7 @@ class Statements:
         return text
 
     def numbered(self, step: Step) -> Statement:
-        """The same as the server itself takes it."""
+        """Return the same as the server itself takes it."""
         if not step.literals:
             statement = self._plain.get(step.name)
             if statement is None:
@@ -90,7 +90,7 @@ class Statements:
 
 
 def limit_of(step: Step) -> float | None:
-    """How many seconds a step may take; None for migrations, which wait for each other and build indexes."""
+    """Return how many seconds a step may take; None for migrations, which wait for each other and build indexes."""
     if step.name in (SCRIPT, "lock_migrations"):
         return None
     return COPY_TIMEOUT if step.name.startswith("copy_") else STATEMENT_TIMEOUT
@@ -133,7 +133,7 @@ _SCHEMA = frozenset({"42703", "42P01", "42883", "42804", "42P10"})
 
 
 def kind_of(error: BaseException) -> ErrorKind:
-    """What a driver's error means."""
+    """Return what a driver's error means."""
     if getattr(error, "sqlstate", None) in _UNUSABLE:
         return ErrorKind.GONE
     if isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure):
@@ -157,7 +157,7 @@ def only_reads(error: BaseException) -> bool:
 
 
 def unavailable(description: str, error: BaseException) -> StoreUnavailableError:
-    """The error users see when the server does not answer."""
+    """Return the error users see when the server does not answer."""
     detail = _first_line(error)
     advice = "check the URL and the server"
     if "unsupported startup parameter" in detail:
@@ -166,14 +166,14 @@ def unavailable(description: str, error: BaseException) -> StoreUnavailableError
 
 
 def contended(description: str, error: BaseException) -> StoreUnavailableError:
-    """The error users see when a plan was restarted in vain."""
+    """Return the error users see when a plan was restarted in vain."""
     return StoreUnavailableError(
         f"{description}: others were first {MOST_RESTARTS} times in a row ({_first_line(error)}); try again"
     )
 
 
 def refused(description: str, error: BaseException) -> StoreStatementError:
-    """The error users see when the server answers, and refuses a statement."""
+    """Return the error users see when the server answers, and refuses a statement."""
     state = getattr(error, "sqlstate", None) or ""
     advice = _ADVICE.get(state, "look into the server's log")
     if state in _SCHEMA:

@@ -27,7 +27,7 @@ ROLLBACK: Final = Statement(b"ROLLBACK", (), COMMAND)
 
 
 def good(results: Sequence[pq.abc.PGresult], encoding: str) -> Sequence[pq.abc.PGresult]:
-    """The results, if none of them is an error: a commit that fails says so after the statement's own answer."""
+    """Return the results, if none of them is an error: a commit that fails says so after the statement's own answer."""
     for result in results:
         if result.status in _BAD:
             raise _error(result, encoding)

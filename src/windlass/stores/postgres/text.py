@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 
 
 def ids(values: Iterable[str]) -> str:
-    """An array literal of ids: nothing in it needs quoting."""
+    """Return an array literal of ids: nothing in it needs quoting."""
     return "{" + ",".join(values) + "}"
 
 
 def numbers(values: Iterable[int | None]) -> str:
-    """An array literal of numbers, e.g. `{1, NULL, 3}`."""
+    """Return an array literal of numbers, e.g. `{1, NULL, 3}`."""
     return "{" + str(list(values))[1:-1].replace("None", "NULL") + "}"
 
 
 def texts(values: Iterable[str | None]) -> str:
-    """An array literal of texts, each quoted, e.g. `{"a \\"b\\"",NULL}`."""
+    r"""Return an array literal of texts, each quoted, e.g. `{"a \"b\"",NULL}`."""
     return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
 
 
@@ -29,12 +29,12 @@ def _quoted(value: str) -> str:
 
 
 def copy_lines(columns: Iterable[Sequence[str | int | None]]) -> str:
-    """Lines in COPY's text format, from the values of each column."""
+    """Return lines in COPY's text format, from the values of each column."""
     return "\n".join(map("\t".join, zip(*map(_copy_column, columns), strict=True))) + "\n"
 
 
 def _copy_column(values: Sequence[str | int | None]) -> Sequence[str]:
-    """Most columns have one value for all rows, which is then written once."""
+    """Convert a column; most have one value for all rows, which is converted once."""
     if values.count(values[0]) == len(values):
         return [_copy_text(values[0])] * len(values)
     return [_copy_text(value) for value in values]

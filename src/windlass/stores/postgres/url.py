@@ -37,7 +37,7 @@ _BAD_PARAMETER: Final = re.compile(r'URI query parameter: "(\w+)"')
 
 
 def parts_of(url: str) -> dict[str, Any]:
-    """The parts of a URL by libpq's names. libpq's own message is not shown: it may hold the password."""
+    """Return the parts of a URL by libpq's names. libpq's own message is not shown: it may contain the password."""
     try:
         return dict(psycopg.conninfo.conninfo_to_dict(url))
     except psycopg.ProgrammingError as error:
@@ -64,7 +64,7 @@ def _parameter_refused(name: str) -> str:
 
 
 def conninfo(url: str, *, pooled: bool) -> str:
-    """The URL with options that make a dead network show within seconds, on both sides, where the user set none.
+    """Return the URL with options that make a dead network show within seconds, on both sides, where the user set none.
 
     And with a name for `pg_stat_activity`, unless the URL, PGAPPNAME or a service file has one.
     """

@@ -13,14 +13,14 @@ OLDEST: Final = 15
 
 
 def version_text(number: int) -> str:
-    """A server's version as people write it: 150018 is 15.18, 90624 is 9.6.24."""
+    """Return a server's version as text: 150018 is 15.18, 90624 is 9.6.24."""
     if number >= 100_000:
         return f"{number // 10_000}.{number % 10_000}"
     return f"{number // 10_000}.{number // 100 % 100}.{number % 100}"
 
 
 def is_too_old(number: int, oldest: int) -> bool:
-    """Whether a server of this version number is older than the major version `oldest`."""
+    """Return whether a server of this version number is older than the major version `oldest`."""
     return number < oldest * 10_000
 
 
