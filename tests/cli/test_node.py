@@ -48,7 +48,7 @@ def test_a_drained_node_finishes_what_it_runs_and_ends_with_code_0(commands, sho
     assert shop.app.nodes() == []
 
 
-def test_a_supervisor_does_not_bring_back_who_was_asked_to_leave(commands, shop_on):
+def test_a_supervisor_does_not_restart_a_worker_that_was_asked_to_drain(commands, shop_on):
     workers = started(commands, "--processes", "2")
     until(lambda: workers.said.count("ready: node") == 2, "both to be ready")
     shop = shop_on(commands.url)
@@ -64,7 +64,7 @@ def test_a_supervisor_does_not_bring_back_who_was_asked_to_leave(commands, shop_
     assert "restarting" not in workers.said
 
 
-def test_a_supervisor_hears_that_a_node_had_to_be_forced(sqlite_commands, shop_on):
+def test_a_supervisor_notices_that_a_node_had_to_be_forced(sqlite_commands, shop_on):
     """Exit code 3, and not started again either: it was asked to leave."""
     (sqlite_commands.folder / "windlass.toml").write_text("[node]\ndrain_timeout = 0.1\n")
     workers = started(sqlite_commands, "--processes", "2", "--concurrency", "1")
@@ -102,7 +102,7 @@ def test_people_are_asked_and_watch_it_leave(sqlite_commands, shop_on):
     assert worker.exit_code() == 0
 
 
-def test_a_node_that_is_lost_while_it_drains_is_told(sqlite_commands, shop_on):
+def test_a_node_that_is_lost_while_it_drains_is_reported(sqlite_commands, shop_on):
     worker = started(sqlite_commands)
     shop = shop_on(sqlite_commands.url)
     shop.enqueue("gated", 1)

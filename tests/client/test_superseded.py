@@ -20,7 +20,7 @@ def told_by(app: Windlass) -> list[JobCanceled]:
     return told
 
 
-async def test_a_superseded_job_is_told_as_canceled(app: Windlass):
+async def test_a_superseded_job_is_published_as_canceled(app: Windlass):
     """J5.8: by `on_conflict="replace"`, sync or async, in the order in which they were superseded; and by `replace`."""
     told = told_by(app)
     note: Any = app.job(jobs.note).using(

@@ -66,7 +66,7 @@ def test_bodies_that_do_not_end_are_released_and_the_worker_leaves_forced(
     assert one(store_url, "SELECT count(*) FROM windlass_node") == 0
 
 
-def test_a_second_signal_ends_the_patience_of_a_drain(app: Windlass, store_url: str, programs: Programs):
+def test_a_second_signal_forces_a_drain(app: Windlass, store_url: str, programs: Programs):
     """J7.6: the first signal drains, the second forces."""
     worker = programs.worker(store_url)
     assert worker.node

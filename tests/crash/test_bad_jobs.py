@@ -44,7 +44,7 @@ def test_arguments_that_cannot_be_decoded_fail_their_jobs_only(app: Windlass, st
     assert sorted(programs.ran()) == ["5", "6", "7", "8", "9"]
 
 
-def test_a_row_that_was_damaged_elsewhere_holds_nobody_up(app: Windlass, store_url: str):
+def test_a_row_that_was_damaged_elsewhere_does_not_delay_others(app: Windlass, store_url: str):
     """J1.1, J7.9: whatever was written into a job's row by hand, other jobs run and the worker lives."""
     options, tags, params, *others = [app.bind(bodies.note, n).enqueue() for n in range(10)]
     for handle, column in ((options, "options"), (tags, "tags"), (params, "params")):

@@ -12,7 +12,7 @@ def test_a_loop_that_answers_in_time_is_not_blocked():
     assert not blocks.waits
 
 
-def test_a_block_is_told_when_it_is_over_with_its_length_and_the_first_culprit():
+def test_a_block_is_reported_at_its_end_with_its_length_and_the_first_culprit():
     """J10: not what happened to run when the loop came back."""
     blocks: LoopBlocks[str] = LoopBlocks(1.0)
     blocks.asked(10.0)
@@ -22,7 +22,7 @@ def test_a_block_is_told_when_it_is_over_with_its_length_and_the_first_culprit()
     assert blocks.answered(14.0) == Block(4.0, "send", over=True)
 
 
-def test_a_block_that_does_not_end_is_told_once_meanwhile():
+def test_a_block_that_does_not_end_is_reported_once_meanwhile():
     """J10: a deadlock is not silent for ever."""
     blocks: LoopBlocks[str] = LoopBlocks(1.0)
     blocks.asked(0.0)

@@ -58,7 +58,7 @@ def test_a_claimed_job_that_waits_for_a_slot_is_forgotten(app: Windlass, gate: G
     assert jobs.seen == ["after"]
 
 
-def test_a_cancel_in_another_process_is_heard_at_once(app: Windlass, apps: Apps, tmp_path: Path):
+def test_a_cancel_in_another_process_is_noticed_at_once(app: Windlass, apps: Apps, tmp_path: Path):
     """J2.2: by a wakeup (PostgreSQL tells, SQLite's file is watched); heartbeats are far too rare to explain it."""
     mark = tmp_path / "mark"
     with remote_worker(apps.url):

@@ -29,7 +29,7 @@ def kinds(events: Sequence[Event]) -> list[type[Event]]:
     return [type(event) for event in events]
 
 
-def test_a_success_is_told_as_started_and_completed(app: Windlass):
+def test_a_success_is_published_as_started_and_completed(app: Windlass):
     """J5.8: with job, target, queue, correlation id and times."""
     told: list[Any] = []
     app.on(Event)(told.append)
@@ -47,7 +47,7 @@ def test_a_success_is_told_as_started_and_completed(app: Windlass):
     assert completed.at == job.finished_at
 
 
-def test_a_retry_is_told_with_the_due_time_that_is_stored(app: Windlass):
+def test_a_retry_is_published_with_the_stored_due_time(app: Windlass):
     """J5.8: `next_at` is `due_at` of the job, to the microsecond, however long the write took."""
     told: list[JobRetrying] = []
     app.on(JobRetrying)(told.append)
@@ -60,7 +60,7 @@ def test_a_retry_is_told_with_the_due_time_that_is_stored(app: Windlass):
     }
 
 
-def test_a_failure_is_told_in_order_down_to_the_dead_letter(app: Windlass):
+def test_a_failure_is_published_in_order_down_to_the_dead_letter(app: Windlass):
     """J5.8: JobFailed with will_retry, then JobRetrying or, strictly after it, JobDeadLettered, and its alert."""
     told: list[Any] = []
     app.on(Event)(told.append)
@@ -81,7 +81,7 @@ def test_a_failure_is_told_in_order_down_to_the_dead_letter(app: Windlass):
     assert job.status is JobStatus.FAILED
 
 
-def test_a_timeout_is_told_before_its_failure(app: Windlass):
+def test_a_timeout_is_published_before_its_failure(app: Windlass):
     """J5.8: JobTimedOut, JobFailed, JobDeadLettered."""
     told: list[Any] = []
     app.on(Event)(told.append)
@@ -91,7 +91,7 @@ def test_a_timeout_is_told_before_its_failure(app: Windlass):
     assert kinds(told) == [JobStarted, JobTimedOut, JobFailed, JobDeadLettered, AlertRaised]
 
 
-def test_a_target_that_is_denied_is_told_of_without_a_start(app: Windlass, apps: Apps):
+def test_a_denied_target_is_published_without_a_start(app: Windlass, apps: Apps):
     """J5.8: any failure is a JobFailed, also that of a body which was not entered."""
     told: list[Any] = []
     strict = apps()
@@ -128,7 +128,7 @@ def test_events_are_told_after_the_commit(app: Windlass, apps: Apps):
     ]
 
 
-def test_a_failing_listener_is_logged_and_stops_nobody(app: Windlass, caplog: pytest.LogCaptureFixture):
+def test_a_failing_subscriber_is_logged_and_does_not_affect_others(app: Windlass, caplog: pytest.LogCaptureFixture):
     """J5.8: neither other listeners nor jobs suffer; its secrets are not logged."""
     told: list[Any] = []
 

@@ -146,7 +146,7 @@ def test_a_retry_after_without_retries_left_is_a_dead_letter(app: Windlass):
     ],
     ids=["raises", "None", "text", "negative"],
 )
-def test_a_broken_policy_decides_nothing_and_is_told_of(
+def test_a_broken_policy_decides_nothing_and_is_logged(
     apps: Apps, answer: object, trouble: str, caplog: pytest.LogCaptureFixture
 ):
     """J5.1, J5.2: users' code that raises or answers with rubbish is passed over, and the log says so."""

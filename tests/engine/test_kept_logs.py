@@ -203,7 +203,7 @@ def test_the_setting_is_read_from_the_environment(word: str):
     assert Settings.load(environ={"WINDLASS_JOBS__KEEP_LOGS": word}).jobs.keep_logs == word.lower()
 
 
-def test_a_setting_nobody_knows_is_refused():
+def test_an_unknown_setting_is_refused():
     """Operations: saying what was expected."""
     with pytest.raises(ConfigurationError, match=r'keep_logs must be "job", "all" or "none"'):
         JobsSettings(keep_logs="some")  # type: ignore[arg-type]

@@ -87,7 +87,7 @@ def test_a_body_whose_claim_was_lost_is_told_so(slow: Windlass, clock: VirtualCl
     assert [attempt.outcome for attempt in slow.history(handle.id)] == ["lost", "succeeded"]
 
 
-def test_a_body_whose_job_another_process_canceled_is_told_to_stop(slow: Windlass, apps: Apps):
+def test_a_body_whose_job_another_process_canceled_is_stopped(slow: Windlass, apps: Apps):
     """J2.2: its claim is gone too, but nobody has taken it over."""
     handle = slow.job(lost_lease_bodies.checking).enqueue("x")
     with slow.worker():

@@ -334,7 +334,7 @@ def test_permits_changed_by_another_process_are_heard_of(apps: Apps, gate: Gate)
         gate.open()
 
 
-def test_a_lost_word_of_a_free_permit_costs_the_retry_delay_and_no_more(apps: Apps):
+def test_a_lost_notification_of_a_free_permit_costs_only_the_retry_delay(apps: Apps):
     """J6.2: `retry_delay` is for when word got lost. Here nobody says a word: the place is freed behind all backs."""
     app = apps(settings=ONLY_WAKEUPS, allow=["tests.engine.jobs"])
     app.configure_resource("stripe", 0, retry_delay=0.2)

@@ -193,7 +193,7 @@ def _read(file: Path) -> str:
     return until(file.read_text)
 
 
-def test_a_drain_that_runs_out_of_patience_kills_and_releases(apps: Apps, tmp_path: Path):
+def test_a_drain_that_times_out_kills_and_releases(apps: Apps, tmp_path: Path):
     """J7.6: without spending an attempt; no process is left."""
     app = in_processes(apps(settings=IMPATIENT))
     with app.worker():

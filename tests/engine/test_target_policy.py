@@ -110,7 +110,7 @@ def test_many_unknown_jobs_do_not_block_a_known_one(apps: Apps, shop: Shop):
     module.app.close()
 
 
-def test_a_target_that_nobody_has_known_for_too_long_fails(apps: Apps, shop: Shop):
+def test_a_target_that_no_node_has_known_for_too_long_fails(apps: Apps, shop: Shop):
     """J6.3, J5.8: after node.unknown_target_after the job is FAILED as target_not_found, and listeners are told."""
     (unknown,) = enqueue_unknown(apps, shop)
     app = apps(

@@ -128,7 +128,9 @@ async def test_async_listeners_run_on_the_loop_that_published(bus: EventBus):
     assert loops == [asyncio.get_running_loop()]
 
 
-async def test_a_failing_listener_is_logged_and_stops_nobody(bus: EventBus, caplog: pytest.LogCaptureFixture):
+async def test_a_failing_subscriber_is_logged_and_does_not_affect_others(
+    bus: EventBus, caplog: pytest.LogCaptureFixture
+):
     """J5.8: a failing listener is logged and stops nobody."""
     seen: list[int] = []
 

@@ -106,7 +106,7 @@ def test_a_sanitizer_of_texts_cleans_tracebacks_and_everything_else():
         (7, "gave int, not a text"),
     ],
 )
-def test_a_broken_one_is_told_of_once_and_the_default_does_its_work(
+def test_a_broken_sanitizer_is_logged_once_and_the_default_is_used(
     answer: object, trouble: str, caplog: pytest.LogCaptureFixture
 ):
     """J5.3: no secret comes through, and no job is stopped, because a sanitizer fails."""

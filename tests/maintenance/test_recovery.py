@@ -32,7 +32,7 @@ def heard(told: list[NodeLost], *nodes: str) -> list[tuple[str, int]]:
     return sorted((event.node, event.recovered) for event in told if event.node in nodes)
 
 
-def test_a_lost_node_that_ran_nothing_is_told_of_once_in_the_cluster(moving: Moving):
+def test_a_lost_node_that_ran_nothing_is_published_once_in_the_cluster(moving: Moving):
     """J7.2, J5.8: `recovered` is 0, and of two nodes that look for it one tells."""
     told: list[NodeLost] = []
     first, second = listening(moving, told), listening(moving, told)
@@ -45,7 +45,7 @@ def test_a_lost_node_that_ran_nothing_is_told_of_once_in_the_cluster(moving: Mov
     assert one(moving.url, "SELECT count(*) FROM windlass_node WHERE id LIKE 'silent%'") == 0
 
 
-def test_a_lost_node_that_ran_more_than_a_batch_is_told_of_once_with_all_of_it(moving: Moving):
+def test_a_lost_node_that_ran_more_than_a_batch_is_published_once_with_all_its_jobs(moving: Moving):
     """J7.2: however many transactions it takes to bring its jobs back."""
     told: list[NodeLost] = []
     app = listening(moving, told)

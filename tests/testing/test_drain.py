@@ -196,7 +196,7 @@ def test_a_drain_works_on_every_store(app: Windlass, store_url: str):
         assert app.nodes() == []  # every drain has signed off
 
 
-def test_a_target_nobody_knows_is_passed_over(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_target_that_no_node_knows_is_passed_over(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """J6.3: it waits for a node that knows it, and does not hold up the drain."""
     module = Shop(tmp_path)
     with monkeypatch.context() as there:

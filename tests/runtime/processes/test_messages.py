@@ -69,7 +69,7 @@ def test_a_log_record_travels_with_all_that_formatters_use():
     assert (line["job_id"], line["node_id"], line["attempt"]) == FIELDS
 
 
-def test_a_line_that_cannot_be_put_into_words_is_not_lost():
+def test_a_line_that_cannot_be_printed_is_not_lost():
     """J4.1: the rest of it arrives."""
     assert line_of("%d", "no number")["msg"] == "<not printable: TypeError>"
     assert line_of("fine", thing=Unprintable())["thing"] == "<not printable: ZeroDivisionError>"

@@ -111,7 +111,7 @@ async def test_a_process_is_replaced_after_its_jobs():
     await pool.close()
 
 
-async def test_a_process_that_nobody_needs_any_more_ends(pool: Pool, monkeypatch: pytest.MonkeyPatch):
+async def test_a_process_that_is_no_longer_needed_ends(pool: Pool, monkeypatch: pytest.MonkeyPatch):
     """J4.2: a burst does not leave its processes behind for ever."""
     monkeypatch.setattr(process_pool, "IDLE_SECONDS", 0.1)
     pid = int(await pool.result(bodies.pid) or 0)
@@ -147,7 +147,7 @@ async def test_a_process_that_dies_by_itself_is_told_of(pool: Pool, body: Call, 
     assert await pool.result(bodies.add, 1) == "2"
 
 
-async def test_a_process_that_died_while_nobody_used_it_is_not_used_again(pool: Pool):
+async def test_a_process_that_died_while_idle_is_not_used_again(pool: Pool):
     """J7.4: no job is charged for that."""
     pid = int(await pool.result(bodies.pid) or 0)
     (process,) = pool._processes
@@ -164,7 +164,7 @@ async def test_a_copy_that_a_body_forked_does_not_answer_in_its_place(pool: Pool
         await asyncio.wait_for(pool.run(call(bodies.fork_and_die)), 20)
 
 
-async def test_a_process_that_says_what_it_should_not_is_killed(pool: Pool, caplog: pytest.LogCaptureFixture):
+async def test_a_process_that_sends_an_invalid_message_is_killed(pool: Pool, caplog: pytest.LogCaptureFixture):
     """J7.4: nobody waits for an answer that can no longer be understood."""
     with pytest.raises(WorkerLostError, match="was killed by SIGKILL"):
         await asyncio.wait_for(pool.run(call(bodies.speak_out_of_turn)), 20)

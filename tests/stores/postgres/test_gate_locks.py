@@ -67,7 +67,7 @@ def test_new_keys_and_changes_of_their_resource_make_nobody_wait_in_a_circle(ben
     assert deadlocks(clean_pg_url) == before
 
 
-def test_a_key_that_somebody_else_makes_at_the_same_moment_is_left_to_the_next_claim(
+def test_a_key_that_another_claim_creates_at_the_same_moment_is_left_to_the_next_claim(
     bench: Workbench, clean_pg_url: str
 ):
     """J6.2: never claimed past its gate, and not waited for out of order."""
@@ -105,7 +105,7 @@ def _until_somebody_waits(url: str) -> None:
     raise AssertionError("the claim never waited")
 
 
-def test_a_limit_set_between_the_locks_and_the_claim_of_lanes_lets_nobody_pass_uncounted(bench: Workbench):
+def test_a_limit_set_between_the_locks_and_the_claim_of_lanes_counts_every_job(bench: Workbench):
     """J1.7: a limit holds from its commit on, also for jobs behind other gates."""
     bench.put(5, queue="mail", lane=Lane(circuit="gateway").text)
     found = bench.heads()

@@ -53,7 +53,7 @@ class DeadLettersContract(StoreContract):
         assert letter.created_at == bench.clock.now()
         assert (alert.error_hash, alert.count, str(alert.first_job_id)) == (letter.fingerprint, 1, claim.job_id)
 
-    def test_what_a_lost_node_leaves_is_buried_by_who_gives_it_up(self, bench: Workbench) -> None:
+    def test_jobs_of_a_lost_node_get_dead_letters_where_they_are_given_up(self, bench: Workbench) -> None:
         """J5.4, J7.4: in the transaction of the recovery, also without an attempt of its own."""
         bench.register("web-2-77-abcd")
         (job,) = bench.put()

@@ -139,7 +139,7 @@ class GatesContract(GatedContract):
         bench.put(lane=_of("acme"))
         assert [claim.holds for claim in bench.claim()] == [None, None]
 
-    def test_keys_that_nobody_asks_for_are_forgotten(self, bench: Workbench) -> None:
+    def test_keys_that_are_not_used_are_deleted(self, bench: Workbench) -> None:
         """J6.2: a gate for every tenant that ever was would grow for ever; one in use stays."""
         self._resource(bench, cap=1)
         bench.put(lane=_of("acme"))

@@ -73,7 +73,7 @@ class LanesContract(StoreContract):
         assert bench.claim_all(knows=_knows_old).claims == []
         assert [claim.job_id for claim in bench.claim()] == [job_id]
 
-    def test_a_target_nobody_knows_fails_after_the_limit(self, bench: Workbench) -> None:
+    def test_a_target_that_no_node_knows_fails_after_the_limit(self, bench: Workbench) -> None:
         """J6.3: FAILED as target_not_found, its business key free; not a microsecond before."""
         (job_id,) = self._passed_over(bench, business_key="order:7")
         bench.clock.advance(DAY - 0.000_001)

@@ -52,7 +52,7 @@ class LimitsContract(GatedContract):
         self._limit(bench, "mail", cap=5)
         assert self._in_use(bench, QUEUE) == 5
 
-    def test_a_node_that_has_not_heard_of_a_limit_keeps_it(self, bench: Workbench) -> None:
+    def test_a_node_that_does_not_know_of_a_limit_respects_it(self, bench: Workbench) -> None:
         """J1.7: what it believes of queues may be a second old; the claim itself looks."""
         bench.put(5, queue="mail")
         before = bench.heads()
@@ -81,7 +81,7 @@ class LimitsContract(GatedContract):
         assert len(bench.claim()) == 1
         assert bench.claim() == []
 
-    def test_a_node_that_has_not_heard_of_a_limit_keeps_it_for_lanes_too(self, bench: Workbench) -> None:
+    def test_a_node_that_does_not_know_of_a_limit_respects_it_for_lanes_too(self, bench: Workbench) -> None:
         """J1.7, J3.4: what is behind a resource counts for its queue, whatever the node believes."""
         self._resource(bench, cap=50)
         bench.put(5, queue="mail", lane=STRIPE)

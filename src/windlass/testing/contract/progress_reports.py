@@ -39,7 +39,7 @@ class ProgressReportsContract(StoreContract):
         assert bench.succeed(claim)
         assert _done(bench, claim) == 1
 
-    def test_a_claim_that_was_lost_says_nothing_any_more(self, bench: Workbench) -> None:
+    def test_a_lost_claim_writes_no_reports(self, bench: Workbench) -> None:
         """J4.4: neither before the next attempt has said something, nor after."""
         stale = bench.claimed_job()
         _say(bench, stale, 8)
@@ -52,7 +52,7 @@ class ProgressReportsContract(StoreContract):
         _say(bench, stale, 10)
         assert _done(bench, stale) == 1
 
-    def test_a_job_that_has_ended_keeps_what_it_said(self, bench: Workbench) -> None:
+    def test_an_ended_job_keeps_its_reports(self, bench: Workbench) -> None:
         """J4.4: and takes no more."""
         won, lost = bench.claimed_job(), bench.claimed_job()
         for claim in (won, lost):
@@ -73,7 +73,7 @@ class ProgressReportsContract(StoreContract):
         expected = [None if number == 7 else number for number in range(20)]
         assert [_done(bench, claim) for claim in claims] == expected
 
-    def test_lines_are_told_attempt_by_attempt(self, bench: Workbench) -> None:
+    def test_lines_are_returned_attempt_by_attempt(self, bench: Workbench) -> None:
         """J4.4: by claim and number, whatever the order they were saved in."""
         first = bench.claimed_job()
         bench.retry(first)
@@ -84,7 +84,7 @@ class ProgressReportsContract(StoreContract):
         assert told == [saved[2], saved[1], saved[0]]
         assert [row.attempt for row in told] == [1, 1, 2]
 
-    def test_lines_are_told_from_a_place_on(self, bench: Workbench) -> None:
+    def test_lines_are_returned_after_a_position(self, bench: Workbench) -> None:
         """Operations: `job tail` asks for what is behind the last line it has."""
         claim = bench.claimed_job()
         lines = [_line(claim, number) for number in range(1, 6)]
@@ -100,7 +100,7 @@ class ProgressReportsContract(StoreContract):
             bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))
         assert bench.database.read(progress_reports.lines, claim.job_id, FIRST, 10) == [_line(claim, 1)]
 
-    def test_a_job_nobody_knows_has_no_lines(self, bench: Workbench) -> None:
+    def test_an_unknown_job_has_no_lines(self, bench: Workbench) -> None:
         """J4.4: late lines of a job that is gone are not kept for ever."""
         claim = bench.claimed_job()._replace(job_id=new_job().id)
         bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))

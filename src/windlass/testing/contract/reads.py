@@ -27,7 +27,7 @@ class ReadsContract(StoreContract):
         (job_id,) = bench.put()
         assert bench.database.read(reads.history, job_id) == []
 
-    def test_outcomes_tell_how_far_many_jobs_are(self, bench: Workbench) -> None:
+    def test_outcomes_return_the_status_of_many_jobs(self, bench: Workbench) -> None:
         """J2.1: status, and at the end result or error, for any number of jobs in one read."""
         bench.put(3)
         won, lost, running = bench.claim()
@@ -46,7 +46,7 @@ class ReadsContract(StoreContract):
             waiting: Outcome(waiting, JobStatus.PENDING, target),
         }
 
-    def test_the_history_is_told_oldest_first(self, bench: Workbench) -> None:
+    def test_the_history_is_returned_oldest_first(self, bench: Workbench) -> None:
         """J2.5: in the order of the claims."""
         claim = bench.claimed_job()
         moments = []

@@ -69,7 +69,7 @@ class TrustedClaimsContract(GatedContract):
             trust, passed = claimed.trust, passed + len(claimed.claims)
         assert (passed, self._claim(bench, EACH).claims) == (20, [])
 
-    def test_a_circuit_that_opened_meanwhile_lets_nobody_through(self, bench: Workbench) -> None:
+    def test_a_circuit_that_opened_meanwhile_lets_nothing_through(self, bench: Workbench) -> None:
         """J6.1: although it did not even count when it was looked at."""
         bench.put(10, lane=Lane(circuit="gateway").text)
         trust = self._claim(bench, 2).trust
