@@ -24,14 +24,6 @@ HOUR = 3600
 AGE = 90 * 24 * HOUR
 
 
-def delete_tags(dialect: Dialect, older_than_us: int, limit: int) -> Plan[int]:
-    """A purge of a table that is at hand: rows of it, up to so many."""
-    assert older_than_us == AGE * 1_000_000
-    few = f"SELECT tag FROM windlass_job_tag ORDER BY tag LIMIT {limit - 1}"  # as if one of them were held just now
-    count = yield Step(SCRIPT, {"text": f"DELETE FROM windlass_job_tag WHERE tag IN ({few})"})
-    return count[0] if dialect.name == "sqlite" else count
-
-
 class Night:
     """A store, a clock, and nodes that purge at two."""
 
@@ -42,9 +34,18 @@ class Night:
     def node(self, name: str) -> None:
         self.database.run(cluster.register, cluster.NodeRow(name, "host", 1, "0", None), 10**15)
         lease = LeaseHolder(self.database, "purge", lambda: name, 15, AtTimes(Cron("0 2 * * *")))
-        duty = PurgeDuty(lease, delete_tags, AGE, "tags", ErrorHandling())
+        duty = PurgeDuty(lease, self.delete_tags, AGE, "tags", ErrorHandling())
         self.duties.append(duty)
         duty.start()
+
+    def delete_tags(self, dialect: Dialect, older_than_us: int, limit: int) -> Plan[int]:
+        """Purge a table that is at hand: up to `limit` rows, and one less, as if another session held that one."""
+        del dialect
+        assert older_than_us == AGE * 1_000_000
+        count = min(limit - 1, self.left())
+        few = f"SELECT tag FROM windlass_job_tag ORDER BY tag LIMIT {count}"
+        yield Step(SCRIPT, {"text": f"DELETE FROM windlass_job_tag WHERE tag IN ({few})"})
+        return count
 
     def left(self) -> int:
         return int(one(self.url, "SELECT count(*) FROM windlass_job_tag"))

@@ -62,7 +62,7 @@ def test_a_live_row_without_its_job_is_removed(apps: Apps, caplog: pytest.LogCap
         assert good.result(timeout=LONG) == 3
         until(lambda: not query(apps.url, "SELECT id FROM windlass_hot"))
         assert add.using(business_key="invoice 7").enqueue(2, 2).result(timeout=LONG) == 4
-    assert f"job {orphan.id} had a row in windlass_hot and none in windlass_job" in caplog.text
+    assert f"job {orphan.id} had a row in windlass_hot but none in windlass_job" in caplog.text
 
 
 def test_a_job_that_is_nowhere_hides_nothing(app: Windlass, apps: Apps):

@@ -167,7 +167,7 @@ def test_async_listeners_run_on_the_workers_loop_and_sync_ones_beside_it(app: Wi
     add = app.job(jobs.add)
     with app.worker():
         add.enqueue(1, 2).join(timeout=LONG)
-    assert places == {"async": "windlass-worker", "sync": "windlass listeners"}
+    assert places == {"async": "windlass-worker", "sync": "windlass subscribers"}
 
 
 def test_a_listener_that_blocks_does_not_hold_up_jobs(app: Windlass):

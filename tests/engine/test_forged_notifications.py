@@ -32,10 +32,9 @@ def forge(url: str, channels: tuple[str, ...], words: list[str]) -> None:
 
 
 @pytest.fixture
-def apps(migrated_postgres: str) -> Iterator[Apps]:
-    made = Apps(migrated_postgres)
+def apps(empty_postgres: str) -> Iterator[Apps]:
+    made = Apps(empty_postgres)
     yield made
-    made.close()
     made.close()
 
 

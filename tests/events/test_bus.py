@@ -269,7 +269,7 @@ async def test_too_many_waiting_events_are_dropped_and_counted(caplog: pytest.Lo
         bus.publish([completed(index)])
     assert await bus.drain()
     assert [number(event) for event in seen] == list(range(10))
-    assert "10 calls wait" in caplog.text
+    assert "10 calls are waiting" in caplog.text
     assert "15 calls were dropped" in caplog.text
     bus.publish([completed(99)])
     assert await bus.drain()
