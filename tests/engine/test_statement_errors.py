@@ -93,7 +93,7 @@ def ended(bench: Workbench, count: int, result: str = '"fine"') -> list[Attempt]
 def trouble(app: Windlass) -> str:
     """What health says of errors of statements."""
     reason = app.health().reason
-    return reason if "no outage" in reason else ""
+    return reason if "not an outage" in reason else ""
 
 
 # ---------------------------------------------------------------------- the completer by itself
@@ -346,7 +346,7 @@ def test_a_refused_statement_is_an_error_of_ours(app: Windlass, store_url: str):
         app.get(job)
     assert "refuses a statement" in str(caught.value)
     assert "reason" in str(caught.value)
-    assert "somebody changed them" in str(caught.value)
+    assert "they were changed" in str(caught.value)
 
 
 def test_a_missing_right_is_named(pg_url: str):

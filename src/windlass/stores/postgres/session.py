@@ -177,7 +177,7 @@ def refused(description: str, error: BaseException) -> StoreStatementError:
     state = getattr(error, "sqlstate", None) or ""
     advice = _ADVICE.get(state, "look into the server's log")
     if state in _SCHEMA:
-        advice = "the tables are not as `windlass migrate` makes them: somebody changed them, or the search_path"
+        advice = "the tables are not as `windlass migrate` creates them: they were changed, or the search_path was"
     name = f" ({type(error).__name__} {state})".replace(" )", ")")
     return StoreStatementError(f"{description} refuses a statement: {_first_line(error)}{name}; {advice}")
 
