@@ -159,3 +159,20 @@ def test_jobs_stored_along_with_those_of_an_interrupted_thread_may_be_there(comm
     with pytest.raises(StoreUnavailableError, match="was interrupted"):
         other.send(None)
     assert not group._led
+
+
+async def test_a_shared_commit_that_is_cancelled_before_it_begins_passes_the_lead_on(commits: Commits):
+    """J1.1: a program that cancels all tasks of its loop can enqueue there afterwards."""
+    group = CallerGroup(commits.commit, tasks_of(asyncio.get_running_loop()))
+    tasks = [asyncio.ensure_future(adrive(group.submit(unit()))) for _ in range(3)]
+    await asyncio.to_thread(commits.begun.acquire)
+    commits.go_on.release(3)
+    while not group._leading:  # noqa: ASYNC110 - each step of the loop matters
+        await asyncio.sleep(0)
+    for leading in list(group._leading):
+        leading.cancel()
+    first, second, third = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), LONG)
+    assert isinstance(second, asyncio.CancelledError)
+    assert not isinstance(first, BaseException)
+    assert not isinstance(third, BaseException)
+    assert commits.batches == [1, 1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from inspect import GEN_CREATED, getgeneratorstate
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -92,7 +93,7 @@ class GroupCommit:
         loop = asyncio.get_running_loop()
         group = self._loops.get(loop)
         if group is None:
-            self._loops = {known: value for known, value in self._loops.items() if not known.is_closed()}
+            self._loops = {known: value for known, value in list(self._loops.items()) if not known.is_closed()}
             group = self._loops[loop] = CallerGroup(self._commit, tasks_of(loop))
         return group
 
@@ -195,8 +196,17 @@ class CallerGroup:
         """Run it as a separate task: cancelling the leading caller must not give up others' jobs."""
         task = asyncio.ensure_future(adrive(verb))
         self._leading.add(task)
-        task.add_done_callback(self._leading.discard)
+        task.add_done_callback(lambda done: self._led_apart(done, verb))
         await asyncio.shield(task)
+
+    def _led_apart(self, task: asyncio.Task[None], verb: Verb[None]) -> None:
+        self._leading.discard(task)
+        if getgeneratorstate(verb) != GEN_CREATED:
+            return
+        # The task was cancelled before its first step, and with it the caller that waits for it.
+        with self._lock:
+            del self._queue[0]
+        self._pass_on()
 
     def _pass_on(self, answered: Sequence[_Ticket] = ()) -> None:
         with self._lock:

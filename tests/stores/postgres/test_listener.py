@@ -129,3 +129,13 @@ async def test_on_its_own_loop_it_hears_without_blocking_it(database: Database):
     assert await heard.get() == "here True"
     wakeups.close()
     await database.aclose_loop()
+
+
+async def test_a_notification_that_the_server_refuses_fails_nothing(clean_pg_url: str):
+    """J3.6: it follows the commit of a job, whose caller must not take it for an enqueue that failed."""
+    database = open_database(clean_pg_url, SystemClock())
+    try:
+        database.notify("windlass_work", "x" * 8_000)
+        await database.anotify("windlass_work", "x" * 8_000)
+    finally:
+        database.close()

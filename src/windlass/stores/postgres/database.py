@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import psycopg
 
 from windlass import loggers
-from windlass.errors import StoreUnavailableError
+from windlass.errors import StoreStatementError, StoreUnavailableError
 from windlass.runtime.failpoints import are_armed, reached
 from windlass.runtime.forks import after_fork
 from windlass.stores.database import MOST_RESTARTS, ErrorKind, P, PlanFunction, StoreDataError, Wakeups
@@ -25,6 +25,10 @@ from windlass.stores.postgres.wire import Wire, completed
 T = TypeVar("T")
 
 logger = loggers.logger("windlass.store")
+
+
+NOT_SENT = (psycopg.Error, OSError, StoreUnavailableError, StoreStatementError, StoreDataError)
+"""A notification that fails with one of these was not sent; the polls of other processes find the work."""
 
 
 class PostgresDatabase:
@@ -153,7 +157,7 @@ class PostgresDatabase:
         """Send one notification; a failure only costs latency."""
         try:
             self.run(_notify, channel, payload)
-        except (psycopg.Error, OSError, StoreUnavailableError) as error:
+        except NOT_SENT as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
     async def anotify(self, channel: str, payload: str) -> None:
@@ -161,7 +165,7 @@ class PostgresDatabase:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await self.arun(_notify, channel, payload)
-        except (psycopg.Error, OSError, StoreUnavailableError) as error:
+        except NOT_SENT as error:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
     def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
