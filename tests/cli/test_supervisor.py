@@ -65,7 +65,7 @@ def test_a_child_that_dies_is_started_again(sqlite_commands):
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2")
     first, second = pids(workers, 2)
     os.kill(first, signal.SIGKILL)
-    workers.says(r"worker \d was killed by SIGKILL after .* restarting it in 0\.5 s")
+    workers.says(r"worker \d was killed by SIGKILL unexpectedly after .* restarting it in 0\.5 s")
     third = pids(workers, 3)[2]
     assert third not in (first, second)
     workers.terminate()

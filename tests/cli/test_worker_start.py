@@ -141,7 +141,7 @@ def test_a_worker_leaves_when_its_file_is_deleted(sqlite_commands: Commands, sho
     worker.says(
         rf"ERROR +windlass\.worker: node \S+ shuts down, its store is lost: SQLite database {file}: the file was"
     )
-    worker.says(r"ERROR +windlass\.worker: outcomes that cannot be written, as the store is lost: 1, of jobs \S+$")
+    worker.says(r"ERROR +windlass\.worker: 1 outcomes cannot be written because the store is lost: jobs \S+$")
     if processes == "1":
         assert worker.exit_code() == 1
     else:

@@ -77,14 +77,14 @@ def test_a_cancel_that_was_not_committed_has_changed_nothing(stage: Stage):
     stage.programs.open_gate()
     assert runs.result(30) == 1
     assert stage.history(runs) == ["succeeded"]
-    assert "is canceled" not in worker.said
+    assert "was canceled" not in worker.said
 
 
 def test_a_cancel_that_was_committed_reaches_the_body_although_its_caller_died(stage: Stage):
     """J2.2: nobody but the store is there to tell the node; the body is stopped, what it would bring is not wanted."""
     worker, (runs, waits) = canceled_and_killed_at(stage, "cancel.after_commit")
     assert (runs.status(), waits.status()) == (JobStatus.CANCELED, JobStatus.CANCELED)
-    worker.says(rf"job {runs.id} \S+ is canceled")
+    worker.says(rf"job {runs.id} \S+ was canceled")
     worker.terminate()
     assert worker.exit_code() == 0, "a body that was stopped holds up no drain"
     assert (stage.history(runs), stage.history(waits)) == (["canceled"], [])

@@ -108,7 +108,7 @@ def test_three_that_recover_at_once_while_one_of_them_dies_bring_each_job_back_o
 
 
 def _recovered(said: str) -> list[str]:
-    return [line.split("was lost; ")[1].split()[0] for line in said.splitlines() if "was lost; " in line]
+    return [line.split("was lost; ")[1].split()[0] for line in said.splitlines() if "are PENDING again" in line]
 
 
 def test_giving_a_job_up_is_one_transaction_too(stage: Stage):

@@ -64,7 +64,7 @@ def test_a_running_job_learns_of_its_cancel_without_a_notification(
     runs, waits = app.bind(bodies.hold, 1).enqueue(), app.bind(bodies.note, 2).using(delay=3_600).enqueue()
     until(lambda: programs.ran("began"), "the body to begin")
     assert (runs.cancel(), waits.cancel(), waits.cancel()) == (True, True, False)
-    worker.says(rf"job {runs.id} \S+ is canceled")
+    worker.says(rf"job {runs.id} \S+ was canceled")
     assert (runs.status(), waits.status()) == (JobStatus.CANCELED, JobStatus.CANCELED)
     worker.terminate()
     assert worker.exit_code() == 0
