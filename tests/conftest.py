@@ -52,7 +52,7 @@ SLOW_PLACES = (
     "engine/test_process_jobs.py",
     "engine/test_process_programs.py",
     "failure/test_secrets_everywhere.py",
-    "runtime/test_processes.py",
+    "runtime/processes/test_process.py",
     "stores/test_model.py",
     "stores/test_processes.py",
     "testing/test_embedded_postgres.py",

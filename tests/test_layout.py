@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import QUICK_PLACES, SLOW_PLACES
 from tests.module_tests import NOT_TESTED, TESTED_BY
 
 ROOT = Path(__file__).parent.parent
@@ -74,6 +75,11 @@ def test_every_package_folder_says_what_it_is():
         if not (path.parent / "__init__.py").exists()
     }
     assert missing == set()
+
+
+@pytest.mark.parametrize("place", [*SLOW_PLACES, *QUICK_PLACES])
+def test_a_place_of_slow_tests_exists(place: str):
+    assert (TESTS / place).exists(), "a file that was renamed is no longer left to `make test-slow`"
 
 
 def test_the_package_ships_its_types():
