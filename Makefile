@@ -100,7 +100,7 @@ docs: $(VENV)/.installed-docs
 	@echo "docs/_build/html/index.html"
 
 # The parts of the documentation that are written by scripts; tests/docs fails when one of them is stale. Pictures: the terminal's shows
-# what one run printed, so it changes every time and is drawn only when asked for.
+# what one run printed, so it changes every time and is drawn only when asked for; so does the flow's.
 docs-parts: docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-layers
 
 docs-rules: $(VENV)/.installed-dev
@@ -126,6 +126,7 @@ docs-layers: $(VENV)/.installed-dev
 
 docs-pictures: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.draw_life
+	@$(BIN)/python -m docs.draw_flow
 	@$(BIN)/python -m docs.draw_terminal
 
 clean:

@@ -80,14 +80,18 @@ GOALS = {
     "W9": Goal(measures.memory, Target("≤ 90 MB", lambda result, others: result.value <= 90)),
 }
 LIMITED = Target("≥ 80 % of no limit", of_floor(80).met)
+FLOWS = {"F2": Target("≥ 85 % of loose", of_floor(85).met), "F3": beside("joined once")}
 
 
 def target(workload: Workload) -> Target:
-    return GOALS[workload.key].target if workload.key in GOALS else LIMITED
+    return GOALS[workload.key].target if workload.key in GOALS else FLOWS.get(workload.key, LIMITED)
 
 
 def with_floor(workload: Workload) -> Workload:
-    return workload._replace(beside=GOALS[workload.key].floor) if workload.key in GOALS else workload
+    if workload.key not in GOALS:
+        return workload
+    floor = GOALS[workload.key].floor
+    return workload._replace(beside=lambda scratch, load: floor(scratch, load.jobs))
 
 
 def show(results: Sequence[Result]) -> None:

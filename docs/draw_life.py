@@ -55,6 +55,7 @@ MOVES: Final = (
     Move(PAUSED, FAILED, ((PAUSED.right, 60), (FAILED.left, 60))),
     Move(PENDING, CANCELED, ((PENDING.x, PENDING.bottom), (PENDING.x, 326), (CANCELED.left, 326))),
     Move(RUNNING, CANCELED, ((RUNNING.x, RUNNING.bottom), (RUNNING.x, 326), (CANCELED.left, 326))),
+    Move(CANCELED, PENDING, ((CANCELED.left, 340), (228, 340), (228, PENDING.bottom)), dashed=True),
     Move(PAUSED, CANCELED, ((PAUSED.left, 58), (60, 58), (60, 326), (CANCELED.left, 326))),
 )
 """Every move between the states drawn here; tests/docs compares them with the state machine."""
@@ -76,6 +77,7 @@ def states() -> str:
         label("pause", (510, 36)),
         label("resume", (510, 77)),
         label("cancel", (610, 318)),
+        label("a follower, with the retry of what canceled it", (440, 357)),
     ]
     moves = [arrow(*move.points, dashed=move.dashed) for move in MOVES]
     boxes = [box.drawn() for box in (PENDING, RUNNING, PAUSED, SUCCEEDED, FAILED, CANCELED)]
@@ -120,16 +122,16 @@ def life() -> str:
 def _ways_back(start: float, end: float) -> list[str]:
     ways = [
         ("it raised, and retries are left", "after its backoff"),
-        ("its worker died, or was told to stop", "at its old place"),
+        ("its worker died, or was stopped", "at its old due time"),
         ("it asked for later: ctx.snooze(30)", "after that delay"),
     ]
     drawn: list[str] = []
-    for number, (cause, place) in enumerate(ways):
+    for number, (cause, due) in enumerate(ways):
         y, out = 188 + 50 * number, 18 * (number - 1)  # the next one goes around the one before
         drawn += [
             arrow((start + out, 141), (start + out, y), (end - out, y), (end - out, 141)),
             label(cause, ((start + end) / 2, y - 7)),
-            label(place, ((start + end) / 2, y + 16)),
+            label(due, ((start + end) / 2, y + 16)),
         ]
     return drawn
 

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 ROWS: Mapping[str, Row] = {
     "C0": Row(
-        "who enqueues dies before / after the commit",
+        "the process that enqueues dies before / after the commit",
         "nothing is stored, not even a key / the job runs without its caller",
         "never",
     ),
@@ -35,28 +35,28 @@ ROWS: Mapping[str, Row] = {
         "**yes**, the body",
     ),
     "C2": Row(
-        "the outcome is committed, nobody was told",
-        "what follows (callbacks) was committed with it and starts anyway; the body is not called again",
+        "the outcome is committed, nothing was published",
+        "follow-ups (callbacks) were committed with it and start anyway; the body is not called again",
         "never",
     ),
     "C3": Row(
         "a failed attempt, before / after its retry is committed",
-        "the attempt is not spent, it runs again / spent once, and not run before it is due",
+        "no attempt is used up, and it runs again / one attempt is used up, and it does not run before it is due",
         "before: yes, the body",
     ),
     "C4": Row(
-        "the body has done something outside, its outcome is not committed",
+        "the body has changed another system, its outcome is not committed",
         "it is done again, under the same `effect_key` and with a higher `fence`",
         "**yes**, the effect: use the key",
     ),
     "C5": Row(
-        "a worker dies with jobs in its hands",
-        "when its lease is over exactly one other node takes each of them; a claim that was not committed never was",
+        "a worker dies while it holds claimed jobs",
+        "when its lease has expired exactly one other node claims each of them; an uncommitted claim has no effect",
         "yes, what had begun",
     ),
     "C5b": Row(
-        "a worker stands still past its lease, then goes on",
-        "its late outcome is refused, the other node's stands; it notices and goes on under a new name",
+        "a worker hangs past its lease, then continues",
+        "its late outcome is refused, the other node's counts; it notices and continues under a new id",
         "yes, what had begun",
     ),
     "C6": Row(
@@ -66,18 +66,18 @@ ROWS: Mapping[str, Row] = {
     ),
     "C8": Row(
         "the connection breaks while COMMIT is under way",
-        "whoever wrote looks whether it happened before it writes again",
+        "the writer checks whether the commit happened before it writes again",
         "never",
     ),
     "C9": Row(
         "a job that always kills its process",
-        "is given out again three times, then FAILED as `worker_lost`; other work goes on",
+        "is requeued three times, then FAILED as `worker_lost`; other jobs are not affected",
         "yes, up to its crash budget",
     ),
     "C10": Row(
-        "who recovers a lost node's jobs, archives, purges or sweeps dies at it; several do it at once",
-        "another node goes on when the lease is over: each job is brought back once, and charged for one crash; "
-        "is archived, purged or given up once, with all that belongs to it",
+        "a node dies while it recovers jobs, archives, purges or sweeps; several do it at once",
+        "another node continues when the lease has expired: each job is requeued once, and charged for one crash; "
+        "is archived, purged or failed once, with all that belongs to it",
         "never",
     ),
 }

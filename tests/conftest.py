@@ -1,4 +1,4 @@
-"""Databases for tests: a new one each, on SQLite and on a real PostgreSQL. And child processes for who asks."""
+"""Databases for tests: a new one each, on SQLite and on a real PostgreSQL. And child processes."""
 
 import os
 import shutil
@@ -36,6 +36,7 @@ SLOW_PLACES = (
     "pooler",
     "cli/test_bench.py",
     "cli/test_demo.py",
+    "cli/test_graph_watch.py",
     "cli/test_node.py",
     "cli/test_reloader.py",
     "cli/test_supervisor.py",

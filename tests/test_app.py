@@ -190,7 +190,7 @@ async def test_run_worker_belongs_to_the_main_thread(app_in_memory: Windlass):
 
 
 def test_concurrency_comes_from_the_settings(apps: Apps):
-    """api.md: node.concurrency, unless the worker is told otherwise."""
+    """api.md: node.concurrency, unless the worker is given another number."""
     app = apps(settings=Settings(node=NodeSettings(concurrency=1)))
     note = app.job(jobs.anote)
     handles = app.enqueue_many([note.bind(str(n)) for n in range(10)])

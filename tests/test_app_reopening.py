@@ -52,7 +52,7 @@ async def test_a_lifespan_that_closes_its_application_can_be_entered_twice(apps:
 
 
 def test_a_handle_of_before_follows_its_job_after(apps: Apps):
-    """J10.5: and one that waits while the application closes is told, and may be asked again."""
+    """J10.5: and one that waits while the application closes raises, and may be used again."""
     app = apps()
     handle = app.job(jobs.add).enqueue(1, 2)
     app.close()

@@ -91,7 +91,7 @@ def test_a_duplicate_business_key_names_the_key_and_its_holder():
     assert "on_conflict" in str(error)
 
 
-def test_a_failed_job_tells_id_reason_and_error():
+def test_the_error_of_a_failed_job_has_id_reason_and_error():
     error = JobFailedError(JOB, "max_retries", "ValueError: no", "ValueError")
     assert (error.job_id, error.reason, error.error, error.error_class) == (
         JOB,

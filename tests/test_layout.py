@@ -67,7 +67,7 @@ def test_no_module_is_a_dumping_ground():
     assert banned == set(), "name the module after what it is about"
 
 
-def test_every_package_folder_says_what_it_is():
+def test_every_package_folder_has_an_init_file():
     """A folder with Python in it is a package with an `__init__.py`, or it would be missing from the wheel's checks."""
     missing = {
         str(path.parent.relative_to(ROOT))
@@ -78,7 +78,7 @@ def test_every_package_folder_says_what_it_is():
 
 
 @pytest.mark.parametrize("place", [*SLOW_PLACES, *QUICK_PLACES])
-def test_a_place_of_slow_tests_exists(place: str):
+def test_every_path_of_slow_tests_exists(place: str):
     assert (TESTS / place).exists(), "a file that was renamed is no longer left to `make test-slow`"
 
 

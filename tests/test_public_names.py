@@ -55,7 +55,7 @@ def test_the_names_of_the_specification_are_there():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_public_has_a_docstring_of_its_own(name: str):
+def test_everything_public_has_its_own_docstring(name: str):
     value: Any = getattr(windlass, name)
     assert (value.__doc__ or "").strip(), f"windlass.{name} says nothing"
     made_by_dataclass = str(value.__doc__).startswith(f"{name}(")
@@ -107,7 +107,7 @@ WITHOUT_A_TWIN = {
         "use_connection": "one object for `with` and `async with`",
         "worker": "one object for `with` and `async with`",
     },
-    "Call": {"using": "makes a value"},
+    "Call": {"then": "makes a value", "using": "makes a value"},
     "JobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "AsyncJobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "Worker": {
@@ -141,7 +141,7 @@ def parameters(method: Any) -> list[tuple[str, Any, Any]]:
     return [(each.name, each.kind, each.default) for each in inspect.signature(method).parameters.values()]
 
 
-def test_a_handle_says_all_that_stands_behind_it():
+def test_a_handle_has_exactly_the_methods_of_its_protocol():
     """api.md: what `JobHandle` promises is there, and nothing more."""
     public = {name for name in dir(windlass.JobHandle) if not name.startswith("_")}
     assert public - {"id", "duplicate"} == set(methods_of(JobHandle))

@@ -6,7 +6,7 @@ from tests.servers import PLACES, ROOT, main, missing, paths
 from windlass.testing.postgres_binaries import installed_versions
 
 
-def test_every_place_has_tests():
+def test_every_path_of_server_tests_exists():
     assert [place for place in PLACES if not list(ROOT.glob(place))] == []
     assert "tests/crash" in paths()
 

@@ -179,7 +179,7 @@ def test_what_is_given_in_code_is_laid_over_file_and_environment(empty_folder: P
 
 
 def test_what_was_loaded_is_not_laid_over_other_sources_again(empty_folder: Path, monkeypatch: pytest.MonkeyPatch):
-    """api.md Settings: who loads another file, or ignores the environment, has decided."""
+    """api.md Settings: a program that loads another file, or ignores the environment, has decided."""
     (empty_folder / "other.toml").write_text("[node]\nconcurrency = 5\n")
     loaded = Settings.load("other.toml", environ={})
     monkeypatch.setenv("WINDLASS_NODE__CONCURRENCY", "6")

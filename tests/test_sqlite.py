@@ -64,7 +64,7 @@ def test_something_else_is_refused(file: Path):
         prepare(str(file))
 
 
-def test_a_checkpoint_waits_until_nobody_writes(
+def test_a_checkpoint_waits_for_open_write_transactions(
     file: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ):
     """J7.8: a connection that knows nothing of the lock file is not met by a checkpoint while it writes."""
@@ -80,8 +80,10 @@ def test_a_checkpoint_waits_until_nobody_writes(
         assert file.stat().st_size > before
 
 
-def test_nobody_writes_during_a_checkpoint(file: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch):
-    """J7.8: SQLite's own lock is held, which everybody heeds."""
+def test_no_connection_writes_during_a_checkpoint(
+    file: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    """J7.8: SQLite's own lock is held, which all connections respect."""
     monkeypatch.setattr(files, "CHECKPOINT_CHANGES", 0)
     refused: list[str] = []
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as own:

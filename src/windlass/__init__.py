@@ -11,6 +11,7 @@ from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.explanation import Explanation
+from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.limits import CircuitStatus, Resource
@@ -28,6 +29,7 @@ from windlass.errors import (
     JobNotFoundError,
     JobStateError,
     JobTimeoutError,
+    KeyConflictError,
     MigrationRequiredError,
     NotAuthorizedError,
     PayloadTooLargeError,
@@ -67,6 +69,7 @@ from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_
 from windlass.settings import (
     CircuitsSettings,
     DeadLettersSettings,
+    FlowsSettings,
     JobsSettings,
     NodeSettings,
     PollerSettings,
@@ -87,7 +90,7 @@ from windlass.spi import (
     Serializer,
     TargetPolicy,
 )
-from windlass.submission.call import Call
+from windlass.submission.call import Call, Flow, Group, group
 from windlass.submission.handle import JobHandle
 from windlass.submission.tagged import DroppedResult
 
@@ -121,6 +124,13 @@ __all__ = [
     "Event",
     "ExecutorProvider",
     "Explanation",
+    "Flow",
+    "FlowEdge",
+    "FlowGraph",
+    "FlowGroup",
+    "FlowNode",
+    "FlowsSettings",
+    "Group",
     "Health",
     "InstanceResolver",
     "InvalidOptionError",
@@ -147,6 +157,7 @@ __all__ = [
     "JobTimedOut",
     "JobTimeoutError",
     "JobsSettings",
+    "KeyConflictError",
     "LogLine",
     "MigrationRequiredError",
     "Node",
@@ -188,4 +199,5 @@ __all__ = [
     "__version__",
     "circuit_protected",
     "do_not_retry",
+    "group",
 ]

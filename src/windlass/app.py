@@ -45,7 +45,7 @@ from windlass.stores.access import Access
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
-from windlass.submission.call import Call, as_list
+from windlass.submission.call import Call, Flow, as_list
 from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
 from windlass.submission.modules import check_modules
@@ -144,11 +144,11 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
             known_resources=set(),
         )
 
-    def enqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
+    def enqueue_many(self, calls: Iterable[Call[R] | Flow[R]]) -> list[JobHandle[R]]:
         """Store many calls in one transaction, all or none; return handles in order, duplicates marked."""
         return drive(self._submitter.submit(as_list(calls)))
 
-    async def aenqueue_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
+    async def aenqueue_many(self, calls: Iterable[Call[R] | Flow[R]]) -> list[JobHandle[R]]:
         """Async twin of `enqueue_many`."""
         return await adrive(self._submitter.submit(as_list(calls)))
 

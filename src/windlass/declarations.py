@@ -1,4 +1,4 @@
-"""What an application is told about the code it runs: jobs, providers of objects, event subscribers."""
+"""The code that an application runs: jobs, providers of objects, event subscribers."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ WindlassError
 ├── TargetNotFoundError                the stored target does not exist in this process
 ├── NotAuthorizedError                 the authorizer does not allow it       .principal .action .job_id .why
 ├── DuplicateBusinessKeyError          a live job or schedule holds the key   .key .holder
+├── KeyConflictError                   a follower's idempotency key is taken  .key .holder
 ├── JobNotFoundError                   no job has this id                     .job_id
 ├── UnknownResourceError               the resource was never configured      .resource
 ├── UnknownQueueError                  no job was ever in the queue           .queue .suggestion
@@ -44,6 +45,7 @@ __all__ = [
     "JobNotFoundError",
     "JobStateError",
     "JobTimeoutError",
+    "KeyConflictError",
     "MigrationRequiredError",
     "NotAuthorizedError",
     "PayloadTooLargeError",
@@ -93,8 +95,6 @@ class TargetNotFoundError(WindlassError):
 
 
 # Classes with fields keep them in `args` and build the text in `__str__`: they can then be copied and pickled.
-
-
 class DuplicateBusinessKeyError(WindlassError):
     """The business key is held by a live job or schedule; `key` and `holder` say which."""
 
@@ -108,6 +108,19 @@ class DuplicateBusinessKeyError(WindlassError):
             f"business key {self.key!r} is held by {self.holder}, which has not ended; wait for it or cancel it, "
             "or enqueue with on_conflict='return_existing' or 'replace'"
         )
+
+
+class KeyConflictError(WindlassError):
+    """The idempotency key of a job inside a flow was used before; nothing of the flow is stored."""
+
+    def __init__(self, key: str, holder: UUID) -> None:
+        super().__init__(key, holder)
+        self.key = key
+        self.holder = holder
+
+    def __str__(self) -> str:
+        taken = f"idempotency key {self.key!r} of a job inside a flow was used before, by job {self.holder}"
+        return f"{taken}; give it to the first job of the flow, or use another one"
 
 
 class NotAuthorizedError(WindlassError):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from windlass.domain.ended import Effects, Ended
+from windlass.domain.job import Claim, Payload
 from windlass.domain.rhythm import Rhythm
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Service
+from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.stores.database import Database
+from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plan import Plan
 
 
 class NodeTools(NamedTuple):
@@ -24,6 +28,22 @@ class NodeTools(NamedTuple):
     publish: Callable[[Sequence[Ended], Effects], int]
     """Publishes jobs that a duty or service has ended or revived, after the commit."""
     errors: ErrorHandling
+    unfinished: UnfinishedWork
+    """What commits of the node have left to be carried out."""
+
+
+class ArgumentSource(NamedTuple):
+    """Arguments that are read when a job is about to run: they were not known when it was stored."""
+
+    concerns: Callable[[Payload], bool]
+    """Whether a job has such arguments; asked for every claimed job with options."""
+    read: Callable[[Dialect, Mapping[str, Payload]], Plan[Any]]
+    """Reads what the jobs need, by their ids, all at once."""
+    fill: Callable[[Claim, Payload, Any], Payload]
+    """Given a job, its payload and what was read: returns the payload with its arguments.
+
+    Raises `SerializationError` for a job that cannot have them, which then fails.
+    """
 
 
 def _none(tools: NodeTools) -> tuple[()]:
@@ -41,3 +61,5 @@ class Feature(NamedTuple):
     """Its duties, which one node at a time does, under a lease."""
     services: Callable[[NodeTools], Sequence[Service]] = _none
     """Its services, which every node runs."""
+    arguments: ArgumentSource | None = None
+    """Arguments that it adds to some jobs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from windlass.domain.transition import Failure
 from windlass.engine.cancellations import Cancellations
@@ -23,11 +23,13 @@ from windlass.engine.slots import Slots
 from windlass.engine.verdict import Policies
 from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.sanitizer import class_name
+from windlass.feature import ArgumentSource
 from windlass.parts import Parts, processes_of
 from windlass.publisher import Publisher
 from windlass.resilience.breaker import StoreBreakers
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.executors import LocalExecutors
+from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.stores.ending import FollowUps
 from windlass.stores.node_identity import NodeIdentity
 
@@ -45,10 +47,13 @@ class NodeEngine:
         concurrency: int,
         queues: Collection[str] | None,
         errors: ErrorHandling,
+        arguments: Sequence[ArgumentSource] = (),
     ) -> None:
         database, settings = parts.database, parts.settings
         self.work = KnownWork(settings.circuits.refresh)
-        self.wakeups = NodeWakeups(self.work, database, (parts.work, parts.done), parts.coordinator)
+        self.unfinished = UnfinishedWork()
+        notifiers = (parts.work, parts.done)
+        self.wakeups = NodeWakeups(self.work, database, notifiers, parts.coordinator, self.unfinished)
         self.publisher = Publisher(parts.bus, parts.results, parts.clock, self.wakeups)
         self.permit_releaser = PermitReleaser(database, self.wakeups, errors)
         self.lingering = LingeringBodies(self.permit_releaser.release)
@@ -64,9 +69,8 @@ class NodeEngine:
         self.invoker = _invoker(parts, self.lingering)
         judges = (_policies(parts), parts.bus, _resilience(parts, self.work))
         self.runner = Runner(identity, parts.registry, self.invoker, self.completer, *judges, self.reports)
-        self.slots = Slots(
-            database, self.runner, self.invoker, self.completer, self.lingering, self.work, errors, concurrency
-        )
+        run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
+        self.slots = Slots(database, *run_by, concurrency, arguments)
         self.targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
         self.poller = Poller(
             identity, database, self.slots, self.work, parts.polling, _options(parts, queues, self.targets), errors

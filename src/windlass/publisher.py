@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Protocol
 
 from windlass.domain.circuit import CircuitChange
-from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL, JobStatus, Move
 from windlass.events.bus import EventBus
@@ -52,6 +52,9 @@ class WakeupTarget(Protocol):
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
         """Wake for circuits that opened, closed or were reset."""
 
+    def unfinished(self, left: Unfinished) -> None:
+        """Have the rest of a commit's work carried out."""
+
 
 class Publisher:
     """Publishes the effects of commits."""
@@ -69,12 +72,14 @@ class Publisher:
 
     def publish(self, ended: Sequence[Ended], effects: Effects = NO_EFFECTS) -> int:
         """Publish jobs that ended or were revived, and their effects; return how many jobs."""
-        if ended:
-            self._publish_jobs(ended, effects)
+        if ended or effects.canceled:
+            self._publish_jobs([*ended, *effects.canceled] if effects.canceled else ended, effects)
         if effects.circuits:
             self.circuits_changed(effects.circuits)
         if effects.work:
             self.wakeups.new_work(sorted(effects.work))
+        if effects.unfinished:
+            self.wakeups.unfinished(effects.unfinished)
         return len(ended)
 
     def paused(self, moved: Sequence[Steered]) -> int:

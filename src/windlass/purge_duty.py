@@ -14,18 +14,19 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plan import Plan
+from windlass.stores.plans.dead_letters import FIRST, Purged
 
 logger = loggers.logger("windlass.purge")
 
 MICROSECONDS = 1_000_000
 BATCH = 500
 
-PurgePlan = Callable[[Dialect, int, int], Plan[int]]
-"""Deletes up to so many rows (the second number) older than so many microseconds; returns how many."""
+PurgePlan = Callable[[Dialect, int, int, tuple[int, str]], Plan[Purged]]
+"""Deletes up to so many rows (the second number) older than so many microseconds, after a given one."""
 
 
 class PurgeDuty(Duty):
-    """Deletes until nothing is left. A short batch is not the end: some of its rows may just have been locked."""
+    """Deletes until all rows have been checked. An empty batch is not the end: all of its rows may have to stay."""
 
     def __init__(self, lease: LeaseHolder, plan: PurgePlan, age: float, what: str, errors: ErrorHandling) -> None:
         super().__init__(f"purge of {what}", lease, errors)
@@ -34,17 +35,20 @@ class PurgeDuty(Duty):
         self._age_us = int(age * MICROSECONDS)
         self._what = what
         self._deleted = 0
+        self._after = FIRST
 
     def begin(self) -> None:
-        """Reset the count."""
+        """Start from the oldest."""
         self._deleted = 0
+        self._after = FIRST
 
     async def batch(self) -> bool:
         """Delete one batch under the lease."""
-        deleted = await self._lease.run(self._plan, self._age_us, BATCH)
+        deleted, after = await self._lease.run(self._plan, self._age_us, BATCH, self._after)
         reached("purge.after_commit", lambda: deleted > 0)
         self._deleted += deleted
-        if deleted:
+        if after is not None:
+            self._after = after
             return True
         if self._deleted:
             logger.info("purged %d %s", self._deleted, self._what)

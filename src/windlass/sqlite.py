@@ -13,7 +13,7 @@ def prepare(connection: Any, record: object = None) -> None:
     """Make a connection of your own safe to write with, while workers run on the same file.
 
     It turns off automatic checkpoints on this connection: SQLite before 3.51.3 may damage a file when one connection
-    makes a checkpoint while another one writes, so Windlass makes them, when nobody writes. Call it once for every
+    makes a checkpoint while another one writes, so Windlass makes them itself, under a lock. Call it once for every
     connection, right after it was opened. It takes what has a DB-API cursor (`sqlite3`, Django) and fits the `connect`
     event of a SQLAlchemy engine, async ones too, which passes a `record` that is not used.
 

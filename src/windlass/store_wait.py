@@ -35,7 +35,7 @@ class StoreWait:
         self._logged = False
 
     def pause_after(self, error: StoreUnavailableError) -> float:
-        """Return the seconds until the next try; raise the error when the time is up, or waiting does not help."""
+        """Return the seconds until the next attempt; raise the error when the time is up, or waiting does not help."""
         left = self._ends_at - monotonic()
         if error.lasting or left <= 0:
             raise error

@@ -1,6 +1,6 @@
 """The `windlass` command, from its first moment on.
 
-Outside of the package `windlass`, whose import takes a while: a worker that is told to stop before it has begun must
+Outside of the package `windlass`, whose import takes a while: a worker that is stopped before it has begun must
 end well, too. In a container, as process 1, it would not even be told: there a signal without a handler is ignored.
 """
 
@@ -12,7 +12,7 @@ from types import FrameType
 
 
 def main() -> None:
-    """Run the command; a worker leaves with exit code 0 when it is told to stop before it has handlers of its own."""
+    """Run the command; a worker exits with code 0 when it is stopped before it has handlers of its own."""
     if "worker" in sys.argv[1:2]:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _leave)

@@ -32,7 +32,7 @@ class SettableClock:
         return int(_MICROS.unpack(self._shared[: _MICROS.size])[0])
 
     def jump(self, seconds: float) -> None:
-        """Set the clock of everybody, forward or back."""
+        """Set the clock of all processes, forward or back."""
         self._shared[: _MICROS.size] = _MICROS.pack(self.error_micros + int(seconds * 1_000_000))
 
     def now(self) -> datetime:

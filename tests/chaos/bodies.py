@@ -29,7 +29,7 @@ def threaded(number: int, seconds: float) -> list[int]:
 
 
 async def flaky(number: int, failures: int) -> list[int]:
-    """Fails as often as it is told to, then succeeds."""
+    """Fails a given number of times, then succeeds."""
     with witnessed() as context:
         if context.attempt <= failures:
             raise ConnectionError(f"attempt {context.attempt} of {failures} that fail")
@@ -94,7 +94,7 @@ async def limited(number: int, gate: str, seconds: float) -> list[int]:
 
 
 async def behind_circuit(number: int) -> list[int]:
-    """Its service fails whoever asks for the first time, so its circuit opens now and then."""
+    """Its service fails at the first call of each job, so its circuit opens from time to time."""
     with witnessed() as context:
         if context.attempt == 1:
             raise ConnectionError("the service is down")

@@ -27,8 +27,8 @@ Change = Callable[[str, str], str]
 
 
 def without_fence(name: str, text: str) -> str:
-    """Completions are guarded by the id alone: whoever comes first is believed, also who has lost the job."""
-    if name in {"held", "finish_done", "remember", "finish", "finish_succeeded"}:
+    """Completions are guarded by the id alone: the first writer wins, even one that has lost the job."""
+    if name in {"held", "finish_done", "insert_attempts", "finish", "finish_succeeded"}:
         text = text.replace(" AND h.fence = t.fence", "").replace(" AND h.fence = i.fence", "")
         text = text.replace(
             "error_class, error, traceback FROM gone", "error_class, error, traceback FROM gone ON CONFLICT DO NOTHING"
@@ -37,7 +37,7 @@ def without_fence(name: str, text: str) -> str:
 
 
 def deaf_recovery(name: str, text: str) -> str:
-    """Everybody else is given up at every look, whatever their heartbeats say."""
+    """All other nodes are marked lost at every pass, whatever their heartbeats."""
     return text.replace("lease_until < {now} AND", "id <> :node AND", 1) if name == "mark_lost" else text
 
 

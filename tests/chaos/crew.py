@@ -90,11 +90,11 @@ class Crew:
 
     @property
     def all_submitted(self) -> bool:
-        """Whether the submitting process has done all it was told to."""
+        """Whether the submitting process has made all its submissions."""
         return self.submitter is not None and self.submitter.process.poll() == 0
 
     def missing(self) -> Iterator[Program]:
-        """Workers that ended although nobody killed them."""
+        """Workers that ended although they were not killed."""
         for worker in list(self.workers):
             if worker.process.poll() is not None:
                 self.workers.remove(worker)
@@ -104,7 +104,7 @@ class Crew:
                 yield worker
 
     def dismiss(self) -> None:
-        """Wake who stands still, ask all to leave, and see that they do it in good order."""
+        """Continue stopped workers, ask all to drain, and check that they exit cleanly."""
         leaving = self.ready()
         for worker in leaving:
             self.resume(worker)
@@ -115,7 +115,7 @@ class Crew:
                 self.odd_exits.append(f"worker {worker.pid} left with {code}: {worker.output}")
 
     def close(self) -> None:
-        """Whatever happened: nobody stays behind."""
+        """Whatever happened: no process is left."""
         for child in [*self.workers, *([self.submitter] if self.submitter else [])]:
             if child.process.poll() is None:
                 child.process.kill()

@@ -1,4 +1,4 @@
-"""The driver's own submissions and cancels, on a thread: a store that hangs must not hold up the one who wakes it."""
+"""The driver's own submissions and cancels, on a thread: a store that hangs must not block the driver."""
 
 import queue
 import random

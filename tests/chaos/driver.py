@@ -29,11 +29,11 @@ from windlass.testing.embedded_postgres import EmbeddedPostgres
 TICK = 0.05
 LOOK_EVERY = 0.5
 STOPPED_AT_MOST = 5
-"""Leases after which a stopped worker goes on although nobody has taken its jobs: it may have had none."""
+"""Leases after which a stopped worker is continued although its jobs were not claimed: it may have had none."""
 PATIENCE = 15.0
-"""Seconds to wait, before a worker is killed or stopped, for another one to be at work: else nobody recovers."""
+"""Seconds to wait, before a worker is killed or stopped, for another one to be running: otherwise no node recovers."""
 ORPHAN_SLACK = 20.0
-"""Seconds beyond two leases and two looks for which a claim may be nobody's, on a machine with much else to do."""
+"""Seconds beyond two leases and two looks for which a claim may have no live owner, on a busy machine."""
 CUT_ALL_SESSIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
@@ -189,7 +189,7 @@ class Driver:
                 rows(self._url, CUT_ALL_SESSIONS)
 
     def _stop(self, seconds: float) -> None:
-        """Until others have its jobs, and a while longer; or for long enough, if nobody takes them."""
+        """Until others have its jobs, and a while longer; or for long enough, if no node claims them."""
         stopped = self._crew.stop(self._dice, "stop")
         if stopped is not None:
             self._waiting_to_be_lost[stopped.pid] = lambda: self._later(seconds, lambda: self._crew.resume(stopped))

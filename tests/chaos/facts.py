@@ -57,7 +57,7 @@ class AttemptRow(NamedTuple):
     outcome: str
     error_class: str | None
     entered: bool
-    """Whether its owner wrote it (only the owner knows when the body began), or somebody else did."""
+    """Whether its owner wrote it (only the owner knows when the body began), or another node did."""
 
 
 class GateRow(NamedTuple):
@@ -107,7 +107,7 @@ class Facts:
     crash_budget: int = 3
     orphans: tuple[Orphan, ...] = ()
     odd_exits: tuple[str, ...] = ()
-    """Processes that ended although nobody told them to, or not in good order."""
+    """Processes that ended without being stopped, or not cleanly."""
 
     @cached_property
     def done(self) -> Mapping[str, DoneRow]:

@@ -1,4 +1,4 @@
-"""Who held a lease when, from the witness alone; and when a run was certainly over."""
+"""Holders of leases over time, from the witness alone; and when a run was certainly over."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -61,7 +61,7 @@ def worker_of(node: str) -> int:
 
 
 def over_at(facts: Facts, deaths: Deaths, run: Run) -> float:
-    """When a run was certainly over; for ever after if nobody knows, and nothing explains why.
+    """When a run was certainly over; for ever after if that is unknown, and nothing explains why.
 
     A body in a process of its own is killed at its timeout, by a cancel and by itself, and then cannot say so.
     """

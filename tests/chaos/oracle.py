@@ -153,7 +153,7 @@ def the_run_outlasts_three_leases(facts: Facts) -> Iterator[tuple[str | None, st
 
 
 def a_key_names_one_job(facts: Facts) -> Iterator[tuple[str | None, str]]:
-    """Idempotency keys name one job for ever, whoever asked; business keys are free once nobody lives."""
+    """Idempotency keys name one job for ever, for every caller; business keys are free once their jobs have ended."""
     named: dict[str, set[str]] = defaultdict(set)
     for accepted in facts.account.accepted:
         if accepted.key is not None:
@@ -190,7 +190,7 @@ def callbacks_follow_once(facts: Facts) -> Iterator[tuple[str | None, str]]:
 
 
 def processes_leave_in_good_order(facts: Facts) -> Iterator[tuple[str | None, str]]:
-    """A worker ends when it is killed or told to, and then with code 0."""
+    """A worker ends only when it is killed or stopped, and then with code 0."""
     for exit_ in facts.odd_exits:
         yield None, exit_
 

@@ -1,4 +1,4 @@
-"""Permits, judged by who was inside a body at the same time, and by what the store counts when all is over."""
+"""Permits, judged by the bodies that ran at the same time, and by what the store counts at the end."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def permits_stay_below_their_cap(facts: Facts) -> Iterator[tuple[str | None, str
 
 
 def _beyond(facts: Facts, leases: Leases, resource: str, cap: int, runs: list[Run]) -> Iterator[tuple[str | None, str]]:
-    """At every entry: who is inside, and holds the lease of the node it was claimed by."""
+    """At every entry: the running bodies whose node holds its lease."""
     deaths = Deaths(facts)
     inside: list[tuple[Run, float]] = []
     for run in sorted(runs, key=lambda run: run.started):

@@ -95,7 +95,7 @@ def test_permits_that_are_counted_are_found_by_their_shortest_story():
     ]
 
 
-def test_a_permit_given_back_by_one_who_lost_it_is_found_by_its_shortest_story():
+def test_a_permit_released_after_it_was_lost_is_found_with_the_shortest_history():
     """J6.2: freed when its node is lost, once."""
     lines = told(explore(PermitWorld("unfenced release"), 16).story)
     assert lines[-3:] == [

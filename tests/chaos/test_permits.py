@@ -37,7 +37,7 @@ def test_a_run_whose_lease_has_run_out_holds_no_permit():
 
 
 def test_a_run_on_a_killed_worker_is_over():
-    """J6.2: nobody is inside a dead process, whatever its lease says."""
+    """J6.2: no body runs in a dead process, whatever its lease."""
     runs = [inside(10, None), inside(30, 40, B, OTHER)]
     assert beyond(runs, faults=[killed(A, 20)]) == []
     assert len(beyond(runs)) == 1

@@ -1,4 +1,4 @@
-"""What the driver sees of the store while it runs: how far the work is, and jobs that run in nobody's name."""
+"""What the driver sees of the store while it runs: how far the work is, and jobs that run without a live owner."""
 
 import sqlite3
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Watch:
         """Claims without a live lease for longer than `limit`, and for how long."""
 
     def look(self) -> Sight | None:
-        """None while the database is away: then nobody can renew or take over, and all waiting begins anew."""
+        """None while the database is away: then no node can renew or take over, and all waits start again."""
         try:
             self._look_for_orphans()
             return Sight(rows(self._url, _LIVE)[0][0], rows(self._url, _ENDED)[0][0])

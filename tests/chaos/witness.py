@@ -1,4 +1,4 @@
-"""The witness: a file to which everybody who takes part appends a line for what it does.
+"""The witness: a file to which every process of a run appends a line for what it does.
 
 It owes nothing to the store. One line is one write to a file opened for appending, so lines of many processes do not
 mix, and a killed process leaves whole lines. Times are CLOCK_MONOTONIC, which all processes of a machine share and no
@@ -75,7 +75,7 @@ class Canceled(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What the driver did to whom."""
+    """What the driver did to which process."""
 
     kind: str
     pid: int

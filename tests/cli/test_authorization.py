@@ -27,7 +27,7 @@ app = Windlass(authorizer=OnlyLooking(), allow=["tests.cli.desk"])
 
 @pytest.fixture
 def guarded(desk: Desk) -> Desk:
-    """The desk, whose application lets nobody do anything but look, and not at the jobs of Ann."""
+    """The desk, whose application refuses all but reads, and reads of Ann's jobs too."""
     (Path.cwd() / "office.py").write_text(GUARDED)
     return desk
 
@@ -41,7 +41,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("command", REFUSED, ids=" ".join)
-def test_a_refused_verb_says_who_wanted_what_for_each_job(guarded: Desk, command: tuple[str, ...]):
+def test_a_refused_verb_names_principal_and_action_for_each_job(guarded: Desk, command: tuple[str, ...]):
     """J6.5: exit code 1, a line per job, and nothing changed."""
     ids = [str(guarded.charge.enqueue(number).id) for number in (1, 2)]
     lines = guarded.told(*command, *ids, code=1).splitlines()
@@ -61,7 +61,7 @@ BULK = [
 
 
 @pytest.mark.parametrize(("command", "action"), BULK, ids=[action for _, action in BULK])
-def test_a_refused_command_says_who_wanted_what(guarded: Desk, command: tuple[str, ...], action: str):
+def test_a_refused_command_names_principal_and_action(guarded: Desk, command: tuple[str, ...], action: str):
     """J6.5: exit code 1, on standard error."""
     guarded.charge.enqueue(1)
     result = guarded.run(*command)
@@ -75,15 +75,16 @@ def test_reading_is_asked_for_too(guarded: Desk):
     listed = json.loads(guarded.told("job", "list", "--json"))["items"]
     assert [job["id"] for job in listed] == [str(mine.id)]
     assert "charge" in guarded.told("job", "show", mine.id)
-    for command in (("job", "show"), ("job", "tail"), ("job", "tail", "--json")):
+    for command in (("job", "show"), ("job", "tail"), ("job", "tail", "--json"), ("job", "graph")):
         result = guarded.run(*command, anns.id)
         assert result.exit_code == 1
-        assert f"Error: {principal()} may not get job {anns.id}: the authorizer refused" in result.stderr
+        action = "graph" if "graph" in command else "get"
+        assert f"Error: {principal()} may not {action} job {anns.id}: the authorizer refused" in result.stderr
         assert "charge" not in result.stdout
 
 
 def test_the_user_is_the_operating_systems_and_not_the_shells(monkeypatch: pytest.MonkeyPatch):
-    """J6.5: no variable makes somebody else of you; a number without a name is a number."""
+    """J6.5: no variable changes the user; a number without a name is a number."""
     for variable in ("USER", "LOGNAME", "USERNAME", "LNAME"):
         monkeypatch.setenv(variable, "somebody-else")
     assert principal().startswith("cli:")

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +15,10 @@ import pytest
 from benchmarks.verify import verify
 from tests.cli.commands import Commands
 from tests.support.facts import rows
-from windlass.cli.bench import measure
+from windlass import Settings, Windlass
+from windlass.cli.bench import jobs, measure
 from windlass.cli.bench.checks import Evidence, check
+from windlass.cli.bench.flow_workloads import check_join
 from windlass.cli.bench.measure import Load
 from windlass.cli.bench.scratch import SqliteScratch
 
@@ -89,6 +93,42 @@ def test_limited_drains_are_compared_with_the_same_without_limits(tmp_path: Path
     results = bench(tmp_path, "--store", f"sqlite:///{tmp_path / 'mine.db'}", "--jobs", "16", "--limited")
     check_results(results, "L1,L2,L3")
     assert all(result["ratio"] > 0 for result in results.values())
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_flows_are_compared_with_as_many_loose_jobs(tmp_path: Path, postgres_server, store: str):
+    url = f"sqlite:///{tmp_path / 'mine.db'}" if store == "sqlite" else postgres_server.url
+    results = bench(tmp_path, "--store", url, "--jobs", "16", "--flows", "--repeat", "2")
+    check_results(results, "F2,F3")
+    assert all(len(result["values"]) == len(result["floors"]) == 2 for result in results.values())
+    assert all(result["ratio"] > 0 for result in results.values())
+    assert results["F3"]["details"]["join_ms"] > 0
+
+
+def test_flows_are_judged_by_their_target(tmp_path: Path):
+    results = floors("--store", f"sqlite:///{tmp_path / 'mine.db'}", "--jobs", "16", "--workload", "F2,F3")
+    check_results(results, "F2,F3")
+    assert [results[key]["target"] for key in ("F2", "F3")] == ["≥ 85 % of loose", "joined once"]
+    assert results["F2"]["met"] in (True, False)
+
+
+def test_the_table_names_the_wait_of_a_join(tmp_path: Path):
+    store = f"sqlite:///{tmp_path / 'mine.db'}"
+    code, said = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "8", "-w", "F3")
+    assert code == 0, said
+    assert re.search(r"F3\tgroup and its join\t8\t[\d,]+/s, join \d+ ms\t", said)
+
+
+def test_a_join_that_ran_twice_or_lacks_results_is_found(tmp_path: Path):
+    app = Windlass(f"sqlite:///{tmp_path / 'mine.db'}", settings=Settings())
+    app.migrate()
+    join = app.get(app.job(jobs.noop).enqueue("x").id)
+    app.close()
+    assert check_join(replace(join, attempts=1, result=8), 8) == []
+    assert check_join(replace(join, attempts=2, result=7), 8) == [
+        "attempts of the join: expected 1, found 2",
+        "results that it got: expected 8, found 7",
+    ]
 
 
 def test_runs_are_repeated_in_pairs(tmp_path: Path):

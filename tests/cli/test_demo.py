@@ -6,38 +6,49 @@ from pathlib import Path
 from tests.cli.commands import Commands
 from windlass.cli.demo.presenter import Presenter
 
+SCENES = (
+    "== 1. The first program",
+    "charged 42",
+    "== 2. Retries with backoff",
+    r"attempt 3  ✗  BankTimeoutError: .* next in 1 s",
+    "attempt 4  ✓ paid",
+    "== 3. Priorities",
+    r"1  LOWEST    tidy the shelves  CRITICAL  fraud alert",
+    "== 4. A worker is killed",
+    "SIGKILL  worker A is gone",
+    "lost with A → succeeded on B  SUCCEEDED  1",
+    "== 5. Watching and steering",
+    r"SUCCEEDED: windlass.cli.demo.shop:print_run\(40\)",
+    "thank ran by itself: 40 pages are ready",
+    "a print run of 40,000 pages was canceled",
+    "== 6. A flow",
+    r"wrapped\.then\(shop\.label\)",
+    "7 jobs: 7 succeeded",
+    r"┢━ group  3/3 succeeded",
+    r"┣━ ✓ shop:wrap .* SUCCEEDED",
+    r"┡━\n +✓ shop:label",
+    "lamp, rug, engraved kettle: on the way",
+    "== 7. Dead letters",
+    r"4 +windlass.cli.demo.shop:invoice +KeyError",
+    "4 started over: kettle: 40 €, lamp: 25 €",
+    "== 8. A service that is down",
+    "circuit carrier: OPEN  attempts so far",
+    "circuit_open: the circuit of carrier is open",
+    "circuit carrier: CLOSED",
+    "== 9. What the store says",
+    r"a worker is killed +12 +12 +12 .*✓ each",
+    r"watching and steering +2 +2 +2 .*✓ each",
+    r"a flow +7 +7 +7 .*✓ each",
+    "all of it happened as described",
+)
+"""What each scene shows, in order."""
+
 
 def test_every_scene_is_played_and_holds(tmp_path: Path):
     """J5.2, J3.1, J7.2: retries, priorities and a killed worker as the demo shows them."""
     code, said = Commands(tmp_path, "").run("demo", environ={"TMPDIR": str(tmp_path)})
     assert code == 0, said
-    for part in (
-        "== 1. The first program",
-        "charged 42",
-        "== 2. Retries with backoff",
-        r"attempt 3  ✗  BankTimeoutError: .* next in 1 s",
-        "attempt 4  ✓ paid",
-        "== 3. Priorities",
-        r"1  LOWEST    tidy the shelves  CRITICAL  fraud alert",
-        "== 4. A worker is killed",
-        "SIGKILL  worker A is gone",
-        "lost with A → succeeded on B  SUCCEEDED  1",
-        "== 5. Watching and steering",
-        r"SUCCEEDED: windlass.cli.demo.shop:print_run\(40\)",
-        "thank ran by itself: 40 pages are ready",
-        "a print run of 40,000 pages was canceled",
-        "== 6. Dead letters",
-        r"4 +windlass.cli.demo.shop:invoice +KeyError",
-        "4 started over: kettle: 40 €, lamp: 25 €",
-        "== 7. A service that is down",
-        "circuit carrier: OPEN  attempts so far",
-        "circuit_open: the circuit of carrier is open",
-        "circuit carrier: CLOSED",
-        "== 8. What the store says",
-        r"a worker is killed +12 +12 +12 .*✓ each",
-        r"watching and steering +2 +2 +2 .*✓ each",
-        "all of it happened as described",
-    ):
+    for part in SCENES:
         assert re.search(part, said), part
     assert list(tmp_path.glob("windlass-demo-*")) == [], "the folder is removed"
     assert "Traceback" not in said
@@ -54,9 +65,30 @@ def test_it_is_drawn_when_colours_are_forced(monkeypatch, capsys):
     with presenter.board() as board:
         presenter.line(("a line above the board", "bold"))
         board([("1 A✓", "black on green")], "a caption")
+    with presenter.picture() as picture:
+        picture([[("✓ ", "green"), ("a job", "")], [("○ another", "")]])
     drawn = capsys.readouterr().out
-    for part in ("A title", "Some text.", "42", "╭", "12", "a line above the board", "1 A✓", "a caption", "\x1b["):
+    for part in (
+        "A title",
+        "Some text.",
+        "42",
+        "╭",
+        "12",
+        "a line above the board",
+        "1 A✓",
+        "a caption",
+        "a job",
+        "○ another",
+        "\x1b[",
+    ):
         assert part in drawn, part
+
+
+def test_a_picture_is_printed_once_where_nothing_can_be_redrawn(capsys):
+    with Presenter().picture() as picture:
+        picture([[("○ ", "dim"), ("a job", "")]])
+        picture([[("✓ ", "green"), ("a job", "")]])
+    assert capsys.readouterr().out == "   ✓ a job\n"
 
 
 def test_an_expectation_that_does_not_hold_is_shown_and_remembered(capsys):

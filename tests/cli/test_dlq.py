@@ -75,7 +75,7 @@ def test_filters_narrow_list_and_groups(desk):
     assert ids(desk.read("dlq", "list", "--since", "1h", "--target", DECLINE)) == [declined]
 
 
-def test_a_page_says_how_to_go_on(desk):
+def test_a_page_shows_the_command_for_the_next_page(desk):
     """api.md: cursors; what was typed is repeated."""
     desk.failed(3)
     first = desk.run("dlq", "list", "--limit", 2, "--filter", f"target={DECLINE}")
@@ -87,7 +87,7 @@ def test_a_page_says_how_to_go_on(desk):
     assert len(desk.read("dlq", "list", "--cursor", page["next_cursor"])["items"]) == 1
 
 
-def test_groups_are_drawn_for_people_and_told_to_programs(desk):
+def test_groups_are_a_table_for_people_and_json_for_programs(desk):
     """J5.7, Operations: largest first."""
     desk.failed(2)
     stumbled(desk)
@@ -103,7 +103,7 @@ def test_groups_are_drawn_for_people_and_told_to_programs(desk):
     assert "fingerprint" in desk.drawn("dlq", "list")
 
 
-def test_nothing_is_said_to_be_nothing(desk):
+def test_an_empty_list_is_reported_as_empty(desk):
     assert (desk.told("dlq", "list"), desk.told("dlq", "groups")) == ("", "")
     assert "no dead letters fit" in desk.run("dlq", "groups").stderr
     assert desk.read("dlq", "list") == {"items": [], "next_cursor": None}
@@ -112,7 +112,7 @@ def test_nothing_is_said_to_be_nothing(desk):
 # ------------------------------------------------------------------ show
 
 
-def test_show_tells_the_envelope_the_attempts_and_what_to_do_first(desk):
+def test_show_prints_the_envelope_the_attempts_and_what_to_do_first(desk):
     """P6.1: first action by reason."""
     job = stumbled(desk)
     text = desk.told("dlq", "show", job)
@@ -156,8 +156,8 @@ def test_a_dry_run_names_what_it_would_be_and_touches_nothing(desk):
     assert len(desk.app.dead_letters.find()) == 3
 
 
-def test_a_redrive_asks_unless_told_not_to(desk):
-    """Operations: destructive verbs ask; nobody to ask is wrong usage."""
+def test_a_redrive_asks_for_confirmation_unless_yes_is_given(desk):
+    """Operations: destructive verbs ask for confirmation; without a terminal that is wrong usage."""
     desk.failed(2)
     result = desk.run("dlq", "redrive")
     assert (result.exit_code, "Re-drive 2 dead letters in" in result.stderr) == (2, True)

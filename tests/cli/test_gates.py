@@ -105,7 +105,7 @@ def test_circuits_are_listed_opened_closed_and_reset(desk):
     assert lines(desk.told("circuit", "list"))[0][:3] == ["gateway", "closed", "0 of 0"]
 
 
-def test_a_circuit_that_failures_opened_says_when_it_is_tried_again(desk):
+def test_a_circuit_that_failures_opened_shows_when_it_allows_a_trial(desk):
     desk.app.configure_circuit("gateway", CircuitProfile.FAST, minimum_calls=1, open_wait=3600)
     desk.work_off(desk.decline.using(circuit="gateway").enqueue(1))
     until(lambda: desk.app.circuit("gateway").state() is CircuitState.OPEN, "the circuit to open")

@@ -21,7 +21,7 @@ def test_it_is_healthy_while_a_worker_is_alive(desk):
 
 
 def test_the_last_pass_of_the_sweeper_is_part_of_it(desk):
-    """J7.5: when it was, and that it does not come, although there is somebody to do it."""
+    """J7.5: when it last ran, and that it does not run although there is a node to do it."""
     with desk.app.worker():
         until(lambda: desk.app.health().sweeper_age is not None, "the first pass")
         assert re.search(r"1 worker alive, swept \d+ s ago$", desk.told("health").strip())
@@ -52,7 +52,7 @@ def test_programs_get_the_reason_and_the_exit_code(desk):
 
 
 def test_a_heartbeat_can_be_too_old(desk):
-    """By the store's clock, not by the one of who asks."""
+    """By the store's clock, not by the caller's."""
     with desk.app.worker():
         assert desk.run("health", "--max-age", "60").exit_code == 0
         rows(desk.url, "UPDATE windlass_node SET heartbeat_at = heartbeat_at - 120000000")

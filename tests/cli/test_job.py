@@ -57,7 +57,7 @@ def test_filters_narrow_the_list(desk):
         assert ids(desk.read("job", "list", *arguments)) == expected, arguments
 
 
-def test_pages_follow_each_other_by_the_command_that_is_told(desk):
+def test_the_printed_command_shows_the_next_page(desk):
     """operations.md: lists as `{"items": […], "next_cursor": …}`."""
     made = [str(handle.id) for handle in desk.app.enqueue_many([desk.charge.bind(number) for number in range(5)])]
     first = desk.run("job", "list", "-n", "2", "--since", "1h")
@@ -81,7 +81,7 @@ def test_json_has_every_field_with_times_in_utc(sqlite_desk):
     assert datetime.fromisoformat(job["created_at"]) == desk.app.get(handle.id).created_at
 
 
-def test_a_list_without_jobs_says_so_beside_the_output(sqlite_desk):
+def test_an_empty_list_is_reported_on_stderr(sqlite_desk):
     result = sqlite_desk.run("job", "list", "--status", "RUNNING")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no jobs fit\n")
     assert sqlite_desk.read("job", "list") == {"items": [], "next_cursor": None}
@@ -125,7 +125,7 @@ def test_bad_filters_are_wrong_usage(sqlite_desk, arguments, expected):
 # ------------------------------------------------------------------ show
 
 
-def test_show_tells_everything_and_every_attempt(desk):
+def test_show_prints_everything_and_every_attempt(desk):
     handle = desk.stumble.using(tags=["import"], business_key="order-7").enqueue(7)
     desk.work_off(handle)
     said = desk.told("job", "show", handle.id)
@@ -192,7 +192,7 @@ def test_the_first_digits_of_an_id_will_do_if_only_one_job_has_them(desk):
 # ------------------------------------------------------------------ cancel, pause, resume, retry
 
 
-def test_cancel_tells_what_happened_to_each_and_why_not(desk):
+def test_cancel_reports_each_job_and_why_it_was_refused(desk):
     """J2.2: True from PENDING, False from terminal or unknown."""
     (failed,) = desk.failed()
     waiting = str(desk.charge.using(delay=60).enqueue(1).id)
@@ -209,7 +209,7 @@ def test_cancel_tells_what_happened_to_each_and_why_not(desk):
     ]
 
 
-def test_canceling_is_refused_when_nobody_can_be_asked(desk):
+def test_canceling_is_refused_without_a_terminal_for_confirmation(desk):
     """J10.7, operations.md: destructive verbs ask, unless `--yes`, of one job too; a dry run counts and names some."""
     waiting = [str(desk.charge.using(tags=["import"]).enqueue(number).id) for number in range(3)]
     dry = desk.run("job", "cancel", "--tag", "import", "--dry-run")
@@ -285,7 +285,7 @@ def test_retry_by_ids_and_by_filters(desk):
     assert desk.app.get(second).status is JobStatus.PENDING
 
 
-def test_retrying_all_asks_and_can_be_tried_dry(desk):
+def test_retrying_all_asks_for_confirmation_and_has_a_dry_run(desk):
     """J10.7: a bulk verb asks, and has `--yes` and `--dry-run`."""
     failed = desk.failed(7)
     refused = desk.run("job", "retry", "--all-failed")

@@ -48,10 +48,10 @@ def test_it_applies_what_is_missing_once(migrate, store_url):
     assert one(store_url, "SELECT count(*) FROM windlass_migration") >= 1
 
 
-def test_check_and_status_say_how_far_it_is(migrate):
+def test_check_and_status_report_pending_migrations(migrate):
     code, said = migrate("--check")
     assert code == 1
-    assert "the schema lacks 0001_initial; " in said
+    assert "the schema lacks 0001_initial, 0002_flows; " in said
     assert said.endswith("; run `windlass migrate shop:app`\n")
     assert "0001_initial: pending" in migrate("--status")[1]
     migrate()
@@ -63,7 +63,7 @@ def test_check_and_status_say_how_far_it_is(migrate):
     assert status["next_cursor"] is None
 
 
-def test_programs_are_told_what_is_pending(migrate):
+def test_json_lists_pending_migrations(migrate):
     code, said = migrate("--check", "--json")
     assert code == 1
     told = json.loads(said)

@@ -12,7 +12,8 @@ from tests.support.waiting import until
 
 ID = "01a1e5cd-0000-7000-8000-000000000000"
 LOOKING = [
-    ("job", "list"), ("job", "show", ID), ("job", "explain", ID), ("job", "tail", ID), ("queue", "list"),
+    ("job", "list"), ("job", "show", ID), ("job", "explain", ID), ("job", "tail", ID), ("job", "graph", ID),
+    ("queue", "list"),
     ("node", "list"), ("dlq", "list"), ("dlq", "groups"), ("dlq", "show", ID), ("resource", "list"),
     ("circuit", "list"),
 ]  # fmt: skip

@@ -115,7 +115,7 @@ def test_a_node_that_is_lost_while_it_drains_is_reported(sqlite_commands, shop_o
     assert f"node {node.id} was lost while it drained" in drain.said
 
 
-def test_without_nodes_that_is_said(sqlite_desk):
+def test_an_empty_list_of_nodes_is_reported(sqlite_desk):
     result = sqlite_desk.run("node", "list")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no node has registered\n")
 

@@ -25,7 +25,7 @@ NOW = datetime(2030, 5, 1, 12, tzinfo=UTC)
         (86_400 * 40, "2030-03-22"),
     ],
 )
-def test_a_moment_is_told_by_its_distance(seconds, said):
+def test_a_time_is_shown_relative_to_now(seconds, said):
     assert phrases.distance(NOW - timedelta(seconds=seconds), NOW) == said
 
 
@@ -55,7 +55,7 @@ def test_priorities_have_names_as_far_as_they_go(value, said):
     assert phrases.priority(value) == said
 
 
-def test_progress_says_what_is_known():
+def test_progress_shows_what_is_known():
     known = Progress(done=2.5, total=10, message="resizing", at=NOW, percent=25)
     assert phrases.progress(known) == "25 %, 2.5 of 10, resizing"
     assert phrases.progress(Progress(done=1500, total=None, message="", at=NOW, percent=None)) == "1,500"

@@ -132,5 +132,5 @@ def test_people_get_a_table(sqlite_desk):
 
 
 @pytest.mark.parametrize(("waiting", "shown"), [(0, "0"), (9_999, "9,999"), (10_000, "10,000+")])
-def test_what_was_not_counted_to_its_end_says_so(waiting, shown):
+def test_a_bounded_count_is_marked(waiting, shown):
     assert phrases.counted(waiting) == shown

@@ -50,7 +50,7 @@ def test_a_changed_module_starts_the_worker_anew(sqlite_commands, shop_on):
     assert worker.exit_code() == 0
 
 
-def test_a_worker_that_cannot_start_is_tried_again_after_the_next_change(sqlite_commands):
+def test_a_worker_that_cannot_start_is_started_again_after_the_next_change(sqlite_commands):
     """J10.4: a mistake in the source does not end the session."""
     folder = sqlite_commands.folder
     write(folder / "words.py", "def text(:\n")

@@ -1,4 +1,4 @@
-"""`windlass worker --processes`: children that are kept alive, told to stop, and never left behind."""
+"""`windlass worker --processes`: children that are kept alive, stopped, and never left behind."""
 
 import os
 import re

@@ -77,7 +77,7 @@ def test_a_worker_waits_for_a_locked_file_and_then_starts(sqlite_commands: Comma
     assert worker.exit_code() == 0
 
 
-def test_a_worker_that_waits_at_the_lock_file_leaves_when_it_is_told_to(sqlite_commands: Commands, shop_on):
+def test_a_worker_that_waits_for_the_lock_file_stops_on_a_signal(sqlite_commands: Commands, shop_on):
     """J7.8: its banner is there, it says who holds the file, and honours SIGTERM meanwhile; exit code 0."""
     shop_on(sqlite_commands.url).enqueue("charge", 1)
     with WriteLock(path_of(sqlite_commands.url)).held():
@@ -110,7 +110,7 @@ def test_a_signal_ends_the_wait_for_a_server(sqlite_commands: Commands, number: 
     assert worker.exit_code() == 0
 
 
-def test_what_waiting_would_not_help_is_told_at_once(sqlite_commands: Commands):
+def test_errors_that_waiting_cannot_cure_are_reported_at_once(sqlite_commands: Commands):
     """J7.8: a missing folder, or a file that is no database, is no outage."""
     letter = sqlite_commands.folder / "letter.txt"
     letter.write_text("Dear Sir or Madam,\n" * 500)
@@ -120,7 +120,7 @@ def test_what_waiting_would_not_help_is_told_at_once(sqlite_commands: Commands):
     assert "the store is not reachable" not in said
 
 
-def test_a_worker_says_that_no_job_was_ever_in_a_queue(sqlite_commands: Commands, shop_on):
+def test_a_worker_warns_that_no_job_was_ever_in_a_queue(sqlite_commands: Commands, shop_on):
     """J7.8: a misspelt name is seen at the start."""
     shop_on(sqlite_commands.url).enqueue("charge", 1, queue="billing")
     worker = sqlite_commands.start("worker", "shop:app", "--queues", "blling,billing")

@@ -124,7 +124,7 @@ def test_a_sqlalchemy_session_may_flush_and_go_on(apps: Apps):
     assert count(apps.url, "job") == 1
 
 
-def test_sqlalchemy_may_be_told_to_begin_by_itself(sqlite: Apps):
+def test_sqlalchemy_may_be_configured_to_begin_by_itself(sqlite: Apps):
     """api.md Submitting: the way its manual names for SQLite: no transactions of the driver's, BEGIN by an event."""
     note = sqlite().job(jobs.note)
     with engine_of(sqlite.url) as engine:

@@ -22,7 +22,7 @@ def test_a_rollback_leaves_nothing(lending: Lending):
 
 
 def test_a_commit_leaves_one_row(lending: Lending):
-    """api.md Submitting: nobody else sees the job before the commit, everybody after it. The handle comes at once."""
+    """api.md Submitting: others see the job only after the commit. The handle comes at once."""
     app = lending.apps()
     note = app.job(jobs.note).using(**EVERYTHING)  # type: ignore[arg-type]
     with lending.transaction() as caller:

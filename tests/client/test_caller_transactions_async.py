@@ -23,7 +23,7 @@ async def test_a_rollback_leaves_nothing(async_lending: Lending):
 
 
 async def test_a_commit_leaves_one_row(async_lending: Lending):
-    """api.md Submitting: nobody else sees the job before the commit, everybody after it."""
+    """api.md Submitting: no other connection sees the job before the commit, all do after it."""
     lending = async_lending
     note = lending.apps().job(jobs.note).using(**EVERYTHING)  # type: ignore[arg-type]
     async with lending.transaction() as caller:

@@ -75,14 +75,14 @@ def test_a_delayed_job_is_slept_to(apps: Apps):
 
 @pytest.fixture
 def heard(empty_postgres: str):
-    """What is told of new work, each time it is asked."""
+    """The notifications of new work since the last call."""
     with closing(psycopg.connect(empty_postgres, autocommit=True)) as listener:
         listener.execute("LISTEN windlass_work")
         yield lambda: [told.payload for told in listener.notifies(timeout=0.5)]
 
 
 def test_a_commit_sends_one_wakeup_and_a_rollback_none(empty_postgres: str, heard):
-    """J3.6: in the caller's transaction; however many jobs of one queue it stores. It bears nobody's mark."""
+    """J3.6: in the caller's transaction; however many jobs of one queue it stores. It has the mark of no process."""
     apps = Apps(empty_postgres)
     note = apps().job(jobs.note)
     with psycopg.connect(apps.url) as connection:

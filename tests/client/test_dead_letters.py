@@ -151,7 +151,7 @@ def test_alerts_come_in_pages_too(app: Windlass, clock: VirtualClock):
 
 
 def test_a_redrive_starts_over_what_died_first(app: Windlass, apps: Apps, clock: VirtualClock):
-    """J5.7, J2.4: up to its limit; attempts 0, due now; one audit row says who did what and why."""
+    """J5.7, J2.4: up to its limit; attempts 0, due now; one audit row has the principal, the action and the reason."""
     handles = []
     for _ in range(3):
         handles += failed(app)
@@ -200,7 +200,9 @@ def test_many_batches_are_one_redrive(app: Windlass, apps: Apps):
     """J5.7: bounded transactions; each job once, one audit row that adds up."""
     failed(app, 250)
     sums: list[tuple[int, int]] = []
-    done = app.dead_letters.redrive(limit=1000, told=lambda so_far: sums.append((so_far.selected, so_far.redriven)))
+    done = app.dead_letters.redrive(
+        limit=1000, on_progress=lambda so_far: sums.append((so_far.selected, so_far.redriven))
+    )
     assert (done.selected, done.redriven, len(set(done.ids))) == (250, 250, 250)
     assert sums == [(100, 100), (200, 200), (250, 250)]
     assert query(apps.url, "SELECT count FROM windlass_audit") == [(250,)]
@@ -211,20 +213,22 @@ def test_what_dies_again_meanwhile_is_not_taken_again(app: Windlass, clock: Virt
     """J5.7: they fail as fast as they are re-driven, by a clock that stands still; it ends all the same."""
     handles = failed(app, 120)
     clock.advance(10)
-    done = app.dead_letters.redrive(limit=1000, stop_at=1, told=lambda _: drain(app))
+    done = app.dead_letters.redrive(limit=1000, stop_at=1, on_progress=lambda _: drain(app))
     assert (done.selected, done.redriven, len(set(done.ids))) == (120, 120, 120)
     assert {len(app.history(handle.id)) for handle in handles[::40]} == {2}
 
 
 def test_it_stops_when_too_much_of_it_fails_again(apps: Apps):
-    """J5.7: more than half of at least twenty that have ended, unless told otherwise."""
+    """J5.7: more than half of at least twenty that have ended, unless configured otherwise."""
     app = apps()
     ship_job = app.job(ship)
     BROKEN.update(range(150))
     with app.worker():
         app.enqueue_many([ship_job.bind(n) for n in range(150)])
         until(lambda: count(apps.url, "dead_letter") == 150)
-        done = app.dead_letters.redrive(limit=1000, told=lambda _: until(lambda: count(apps.url, "dead_letter") == 150))
+        done = app.dead_letters.redrive(
+            limit=1000, on_progress=lambda _: until(lambda: count(apps.url, "dead_letter") == 150)
+        )
     assert (done.selected, done.redriven) == (100, 100)
     assert done.stopped == "100 of the 100 that have ended since failed again, more than 50%"
 
@@ -233,7 +237,7 @@ def test_a_rate_spreads_a_redrive(app: Windlass):
     """J5.7: no more than a second's worth at once, and as much time in between."""
     failed(app, 25)
     sums: list[tuple[int, float]] = []
-    done = app.dead_letters.redrive(rate=20, told=lambda so_far: sums.append((so_far.redriven, monotonic())))
+    done = app.dead_letters.redrive(rate=20, on_progress=lambda so_far: sums.append((so_far.redriven, monotonic())))
     (first, early), (second, late) = sums
     assert (done.redriven, first, second) == (25, 20, 25)
     assert late - early > 0.8

@@ -77,7 +77,7 @@ def test_a_limit_is_changed_and_lifted_while_jobs_run(apps: Apps, gate: Gate):
         assert {handle.join(timeout=LONG) for handle in handles + late} == {JobStatus.SUCCEEDED}
 
 
-def test_another_process_lifts_a_limit_and_this_one_hears_of_it(apps: Apps):
+def test_a_limit_lifted_by_another_process_is_noticed(apps: Apps):
     """J1.7: while running, at once."""
     app, other = limited(apps, concurrency=0), apps(settings=ONLY_WAKEUPS)
     with app.worker():
@@ -165,7 +165,7 @@ def test_thousands_of_keys_are_all_listed(apps: Apps):
     assert [resource.max_concurrent for resource in app.resources()] == [7] * 451 + [5]
 
 
-def test_places_given_back_are_folded_although_they_never_run_short(apps: Apps):
+def test_released_permits_are_subtracted_although_they_never_run_short(apps: Apps):
     """J1.7: what is given back is one row each until a claim counts it; with room to spare they must not pile up."""
     app = limited(apps, concurrency=1_000)
     add = app.job(queue="mail")(jobs.aadd)

@@ -1,4 +1,4 @@
-"""Steering against workers and against each other: every state is left exactly once, whoever is first."""
+"""Steering against workers and against each other: every state is left exactly once, in any order."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +51,7 @@ def test_cancels_race_completions_and_one_of_them_wins_each_job(app: Windlass, a
 
 
 def test_several_cancels_of_one_job_cancel_it_once(app: Windlass, apps: Apps):
-    """J2.2: exactly one of them is told True."""
+    """J2.2: exactly one of them gets True."""
     note = app.job(jobs.note)
     for number in range(8):
         handle = note.enqueue(str(number))
@@ -60,7 +60,7 @@ def test_several_cancels_of_one_job_cancel_it_once(app: Windlass, apps: Apps):
 
 
 def test_several_retries_of_one_dead_letter_revive_it_once(app: Windlass, apps: Apps):
-    """J2.4: exactly one of them is told True, and it runs once more."""
+    """J2.4: exactly one of them gets True, and it runs once more."""
     handle = app.job(jobs.fail).using(business_key="order:7").enqueue("x")
     with app.worker():
         handle.join(timeout=LONG)

@@ -76,8 +76,8 @@ def test_what_has_ended_and_what_never_was_cannot_be_steered(app: Windlass):
     assert app.get(handle.id) == before
 
 
-def test_a_cancel_frees_the_business_key_and_wakes_who_waits(app: Windlass, apps: Apps):
-    """J2.2, J1.5: the key is free at any end, and a handle that waits for the result hears of it."""
+def test_a_cancel_releases_the_business_key_and_ends_waits_for_the_result(app: Windlass, apps: Apps):
+    """J2.2, J1.5: the key is free at any end, and a handle that waits for the result is woken."""
     handle = app.job(jobs.note).using(business_key="order:7").enqueue("never")
     assert handle.cancel()
     assert count(apps.url, "live_key") == 0
@@ -197,7 +197,7 @@ def test_retry_resets_the_crash_budget(app: Windlass, apps: Apps):
     assert app.get(handle.id).crash_count == 0
 
 
-def test_retry_takes_the_business_key_again_or_raises_if_somebody_holds_it(app: Windlass):
+def test_retry_takes_the_business_key_again_or_raises_if_another_job_holds_it(app: Windlass):
     """J1.5: and nothing has changed then."""
     handle = failed_job(app, business_key="order:7")
     holder = app.job(jobs.note).using(business_key="order:7", delay=60).enqueue("holder")
@@ -229,7 +229,7 @@ def test_retry_many_takes_those_that_fit_and_no_more_than_asked(app: Windlass):
 
 
 def test_retry_many_is_all_or_nothing_when_a_key_is_held(app: Windlass):
-    """J2.4: one business key that somebody holds refuses the whole."""
+    """J2.4: one business key that another job holds refuses all of them."""
     fail = app.job(jobs.fail)
     handles = [fail.using(business_key=f"order:{n}").enqueue("x") for n in range(3)]
     with app.worker():
@@ -317,7 +317,7 @@ def test_a_queue_paused_under_load_comes_to_rest(app: Windlass):
         until(at_rest)
 
 
-def test_steering_is_told_in_events(app: Windlass):
+def test_steering_publishes_events(app: Windlass):
     """J5.8: JobCanceled, JobPaused, JobResumed, after the commit, with the job's facts; a repeat is none."""
     told: list[Any] = []
     for kind in (JobCanceled, JobPaused, JobResumed):

@@ -1,4 +1,4 @@
-"""Results of jobs that run elsewhere: whoever waits is told, and does not merely find out."""
+"""Results of jobs that run elsewhere: waiting handles are notified, and do not depend on polling."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from windlass.client import results
 
 @pytest.fixture(autouse=True)
 def _nobody_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Handles look once, and then again only when they are told: without words they would wait ten minutes."""
+    """Handles query once, and then only when notified: without notifications they would wait ten minutes."""
     monkeypatch.setattr(results, "FIRST_PAUSE", 600.0)
     monkeypatch.setattr(results, "LAST_PAUSE", 600.0)
 

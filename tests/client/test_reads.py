@@ -18,7 +18,7 @@ def test_nodes_are_listed_while_they_live(app: Windlass, gate: Gate):
     assert app.nodes() == []
 
 
-async def test_queues_tell_what_waits_and_runs(app: Windlass, gate: Gate):
+async def test_queues_show_what_waits_and_runs(app: Windlass, gate: Gate):
     """api.md: `app.queues()`, by name."""
     assert await app.aqueues() == []
     held = await app.job(jobs.hold).using(queue="slow").aenqueue(gate.name)

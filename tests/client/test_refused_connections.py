@@ -190,7 +190,7 @@ def test_another_postgresql_database_is_refused(postgres_app: Windlass, postgres
     postgres_server.drop_database(other)
 
 
-def test_a_search_path_that_hides_our_tables_is_told(postgres_app: Windlass):
+def test_a_search_path_that_hides_our_tables_is_reported(postgres_app: Windlass):
     """api.md Errors: the error names it, and the transaction stays usable."""
     with psycopg.connect(make_conninfo(postgres_app.url, options="-c search_path=pg_temp")) as connection:
         with pytest.raises(MigrationRequiredError, match="search_path"):

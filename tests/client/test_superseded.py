@@ -1,4 +1,4 @@
-"""Jobs that are canceled because another one takes their business key: whoever follows or listens hears of it."""
+"""Jobs that are canceled because another one takes their business key: waits end, and an event is published."""
 
 import asyncio
 import sqlite3
@@ -43,7 +43,7 @@ async def test_a_superseded_job_is_published_as_canceled(app: Windlass):
     assert (await app.aget(first.id)).reason == "superseded"
 
 
-def test_a_handle_that_waits_hears_that_its_job_was_superseded(apps: Apps):
+def test_waiting_on_a_handle_ends_when_its_job_is_superseded(apps: Apps):
     """J5.8, J1.5: in the process that superseded it, and in another one."""
     app, other = apps(), apps()
     note: Any = app.job(jobs.note).using(business_key="order:7", on_conflict="replace", delay=60)
@@ -56,7 +56,7 @@ def test_a_handle_that_waits_hears_that_its_job_was_superseded(apps: Apps):
     until(lambda: [event.job_id for event in told] == [old.id])
 
 
-def test_what_a_caller_may_still_take_back_is_not_told(apps: Apps):
+def test_what_a_caller_may_still_roll_back_is_not_published(apps: Apps):
     """J5.8, J1.5: on a connection of the caller's, nothing is known to have happened when `enqueue` returns."""
     app = apps()
     told = told_by(app)

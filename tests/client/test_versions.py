@@ -102,8 +102,8 @@ def test_a_version_grows_while_a_job_runs_and_when_it_ends(app: Windlass, gate: 
     witness.after(True, JobStatus.CANCELED)
 
 
-def test_the_history_of_a_canceled_attempt_says_when_it_began(app: Windlass, gate: Gate):
-    """J2.5: whoever cancels it knows when it was claimed; so long it ran. The job has not counted it as an attempt."""
+def test_the_history_of_a_canceled_attempt_has_its_start(app: Windlass, gate: Gate):
+    """J2.5: a cancel knows only when the job was claimed, and counts from then. It is not counted as an attempt."""
     handle = app.job(jobs.hold).enqueue(gate.name)
     with app.worker():
         gate.wait_entered()

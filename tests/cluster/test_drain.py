@@ -89,7 +89,7 @@ def test_a_second_signal_forces_a_drain(app: Windlass, store_url: str, programs:
 def test_a_job_that_never_returns_times_out_and_does_not_hold_up_the_drain(
     app: Windlass, store_url: str, programs: Programs
 ):
-    """J4.5, J7.6: the timeout is a failure; what still runs after it (a thread cannot be killed) holds nobody up."""
+    """J4.5, J7.6: the timeout is a failure; what still runs after it (threads cannot be killed) delays no other job."""
     worker = programs.worker(store_url)
     assert worker.node
     handles = [

@@ -29,7 +29,7 @@ def app(store_url: str) -> Iterator[Windlass]:
 
 
 def test_of_two_workers_one_recovers_a_lost_one(app: Windlass, store_url: str, programs: Programs):
-    """J7.5, J7.2: every job comes back once, and the loss is told of by whoever dealt with it."""
+    """J7.5, J7.2: every job is requeued once, and the loss is published by the node that recovered it."""
     doomed = programs.worker(store_url, JOBS)
     name = doomed.node
     handles = app.enqueue_many([app.bind(bodies.hold, n) for n in range(JOBS)])

@@ -88,7 +88,7 @@ def test_no_second_has_more_than_the_rate_with_several_processes(store_url: str,
         assert worker.exit_code() == 0
 
 
-def test_the_permit_of_a_killed_process_comes_back_with_its_jobs(store_url: str, programs: Programs):
+def test_the_permits_of_a_killed_process_are_released_with_its_jobs(store_url: str, programs: Programs):
     """J6.2, J7.2: freed when its node is lost; the waiter, and then the job itself, run elsewhere."""
     app = make_app(store_url, FUNCTIONS)
     app.migrate()
@@ -112,7 +112,7 @@ def test_the_permit_of_a_killed_process_comes_back_with_its_jobs(store_url: str,
 
 
 def test_a_canceled_body_on_a_killed_process_gives_its_permit_back(store_url: str, programs: Programs):
-    """J6.2: its job has ended long before; nobody but the recovery knows of its permit."""
+    """J6.2: its job has ended long before; only recovery knows of its permit."""
     app = make_app(store_url, (*FUNCTIONS, bodies.never_end_in_thread))
     app.migrate()
     app.configure_resource("stripe", 1, retry_delay=600)

@@ -57,7 +57,7 @@ def hammer(url: str, programs: Programs, seconds: float) -> None:
 
 
 @pytest.mark.serial
-def test_eight_processes_hammering_one_sqlite_file_lose_nothing_and_starve_nobody(sqlite_url: str, programs: Programs):
+def test_eight_busy_processes_on_one_sqlite_file_lose_nothing_and_none_starves(sqlite_url: str, programs: Programs):
     """J3.2, J7.1: enqueues, claims and completions of eight processes take fair turns."""
     hammer(sqlite_url, programs, 4)
 

@@ -59,7 +59,7 @@ def test_a_row_that_was_damaged_elsewhere_does_not_delay_others(app: Windlass, s
 
 
 class Unstorable(JsonSerializer):
-    """A serializer of somebody's own, whose text for one value no database takes."""
+    """A user's own serializer, whose text for one value no database accepts."""
 
     def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
         if value == 3:
@@ -103,7 +103,7 @@ def test_errors_that_no_database_would_take_are_stored_in_a_form_it_does(app: Wi
 
 
 def test_a_listener_that_raises_changes_nothing(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
-    """J5.8: it is logged by name, the next listener hears the same event, the job has succeeded."""
+    """J5.8: it is logged by name, the next subscriber gets the same event, the job has succeeded."""
     heard: list[JobCompleted] = []
 
     def broken(event: JobCompleted) -> None:

@@ -1,4 +1,4 @@
-"""The connection to PostgreSQL is cut between a commit and its answer: nobody knows whether it happened."""
+"""The connection to PostgreSQL is cut between a commit and its answer: the client cannot know whether it happened."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def each_ran_once(programs: Programs, url: str, count: int = JOBS) -> None:
 def test_a_completion_whose_commit_was_cut_off_is_neither_lost_nor_applied_twice(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, caplog: pytest.LogCaptureFixture
 ):
-    """P9.C8, J4.3, J2.1: the flush is tried again, finds itself in the history, and its events are told once."""
+    """P9.C8, J4.3, J2.1: the flush is repeated, finds itself in the history, and its events are published once."""
     told: Counter[UUID] = Counter()
     app.on(JobCompleted)(lambda event: told.update([event.job_id]))
     handles = enqueue(app, bodies.note)
@@ -69,7 +69,7 @@ def test_jobs_whose_claim_was_cut_off_are_not_forgotten_by_their_node(
 def test_an_enqueue_that_was_cut_off_can_be_repeated_with_its_key(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs
 ):
-    """P9.C8, J1.4: the caller is told that the store did not answer; the same key gives the job that was stored."""
+    """P9.C8, J1.4: the caller gets an error; the same key gives the job that was stored."""
     call = app.bind(bodies.note, 7).using(idempotency_key="order-7")
     app.bind(bodies.note, 6).enqueue()  # whatever is asked at first use has now been asked
     proxy.cut_after(b"COMMIT")

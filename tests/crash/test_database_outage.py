@@ -1,4 +1,4 @@
-"""PostgreSQL goes away and comes back: workers keep what they run, write it later, and nobody has to restart them."""
+"""PostgreSQL goes away and comes back: workers keep what they run, write it later, and need no restart."""
 
 import threading
 from functools import partial
@@ -59,14 +59,14 @@ def test_what_ended_while_the_database_was_gone_is_written_when_it_is_back(
     assert statuses(url) == {"SUCCEEDED": JOBS + 1}
     assert rows(url, "SELECT DISTINCT node, attempts, crash_count FROM windlass_done") == [(node, 1, 0)]
     assert outcomes(url) == {"succeeded": JOBS + 1}
-    worker.says(r"works again after \d+ failed tries")
+    worker.says(r"works again after \d+ failures")
     left_in_good_order(worker)
 
 
 def test_an_outage_longer_than_every_lease_takes_no_job_from_nodes_that_live(
     app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs
 ):
-    """J7.8, J7.2: nobody could renew a lease, so nobody is lost: the first node back does not give up the others."""
+    """J7.8, J7.2: no node could renew a lease, so none is lost: the first node back does not mark the others lost."""
     workers = [programs.worker(url, 3) for _ in range(2)]
     names = {worker.node for worker in workers}
     handles = hold_jobs(app, programs)
@@ -88,7 +88,7 @@ def pause_for_leases_to_end() -> None:
     threading.Event().wait(2.5)
 
 
-def test_a_worker_told_to_leave_while_the_database_is_gone_leaves_and_says_what_it_could_not_write(
+def test_a_worker_stopped_during_an_outage_exits_and_logs_what_it_could_not_write(
     app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs
 ):
     """J7.6, J7.8: it does not wait for ever, its exit code is not that of a clean drain, another node does the work."""
@@ -115,7 +115,7 @@ def has_run(programs: Programs, count: int) -> bool:
 def test_killing_every_session_while_jobs_are_drained_loses_and_repeats_nothing(
     app: Windlass, url: str, programs: Programs
 ):
-    """J7.8, J4.3: `pg_terminate_backend` on everybody, again and again, in the middle of 2,000 jobs."""
+    """J7.8, J4.3: `pg_terminate_backend` on all sessions, again and again, in the middle of 2,000 jobs."""
     count = 2_000
     workers = [programs.worker(url, 20, environ={}) for _ in range(2)]
     assert all(worker.node for worker in workers)  # one that cannot start ends, and says why
@@ -134,7 +134,7 @@ def test_killing_every_session_while_jobs_are_drained_loses_and_repeats_nothing(
     left_in_good_order(*workers)
 
 
-def test_connections_that_died_while_idle_are_not_handed_to_anybody(app: Windlass, server: EmbeddedPostgres, url: str):
+def test_connections_that_died_while_idle_are_not_used(app: Windlass, server: EmbeddedPostgres, url: str):
     """J7.8: after a restart of the server the first enqueue is stored; no caller pays for a dead connection."""
     app.bind(bodies.note, 1).enqueue()
     server.restart()

@@ -102,7 +102,7 @@ def test_restarts_in_the_middle_of_work_lose_and_repeat_nothing(
 
 
 def test_sessions_that_are_ended_all_the_time_lose_and_repeat_nothing(app: Windlass, url: str, programs: Programs):
-    """J7.8, J4.3: `pg_terminate_backend` for everybody, twenty times a second, while jobs are enqueued and run."""
+    """J7.8, J4.3: `pg_terminate_backend` for all sessions, twenty times a second, while jobs are enqueued and run."""
     workers = [programs.worker(url, 20, environ={}) for _ in range(2)]
     assert all(worker.node for worker in workers)
     caller, killed, pause = Caller(app), 0, threading.Event()
@@ -118,7 +118,7 @@ def test_sessions_that_are_ended_all_the_time_lose_and_repeat_nothing(app: Windl
 
 @pytest.fixture
 def shop_url(url: str) -> Iterator[str]:
-    """The same database for a user who is no superuser: those have connections kept for them."""
+    """The same database for an ordinary user: superusers have reserved connections."""
     with psycopg.connect(url, autocommit=True) as administrator:
         administrator.execute("CREATE ROLE shop LOGIN")
         administrator.execute("GRANT CREATE, USAGE ON SCHEMA public TO shop")
@@ -138,7 +138,7 @@ def refusal(app: Windlass) -> str:
 
 
 def test_a_server_without_a_free_connection_is_waited_for(url: str, shop_url: str, programs: Programs):
-    """J7.8: whoever asks is told why; a worker that lost its connections goes on once it may connect again."""
+    """J7.8: callers get the reason; a worker that lost its connections continues once it may connect again."""
     app = make_app(shop_url)
     app.migrate()
     worker = programs.worker(shop_url, environ={})

@@ -1,4 +1,4 @@
-"""The processes of process jobs when their worker is killed, and when a whole process group is told to end."""
+"""The processes of process jobs when their worker is killed, and when a whole process group is stopped."""
 
 import os
 import signal

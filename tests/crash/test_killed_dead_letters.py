@@ -51,7 +51,7 @@ def test_a_worker_killed_before_the_commit_leaves_neither(app: Windlass, store_u
 
 
 def test_a_worker_killed_after_the_commit_leaves_all_of_it(app: Windlass, store_url: str, programs: Programs):
-    """P9.C6, J5.4: FAILED with its dead letter and its alert, which nobody has to write later."""
+    """P9.C6, J5.4: FAILED with its dead letter and its alert, which need no later write."""
     handle = killed(app, programs, store_url, "after")
     assert (handle.status(), kept(store_url)) == (JobStatus.FAILED, (1, 1, 1))
     assert programs.ran("failed") == ["7"]

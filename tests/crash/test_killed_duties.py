@@ -14,7 +14,7 @@ from tests.support.waiting import until
 from windlass import JobHandle, JobStatus
 
 NOBODY = "nobody"
-"""A queue that has no jobs: whoever serves it alone has duties, and runs nothing."""
+"""A queue without jobs: a node that serves only it has duties, and runs nothing."""
 SHORTER_LEASES = {**SHORT_LEASES, "WINDLASS_NODE__HEARTBEAT_INTERVAL": "0.25"}
 ARCHIVES = {**SHORTER_LEASES, "WINDLASS_JOBS__RETENTION": "0", "WINDLASS_JOBS__ARCHIVE_INTERVAL": "0.05"}
 PURGES = {**SHORTER_LEASES, "WINDLASS_DEAD_LETTERS__RETENTION": "0.001"}
@@ -77,7 +77,7 @@ def test_an_archive_move_that_is_killed_in_the_middle_is_taken_over_and_moves_ea
 LETTERS = "SELECT coalesce(sum(count), 0) FROM windlass_dead_letter_group"
 DUE_LONG_AGO = """INSERT INTO windlass_lease (name, holder, fence, until, since)
     VALUES ('purge of dead letters', NULL, 0, 0, 0) ON CONFLICT (name) DO UPDATE SET since = 0"""
-"""A night in which nobody was there to purge: the first node that comes makes up for it."""
+"""A night without a node to purge: the first node that starts makes up for it."""
 PASSED = "SELECT passed_at FROM windlass_lease WHERE name = 'purge of dead letters'"
 
 
@@ -113,12 +113,12 @@ def kept_by_the_dead(stage: Stage) -> None:
     check_gates(stage.url)
 
 
-def test_a_sweep_that_is_killed_gives_places_back_once_and_gives_jobs_up_once(stage: Stage):
-    """P9.C10, J7.5, J6.2, J6.3: half of it was done, all of it and nobody told; nothing is left, nothing doubled."""
+def test_a_killed_sweep_releases_permits_once_and_fails_jobs_once(stage: Stage):
+    """P9.C10, J7.5, J6.2, J6.3: half done, or done and not published; nothing is left out or doubled."""
     kept_by_the_dead(stage)
     unknown = stage.app.bind(stage.app.job(billing.charge), 7)
     handle = unknown.using(business_key="order", on_failure=bodies.mourn).enqueue()
-    dies(stage, "places.taken_off=kill", SWEEPS)
+    dies(stage, "permits.deleted=kill", SWEEPS)
     check_gates(stage.url)
     assert [resource.in_use for resource in stage.app.resources()] == [1]
     serves = {**SWEEPS, "TEST_QUEUES": "default"}
@@ -139,7 +139,7 @@ def test_a_sweep_that_is_killed_gives_places_back_once_and_gives_jobs_up_once(st
 
 
 def test_a_sweep_killed_after_it_canceled_expired_jobs_has_canceled_each_once(stage: Stage):
-    """P9.C10, J1.9: nobody was told, yet whoever waits finds it, and the key is free."""
+    """P9.C10, J1.9: nothing was published, yet waiting handles find it, and the key is free."""
     handle = stage.app.bind(bodies.note, 7).using(business_key="order", expires=0.001).enqueue()
     dies(stage, "expiry.after_commit=kill", SWEEPS)
     assert (handle.join(timeout=30), stage.app.get(handle.id).reason) == (JobStatus.CANCELED, "expired")

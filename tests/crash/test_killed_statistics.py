@@ -9,7 +9,7 @@ from tests.support.programs import SHORT_LEASES
 from tests.support.waiting import until
 
 NOBODY = "nobody"
-"""A queue that has no jobs: whoever serves it alone does duties, and ends nothing."""
+"""A queue without jobs: a node that serves only it does duties, and ends no job."""
 JOBS = 40
 OFTEN = {"WINDLASS_NODE__STATISTICS_INTERVAL": "0.05"}
 SELDOM = {"WINDLASS_NODE__STATISTICS_INTERVAL": "3600"}

@@ -28,7 +28,7 @@ def app(store_url: str):
 
 
 def test_jobs_of_a_killed_worker_are_finished_by_another_one(app: Windlass, store_url: str, programs: Programs):
-    """J7.2, J7.4: SIGKILL in the middle of jobs; another node runs them again, no attempt is charged, history tells."""
+    """J7.2, J7.4: SIGKILL in the middle of jobs; another node runs them again, and no attempt is charged."""
     first = programs.worker(store_url)
     killed = first.node
     handles = [app.bind(bodies.hold if n % 2 else bodies.hold_in_thread, n).enqueue() for n in range(JOBS)]

@@ -1,4 +1,4 @@
-"""Crash matrix: who enqueues or cancels dies before or after the commit."""
+"""Crash matrix: a process that enqueues or cancels dies before or after the commit."""
 
 from tests.crash.programs import bodies
 from tests.crash.programs.submitter import MANY
@@ -46,7 +46,7 @@ def test_what_a_killed_caller_had_committed_runs_without_its_help(stage: Stage):
 def test_callers_killed_while_they_make_the_tables_leave_a_file_that_others_can_use(
     sqlite_url: str, programs: Programs
 ):
-    """P9.C0: SQLite's schema is made at first use; whoever dies at it leaves all of a migration, or nothing."""
+    """P9.C0: SQLite's schema is made at first use; a process that dies then leaves all of a migration, or nothing."""
     for nth in (1, 2, 1):  # at the first migration, at the second, and at that one again
         environ = {**SHORT_LEASES, "WINDLASS_FAILPOINTS": f"store.before_commit=kill@{nth}"}
         assert programs.start("submitter", sqlite_url, "one", nth, environ=environ).exit_code() == KILLED
@@ -57,7 +57,7 @@ def test_callers_killed_while_they_make_the_tables_leave_a_file_that_others_can_
 
 
 def canceled_and_killed_at(stage: Stage, point: str) -> tuple[Program, list]:
-    """Somebody cancels a job that runs and one that waits; after the first it dies. The first is given first."""
+    """A program cancels a running job and a waiting one; it dies after the first. The first is given first."""
     worker = stage.programs.worker(stage.url)
     assert worker.node
     waits = stage.app.bind(bodies.note, 2).using(delay=3_600).enqueue()
@@ -81,7 +81,7 @@ def test_a_cancel_that_was_not_committed_has_changed_nothing(stage: Stage):
 
 
 def test_a_cancel_that_was_committed_reaches_the_body_although_its_caller_died(stage: Stage):
-    """J2.2: nobody but the store is there to tell the node; the body is stopped, what it would bring is not wanted."""
+    """J2.2: the node learns of it from the store only; the body is stopped, and its result is ignored."""
     worker, (runs, waits) = canceled_and_killed_at(stage, "cancel.after_commit")
     assert (runs.status(), waits.status()) == (JobStatus.CANCELED, JobStatus.CANCELED)
     worker.says(rf"job {runs.id} \S+ was canceled")

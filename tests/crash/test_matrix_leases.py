@@ -12,7 +12,7 @@ from windlass import JobStatus
 from windlass.domain.clock import from_micros
 
 NOBODY = "nobody"
-"""A queue that has no jobs: whoever serves it alone recovers, and runs nothing."""
+"""A queue without jobs: a node that serves only it recovers, and runs nothing."""
 JOBS = 6
 RUNNING_OF = "SELECT count(*) FROM windlass_hot WHERE status = 'RUNNING' AND node = '{}'"
 
@@ -71,7 +71,7 @@ def lose_a_worker(stage: Stage, jobs: int) -> str:
 
 
 def test_recovery_killed_at_any_point_is_taken_up_by_the_next_and_done_once(stage: Stage):
-    """P9.C10, J7.2, J7.4: marked but not recovered, half recovered, recovered and not told; each job is lost once."""
+    """P9.C10, J7.2, J7.4: marked but not recovered, half recovered, recovered, not published; each job is lost once."""
     node = lose_a_worker(stage, JOBS)
     for point in ("recovery.marked", "recovery.attempt_written@4", "recovery.before_commit"):
         name, at, nth = point.partition("@")

@@ -43,8 +43,8 @@ def test_a_body_whose_outcome_was_not_committed_runs_again_and_ends_once(stage: 
     assert statuses(stage.url) == {"SUCCEEDED": 2 * len(victims)}
 
 
-def test_what_follows_a_committed_outcome_starts_although_nobody_was_told(stage: Stage):
-    """P9.C2, J4.3, J5.5: the job is not called again, its callback is run by whoever looks next."""
+def test_follow_ups_of_a_committed_outcome_start_without_a_notification(stage: Stage):
+    """P9.C2, J4.3, J5.5: the job is not called again, its callback is run by the next node that polls."""
     call = stage.app.bind(bodies.pay, 7).using(on_success=bodies.follow)
     (victim,) = stage.killed_at({"completer.after_commit": call})
     assert victim.job.status() is JobStatus.SUCCEEDED

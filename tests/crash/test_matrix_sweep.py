@@ -12,7 +12,7 @@ from windlass import Backoff
 
 JOBS = 12
 PLACES = 5
-"""Of each gate: fewer than there are jobs, and enough for those who live while the dead still hold some."""
+"""Of each gate: fewer than there are jobs, and enough for live nodes while dead ones still hold some."""
 ANY_COMMIT = ("store.before_commit", "store.after_commit")
 PATIENT = {"WINDLASS_NODE__CRASH_BUDGET": "100"}
 """So that no job is given up, however many workers die over it."""

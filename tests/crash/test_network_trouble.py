@@ -54,10 +54,10 @@ def test_a_network_that_swallows_everything_is_noticed_and_work_goes_on_once_it_
     check_invariants(pg_url)
 
 
-def test_wakeups_are_heard_again_once_the_network_is_back(
+def test_notifications_are_received_again_once_the_network_is_back(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ):
-    """J3.6, J7.8: a connection that listens, and would hear nothing for ever, is found out and made anew."""
+    """J3.6, J7.8: a listening connection that would receive nothing for ever is detected and replaced."""
     monkeypatch.setattr(listener, "PROBE_EVERY", 0.5)
     seldom = Settings(poller=PollerSettings(min_delay=60, max_delay=60, deep_idle_delay=60))
     listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
@@ -94,7 +94,7 @@ def test_a_slow_network_costs_time_and_nothing_else(
     assert [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")] == []
 
 
-def test_a_worker_that_stands_still_inside_a_transaction_does_not_keep_its_jobs(pg_url: str, programs: Programs):
+def test_a_worker_that_hangs_inside_a_transaction_does_not_keep_its_jobs(pg_url: str, programs: Programs):
     """P9.C5b, J7.3: its locks go with its transaction, which the server ends; its late commit is refused."""
     impatient = f"{pg_url}?options={quote('-c idle_in_transaction_session_timeout=1s')}"
     app = make_app(pg_url)
@@ -133,7 +133,7 @@ def test_the_limit_of_a_call_does_not_end_calls_that_are_answered(
     assert statuses(pg_url) == {"PENDING": stored}
 
 
-def test_the_server_is_told_when_to_give_up_on_us_unless_the_url_says_otherwise(pg_url: str):
+def test_the_server_gets_our_timeouts_unless_the_url_sets_them(pg_url: str):
     """J7.3: a machine that is gone in the middle of a transaction would keep its locks for hours by default."""
     chosen = f"{pg_url}?options={quote('-c idle_in_transaction_session_timeout=3s')}"
     limits = []

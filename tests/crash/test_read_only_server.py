@@ -76,7 +76,7 @@ OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database
 
 
 def test_a_session_that_refused_a_write_is_not_kept(app: Windlass, pg_url: str):
-    """J7.8: neither on a thread nor on a loop: whoever comes next gets a new one, perhaps to another server."""
+    """J7.8: neither on a thread nor on a loop: the next caller gets a new one, perhaps to another server."""
     app.close()
     database = open_database(f"{pg_url}?options=-c%20default_transaction_read_only%3Don", SystemClock())
 

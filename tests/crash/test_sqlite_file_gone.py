@@ -1,4 +1,4 @@
-"""A SQLite file that is deleted or replaced under a program that uses it: nothing is accepted that nobody would see."""
+"""A SQLite file that is deleted or replaced under a program that uses it: nothing is accepted that would be lost."""
 
 import asyncio
 import shutil
@@ -53,7 +53,7 @@ LOSSES = pytest.mark.parametrize(
 def test_every_operation_after_the_file_is_lost_is_an_error(
     app: Windlass, file: Path, lose: Callable[[Path], None], what: str
 ):
-    """J7.8: the error names the path and what happened; nothing is written to a file that nobody else sees."""
+    """J7.8: the error names the path and what happened; nothing is written to a file that no other process sees."""
     lose(file)
     message = rf"{file}: the file {what}"
     for _ in range(2):
@@ -76,8 +76,8 @@ def test_a_job_is_not_enqueued_on_a_connection_of_the_users_to_a_lost_file(app: 
     connection.close()
 
 
-def test_whoever_waits_for_a_result_is_told_that_the_file_is_lost(app: Windlass, file: Path):
-    """J7.8: nobody waits for ever for what cannot be read any more."""
+def test_waiting_for_a_result_ends_with_an_error_when_the_file_is_lost(app: Windlass, file: Path):
+    """J7.8: no caller waits for ever for what can no longer be read."""
     handle = app.bind(bodies.note, 1).enqueue()
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(handle.result, 60)
@@ -123,7 +123,7 @@ async def test_a_worker_on_the_callers_loop_ends_alike(app: Windlass, file: Path
 def test_an_application_that_is_closed_and_opened_again_uses_the_file_that_is_there(
     sqlite_url: str, app: Windlass, file: Path
 ):
-    """J7.8: what was lost is told once; a new application begins with the file at the path."""
+    """J7.8: what was lost is reported once; a new application begins with the file at the path."""
     delete_all(file)
     with pytest.raises(StoreUnavailableError, match="was deleted"):
         app.find()

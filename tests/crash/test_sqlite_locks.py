@@ -43,7 +43,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_an_open_transaction_of_this_program_is_named_as_the_holder(app: Windlass, own: sqlite3.Connection):
-    """J7.8, J10.3: whoever forgets connection= is told so; after the commit all is well."""
+    """J7.8, J10.3: a caller that forgets connection= gets an error that says so; after the commit everything works."""
     app.migrate()
     own.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailableError, match=OWN):
@@ -84,10 +84,10 @@ def test_the_first_use_of_a_new_file_waits_for_a_lock(
     assert [job.args for job in app.find().items] == [(2,)]
 
 
-def test_all_who_stand_in_line_give_up_by_one_deadline(
+def test_all_waiting_writers_give_up_at_the_same_deadline(
     app: Windlass, own: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ):
-    """J7.8: nobody waits first for those before it, and then for the lock: SQLite alone waits for a minute here."""
+    """J7.8: no caller waits first for earlier ones, and then for the lock: SQLite alone waits for a minute here."""
     monkeypatch.setattr(files, "BUSY_TIMEOUT_MS", 60_000)
     app.migrate()
     monkeypatch.setattr(files, "LOCK_DEADLINE", 0.5)
@@ -103,7 +103,7 @@ def test_all_who_stand_in_line_give_up_by_one_deadline(
 
 
 def test_a_long_transaction_of_the_programs_own_writer_is_named(app: Windlass, monkeypatch: pytest.MonkeyPatch):
-    """J7.8: it stands in nobody's way but that of its own process."""
+    """J7.8: it blocks no process but its own."""
     app.migrate()
     began, gate = threading.Event(), threading.Event()
 

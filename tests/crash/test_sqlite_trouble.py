@@ -22,7 +22,7 @@ from windlass.stores.sqlite import files
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that everybody may enter; pytest's own is closed to others."""
+    """A folder that every user may enter; pytest's own is closed to others."""
     folder = Path(tempfile.mkdtemp(prefix="windlass-test-"))
     folder.chmod(0o777)
     yield folder
@@ -138,7 +138,7 @@ def test_a_worker_that_starts_on_a_full_disk_waits_for_room(small_disk: Path, pr
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path):
-    """A wrong path must not cost anybody a file."""
+    """A wrong path must not overwrite a file."""
     file = tmp_path / "letter.txt"
     file.write_text("Dear Sir or Madam,\n" * 500)
     before = file.read_bytes()
@@ -171,7 +171,7 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path):
     app.close()
 
 
-def test_a_worker_says_why_it_cannot_start(tmp_path: Path, programs: Programs):
+def test_a_worker_logs_why_it_cannot_start(tmp_path: Path, programs: Programs):
     worker = programs.worker(f"sqlite:///{tmp_path / 'nowhere' / 'shop.db'}")
     assert worker.exit_code() not in (0, 3)
     assert "StoreUnavailableError" in worker.said
@@ -181,7 +181,7 @@ def test_a_worker_says_why_it_cannot_start(tmp_path: Path, programs: Programs):
 def test_a_file_that_another_program_holds_for_longer_than_every_lease_costs_time_only(
     sqlite_url: str, tmp_path: Path, programs: Programs
 ):
-    """J7.8, J7.2: nobody can beat, so nobody is lost; bodies end, and are written when the lock is free."""
+    """J7.8, J7.2: no node can send heartbeats, so none is lost; bodies end, and are written when the lock is free."""
     app = make_app(sqlite_url)
     workers = [programs.worker(sqlite_url, 2) for _ in range(2)]
     assert workers[0].node != workers[1].node
@@ -213,7 +213,7 @@ def test_a_file_that_stays_locked_is_named_as_such_and_used_once_it_is_free(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ):
-    """J7.8: callers are told after a while, workers go on trying; what ended meanwhile is written."""
+    """J7.8: callers get an error after a while, workers keep trying; outcomes of that time are written."""
     monkeypatch.setattr(files, "LOCK_DEADLINE", 0.5)  # ten seconds in real life
     app = make_app(sqlite_url)
     with app.worker(concurrency=5):

@@ -21,7 +21,7 @@ def app(store_url: str):
     application.close()
 
 
-def test_a_stalled_worker_lets_go_of_its_jobs_and_goes_on_under_a_new_name(
+def test_a_stalled_worker_abandons_its_jobs_and_continues_under_a_new_id(
     app: Windlass, store_url: str, programs: Programs
 ):
     """P9.C5b, J7.3, J2.1: it notices, logs it, ends what it ran (or has its late result refused), and works again."""
@@ -85,7 +85,7 @@ def test_a_result_that_a_stalled_worker_brings_before_it_has_noticed_is_refused(
 
 
 def test_a_stalled_worker_that_is_alone_keeps_its_jobs(app: Windlass, store_url: str, programs: Programs):
-    """J7.2: nobody else is there to take them, and a node does not give itself up when it wakes."""
+    """J7.2: no other node is there to recover them, and a node does not mark itself lost when it continues."""
     worker = programs.worker(store_url)
     node = worker.node
     handles = [app.bind(bodies.hold, n).enqueue() for n in range(JOBS)]

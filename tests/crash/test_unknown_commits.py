@@ -104,7 +104,7 @@ def refused(call: Any) -> None:
 def test_an_enqueue_without_an_answer_is_stored_whole_or_not_at_all(
     app: Windlass, proxy: TcpProxy, pg_url: str, arrives: bool
 ):
-    """P9.C8, P9.C0: the caller is told that it cannot know; with a key it may ask again, without one it must look."""
+    """P9.C8, P9.C0: the caller gets an error; with a key it may repeat the call, without one it must check."""
     app.bind(bodies.note, 0).enqueue()
     keyed = app.bind(bodies.note, 1).using(idempotency_key="order-1", tags=["order"])
     cut(proxy, b"INSERT INTO windlass_key", 1, arrives=arrives)

@@ -1,4 +1,4 @@
-"""docs/explain/chaos.md names every rule, option and defect of a chaos run, and tells the model's own stories."""
+"""docs/explain/chaos.md names every rule, option and defect of a chaos run, and shows the model's own histories."""
 
 from dataclasses import fields
 
@@ -37,7 +37,7 @@ def test_every_broken_build_is_explained():
     [ClusterWorld("deaf recovery"), ClusterWorld("split commit"), PermitWorld("counted permits")],
     ids=["deaf recovery", "split commit", "counted permits"],
 )
-def test_the_stories_are_those_that_the_model_tells(world: World):
+def test_the_histories_are_those_of_the_model(world: World):
     """The longest one, of the missing fence, is asserted word by word in tests/chaos/test_model.py."""
     story = explore(world, 8).story
     assert str(story) in [block.body.rstrip("\n") for block in blocks(PAGE)]

@@ -12,7 +12,7 @@ def test_the_page_is_what_the_generator_writes():
     assert filled(page, parts()) == page, "stale: run `make docs-cli`"
 
 
-def test_the_page_has_a_place_for_every_part():
+def test_the_page_has_markers_for_every_part():
     assert names_in(PAGE.read_text(encoding="utf-8")) == list(parts())
 
 

@@ -1,4 +1,4 @@
-"""docs/operate/deployment.md: its commands exist, its files parse, and nobody is killed while draining."""
+"""docs/operate/deployment.md: its commands exist, its files parse, and no worker is killed while draining."""
 
 import configparser
 import importlib
@@ -91,7 +91,7 @@ def test_the_manifests_run_what_exists_and_wait_for_the_drain(drain_timeout: flo
     assert worker["spec"]["selector"]["matchLabels"] == labels
 
 
-def test_the_defaults_it_tells_of_are_the_defaults():
+def test_the_documented_defaults_are_the_defaults():
     """J7.5, J7.6."""
     text, defaults = prose(PAGE), Settings()
     assert f"`node.drain_timeout` (**{defaults.node.drain_timeout:g} s**)" in text
@@ -99,9 +99,9 @@ def test_the_defaults_it_tells_of_are_the_defaults():
     assert f"every {defaults.node.sweep_interval:g} s (`node.sweep_interval`)" in text
     assert f"every {defaults.jobs.archive_interval:g} s (`jobs.archive_interval`)" in text
     assert f"every {defaults.node.statistics_interval:g} s (`node.statistics_interval`)" in text
-    assert f"batches of up to {statistics_duty.BATCH:,} counts" in text
-    assert f"forgotten after {statistics_duty.KEPT_MINUTES // 1440} days" in text
+    assert f"batches of up to {statistics_duty.BATCH:,};" in text
+    assert f"deleted after {statistics_duty.KEPT_MINUTES // 1440} days" in text
     lost_after = defaults.node.heartbeat_interval * defaults.node.missed_heartbeats
-    assert f"at the latest when the lease runs out ({lost_after:g} s)" in text
+    assert f"at the latest when the lease expires ({lost_after:g} s)" in text
     assert lost_after + 2 * defaults.node.recovery_interval <= 20
-    assert "others notice within 20 s" in text
+    assert "other nodes notice within 20 s" in text

@@ -41,7 +41,7 @@ def test_the_examples_of_a_page_run_as_one_program(page: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_what_does_not_run_says_why(page: Path):
+def test_examples_that_are_not_run_have_a_reason(page: Path):
     """A block of Python is run, or is marked `python skip` below an HTML comment with the reason."""
     for block in blocks(page):
         kind, _, rest = block.info.partition(" ")

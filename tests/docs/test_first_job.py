@@ -36,7 +36,7 @@ def shop(folder: Path) -> str:
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Commands]:
-    """Somebody with an empty folder."""
+    """A user with an empty folder."""
     typing = Commands(tmp_path, "")
     yield typing
     typing.close()

@@ -45,7 +45,7 @@ def test_every_file_that_a_page_names_exists(page: Path):
 
 
 def test_the_table_in_the_readme_leads_to_every_page():
-    """What it leaves out is found by nobody who starts there."""
+    """A page that it leaves out cannot be found from there."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     table = text[text.index("## Documentation") :]
     linked = {found["target"] for found in _LINK.finditer(table)}

@@ -38,7 +38,7 @@ def test_every_picture_is_shown_somewhere():
 
 
 def test_pictures_load_nothing():
-    """They are shown where nothing may be fetched, and fetch nothing about who looks at them."""
+    """They are shown where nothing may be fetched, and load nothing that would track readers."""
     for path in sorted(Path(IMAGES).glob("*.svg")):
         text = path.read_text(encoding="utf-8")
         assert "url(http" not in text, path.relative_to(ROOT)

@@ -71,7 +71,7 @@ FORMS: list[tuple[str, Callable[[str], bool]]] = [
     (r"@\w+", lambda name: name.lstrip("@") in windlass.__all__),
     (r"(poller|node|jobs|dead_letters|circuits|pipelines)\.\w+", setting),
 ]
-"""What a name in the middle column may look like, and how to tell whether there is such a thing."""
+"""What a name in the middle column may look like, and how to check whether it exists."""
 
 
 class Row(NamedTuple):
@@ -113,7 +113,7 @@ def exists(name: str) -> bool:
 
 def test_the_tables_are_read():
     assert len(PRESENT) > 100
-    assert len(PLANNED) > 20
+    assert len(PLANNED) > 10
 
 
 @pytest.mark.parametrize("row", PRESENT, ids=lambda row: f"line {row.line}")
@@ -127,6 +127,6 @@ def test_what_is_planned_does_not_exist_yet(row: Row):
     assert [name for name in names(row) if name != "python" and exists(name)] == [], "built by now: say so"
 
 
-def test_what_is_not_here_says_why():
+def test_missing_features_have_a_reason():
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     assert [row for row in ABSENT if lines[row.line - 1].endswith("| |")] == []

@@ -129,7 +129,7 @@ def test_the_machine_does_what_the_model_does(settings: CircuitSettings, moves: 
 
 
 @given(some_settings, st.lists(st.lists(calls, max_size=5), max_size=8))
-def test_a_circuit_comes_back_from_what_is_stored(settings: CircuitSettings, batches: list[list[ServiceCall]]):
+def test_a_circuit_is_restored_from_what_is_stored(settings: CircuitSettings, batches: list[list[ServiceCall]]):
     """J6.1: its state is shared by all nodes through the store, by versions before and after this one too."""
     circuit = Circuit(settings=settings)
     for batch in batches:
@@ -260,7 +260,7 @@ def test_a_bad_setting_is_refused_naming_it(name: str, value: Any, complaint: st
         CircuitProfile.DEFAULT.with_changes(**{name: value})
 
 
-def test_names_of_classes_tell_modules_apart():
+def test_error_classes_are_named_by_module_and_name():
     """J6.1: an error is known by module and name, with all its bases."""
     assert class_names(ConnectionRefusedError) == (
         "builtins:ConnectionRefusedError",

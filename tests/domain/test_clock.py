@@ -53,7 +53,7 @@ def test_monotonic_does_not_go_back():
 
 
 class TestVirtualClock:
-    def test_stands_still_until_told(self):
+    def test_stops_until_advanced(self):
         start = datetime(2031, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
         clock = VirtualClock(start)
         assert clock.now() == clock.now() == start
@@ -61,7 +61,7 @@ class TestVirtualClock:
         assert clock.micros() == micros(start)
 
     @given(st.lists(st.integers(0, 10**12)))
-    def test_advances_by_exactly_what_it_is_told(self, steps):
+    def test_advances_by_exactly_the_given_duration(self, steps):
         clock = VirtualClock()
         start = clock.micros()
         for step in steps:

@@ -45,7 +45,7 @@ def test_the_envelope_has_the_names_that_other_systems_know():
     assert LETTER.envelope()["resourceName"] == "shop:charge"
 
 
-def test_it_tells_when_it_died_and_what_to_do_first():
+def test_a_dead_letter_has_its_time_of_failure_and_what_to_do_first():
     """P6.1: by its reason; one that is not known here has an answer too."""
     assert LETTER.created_at == datetime(2030, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
     assert LETTER.first_action == REASONS["worker_lost"].first_action

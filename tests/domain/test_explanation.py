@@ -75,7 +75,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "waiting_for_retry": (
         {"due_at": NOW + 5 * SECOND, "attempts": 1, "error": "ValueError: no"},
         {},
-        "it waits for its next try, 1 attempt has failed: ValueError: no",
+        "it waits for its next attempt, 1 attempt has failed: ValueError: no",
     ),
     "queue_paused": ({}, {"queue_paused": True}, "queue mail is paused; resume the queue to run its jobs"),
     "no_worker": ({}, {"node_queues": []}, "no worker is alive; start one: windlass worker <module>:<app>"),
@@ -133,7 +133,7 @@ IN_ORDER = [
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_each_code_says_what_it_means(code: str):
+def test_each_code_has_a_sentence(code: str):
     """api.md explain: `code` for programs, `message` for people."""
     job, around, message = CASES[code]
     found = explain(READY._replace(**job), CALM._replace(**around))
@@ -153,20 +153,20 @@ def test_each_code_says_what_it_means(code: str):
         ("ready", None),
     ],
 )
-def test_until_says_when_it_ends_by_itself(code: str, until: int | None):
+def test_until_is_when_the_wait_ends_by_itself(code: str, until: int | None):
     job, around, _ = CASES[code]
     found = explain(READY._replace(**job), CALM._replace(**around))
     assert found.until == (None if until is None else from_micros(until))
 
 
-def test_a_circuit_opened_by_hand_has_no_end_and_says_what_to_do():
-    """J6.1: nobody waits for what does not come."""
+def test_a_circuit_opened_by_hand_has_no_end_and_explains_what_to_do():
+    """J6.1: it does not promise a time that will not come."""
     found = explain(READY._replace(lane=GATEWAY), CALM._replace(gates=gates(OPEN._replace(opens_at=NEVER))))
     assert (found.code, found.until) == ("circuit_open", None)
     assert found.message == "the circuit of gateway was opened by hand; close it to run its jobs"
 
 
-def test_what_expires_is_said_beside_what_keeps_the_job():
+def test_the_expiry_is_shown_with_the_reason_of_the_wait():
     """J1.9: not of one that runs, which no longer expires."""
     soon = READY._replace(expires=NOW + SECOND)
     found = explain(soon, CALM._replace(queue_paused=True))
@@ -178,7 +178,7 @@ def test_what_expires_is_said_beside_what_keeps_the_job():
 
 
 @given(st.sets(st.sampled_from(IN_ORDER[:-1])))
-def test_of_several_reasons_the_one_is_told_that_must_go_first(reasons: set[str]):
+def test_of_several_reasons_the_first_to_remove_is_shown(reasons: set[str]):
     """api.md explain: what stands before all else; the rest shows once that is gone."""
     lane = Lane(
         resource="stripe" if "permit_full" in reasons else None,

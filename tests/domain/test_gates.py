@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from windlass.domain.gates import PARTS, Gate, most_at_once, narrowest, places, taken_after, worth_a_look
+from windlass.domain.gates import PARTS, Gate, free_permits, most_at_once, narrowest, taken_after, worth_a_look
 from windlass.domain.limits import PER_US
 
 SECOND = 1_000_000
@@ -38,7 +38,7 @@ def _sums(steps: Sequence[int]) -> list[int]:
 
 @st.composite
 def rated(draw: st.DrawFn) -> tuple[Gate, list[tuple[int, int]]]:
-    """A gate with a rate, and how many ask for places when."""
+    """A gate with a rate, and how many permits are requested when."""
     per_us = draw(windows)
     moments = draw(times_of(per_us))
     asked = draw(st.lists(st.integers(0, 40), min_size=len(moments), max_size=len(moments)))
@@ -46,8 +46,8 @@ def rated(draw: st.DrawFn) -> tuple[Gate, list[tuple[int, int]]]:
 
 
 def through(gate: Gate, asked: int, now: int) -> tuple[Gate, int]:
-    """Let through what may pass of those who ask."""
-    free = places(gate, now)
+    """Let through as many of the requests as may pass."""
+    free = free_permits(gate, now)
     taken = asked if free is None else min(asked, free)
     return gate._replace(taken=taken_after(gate, taken, now)), taken
 
@@ -67,33 +67,33 @@ def test_no_window_ever_has_more_than_the_rate(case: tuple[Gate, list[tuple[int,
 
 
 @given(rated())
-def test_a_rate_is_used_up_to_its_last_place_within_a_twentieth_more_than_its_window(
+def test_a_rate_is_used_completely_within_a_twentieth_more_than_its_window(
     case: tuple[Gate, list[tuple[int, int]]],
 ):
-    """J6.2: never exceeded does not mean starved: after the window and a part of it all places are back."""
+    """J6.2: never exceeded does not mean starved: after the window and a part of it all permits are back."""
     gate, asking = case
     for now, asked in asking:
         gate, _ = through(gate, asked, now)
     last = asking[-1][0] if asking else START
     assert gate.per_us is not None
-    assert places(gate, last + gate.per_us + max(gate.per_us // PARTS, 1)) == gate.rate
+    assert free_permits(gate, last + gate.per_us + max(gate.per_us // PARTS, 1)) == gate.rate
 
 
 @given(rated())
-def test_the_next_look_is_not_after_the_first_place_and_does_not_spin(case: tuple[Gate, list[tuple[int, int]]]):
+def test_the_next_check_is_not_after_the_first_free_permit_and_does_not_spin(case: tuple[Gate, list[tuple[int, int]]]):
     """J3.6, J6.2: by time alone, a place is never there before the look, and a handful of looks find it."""
     gate, asking = case
     for now, asked in asking:
         gate, _ = through(gate, asked, now)
     now = asking[-1][0] if asking else START
     looks = [now]
-    while places(gate, looks[-1]) == 0:
+    while free_permits(gate, looks[-1]) == 0:
         looks.append(worth_a_look(gate, looks[-1]))
         assert len(looks) <= PARTS + 2
-    assert worth_a_look(gate, looks[-1]) == looks[-1], "a gate with places is worth a look now"
+    assert worth_a_look(gate, looks[-1]) == looks[-1], "a gate with free permits is worth a look now"
     for before, after in pairwise(looks):
         assert after > before
-        assert places(gate, after - 1) == 0, "there was a place before the look"
+        assert free_permits(gate, after - 1) == 0, "there was a permit before the look"
 
 
 @given(rated(), rates)
@@ -107,7 +107,7 @@ def test_a_rate_that_was_lowered_is_kept_at_once_and_looked_at_seldom(
         gate, _ = through(gate, asked, now)
     gate, now = gate._replace(rate=lower), asking[-1][0]
     looks = 0
-    while places(gate, now) == 0:
+    while free_permits(gate, now) == 0:
         following = worth_a_look(gate, now)
         assert following > now
         now, looks = following, looks + 1
@@ -116,12 +116,12 @@ def test_a_rate_that_was_lowered_is_kept_at_once_and_looked_at_seldom(
 
 @given(st.integers(0, 50), st.integers(0, 80))
 def test_a_cap_leaves_what_is_not_in_use(cap: int, in_use: int):
-    """J6.2: lowered below what is in use, it lets nobody through until enough have left."""
-    assert places(Gate("x", cap=cap, in_use=in_use), START) == max(cap - in_use, 0)
+    """J6.2: lowered below what is in use, it lets no job through until enough have ended."""
+    assert free_permits(Gate("x", cap=cap, in_use=in_use), START) == max(cap - in_use, 0)
 
 
 def test_a_gate_without_a_limit_lets_any_number_through():
-    assert places(Gate("x"), START) is None
+    assert free_permits(Gate("x"), START) is None
     assert worth_a_look(Gate("x"), START) == START
     assert taken_after(Gate("x"), 5, START) is None
 
@@ -129,11 +129,11 @@ def test_a_gate_without_a_limit_lets_any_number_through():
 @given(st.integers(1, 10), st.integers(0, 10), rates)
 def test_the_narrower_of_cap_and_rate_decides(cap: int, in_use: int, rate: int):
     gate = Gate("x", cap=cap, in_use=in_use, rate=rate, per_us=SECOND)
-    assert places(gate, START) == max(min(cap - in_use, rate), 0)
+    assert free_permits(gate, START) == max(min(cap - in_use, rate), 0)
 
 
 def test_a_full_gate_is_looked_at_again_after_its_delay():
-    """J6.2: whoever leaves tells of it; the delay is for when that got lost."""
+    """J6.2: a released permit is notified; the delay is for lost notifications."""
     gate = Gate("x", cap=2, in_use=2, retry_us=7 * SECOND)
     assert worth_a_look(gate, START) == START + 7 * SECOND
     assert worth_a_look(gate._replace(in_use=1), START) == START
@@ -143,9 +143,9 @@ def test_a_full_gate_is_looked_at_again_after_its_delay():
 def test_a_gate_that_opens_later_is_looked_at_then(wait: int):
     """J6.1: behind an open circuit nothing passes before its wait is over."""
     gate = Gate("circuit:x", cap=3, opens_at=START + wait)
-    assert places(gate, START) == 0
+    assert free_permits(gate, START) == 0
     assert worth_a_look(gate, START) == START + wait
-    assert places(gate, START + wait) == 3
+    assert free_permits(gate, START + wait) == 3
 
 
 def test_what_is_remembered_of_a_rate_stays_small():
@@ -157,13 +157,13 @@ def test_what_is_remembered_of_a_rate_stays_small():
 
 
 ways = st.lists(st.lists(st.sampled_from("abcd"), unique=True, max_size=3), max_size=20)
-free_places = st.fixed_dictionaries({}, optional=dict.fromkeys("abcd", st.none() | st.integers(-5, 20)))
+permit_counts = st.fixed_dictionaries({}, optional=dict.fromkeys("abcd", st.none() | st.integers(-5, 20)))
 
 
 wanted_numbers = st.integers(0, 10)
 
 
-@given(wanted_numbers, ways, free_places)
+@given(wanted_numbers, ways, permit_counts)
 @example(5, [["a", "b"]], {"a": 3, "b": 2})
 def test_of_so_many_at_once_at_most_one_gate_of_each_way_can_run_short(
     most: int, lanes: list[list[str]], free: dict[str, int | None]
@@ -175,7 +175,7 @@ def test_of_so_many_at_once_at_most_one_gate_of_each_way_can_run_short(
         assert sum((left := free.get(gate)) is not None and left < number for gate in lane) <= 1
 
 
-@given(wanted_numbers, ways, free_places)
+@given(wanted_numbers, ways, permit_counts)
 def test_a_claim_is_made_smaller_only_where_two_gates_could_run_short(
     most: int, lanes: list[list[str]], free: dict[str, int | None]
 ):
@@ -188,11 +188,11 @@ def test_a_claim_is_made_smaller_only_where_two_gates_could_run_short(
         assert number >= min(most, 1)
 
 
-@given(wanted_numbers, st.lists(st.sampled_from("abcd"), unique=True, max_size=3), free_places)
-def test_the_narrowest_gate_is_the_one_with_the_fewest_places(
+@given(wanted_numbers, st.lists(st.sampled_from("abcd"), unique=True, max_size=3), permit_counts)
+def test_the_narrowest_gate_is_the_one_with_the_fewest_free_permits(
     wanted: int, lane: list[str], free: dict[str, int | None]
 ):
-    """J3.4: where several gates hold, it decides; a gate that nobody counts never does."""
+    """J3.4: where several gates apply, it decides; a gate without a limit never does."""
     found = narrowest(lane, free, wanted)
     left = [number for gate in lane if (number := free.get(gate)) is not None]
     assert (found is None) == all(number >= wanted for number in left)
@@ -201,6 +201,6 @@ def test_the_narrowest_gate_is_the_one_with_the_fewest_places(
 
 @pytest.mark.parametrize("taken", ["xx", "{}x", "[1]", '[["a", 1]]', "7"])
 def test_a_damaged_count_of_a_rate_counts_anew(taken: str):
-    """J7.9: a gate whose row was damaged holds nobody up."""
+    """J7.9: a gate whose row was damaged holds no job back."""
     gate = Gate("resource:stripe", cap=None, in_use=0, rate=5, per_us=SECOND, opens_at=None, taken=taken, retry_us=1)
-    assert places(gate, START) == 5
+    assert free_permits(gate, START) == 5

@@ -204,7 +204,7 @@ class TestFingerprint:
         second = error_fingerprint("shop:charge", "KeyError", f"job {another}: no row {other} for '{name}'")
         assert first == second
 
-    def test_target_class_and_words_each_make_a_difference(self):
+    def test_target_class_and_message_each_change_the_fingerprint(self):
         """Target + error class + message shape."""
         made = {
             error_fingerprint(target, kind, message)

@@ -32,7 +32,7 @@ def lanes(draw: st.DrawFn) -> Lane:
 @example(Lane("a:b", "resource:x", "queue:y", "target:z"))
 @example(Lane("stripe", "/"))
 @example(Lane("stripe", "ünï 😀"))
-def test_a_lane_comes_back_from_its_text(lane: Lane):
+def test_a_lane_is_restored_from_its_text(lane: Lane):
     """J6.2: any key that an option takes, and any mixture of gates."""
     assert read_lane(lane.text) == lane
 
@@ -51,7 +51,7 @@ def test_most_jobs_have_no_lane():
 
 
 @given(names, keys)
-def test_a_keys_gate_is_one_word_and_names_its_resource(name: str, key: str):
+def test_the_name_of_a_keys_gate_has_no_spaces_and_names_its_resource(name: str, key: str):
     """J6.2: each key has a gate of its own, made after that of its resource."""
     gate = resource_gate(check_name(name, "resource"), check_key(key, "resource_key"))
     assert " " not in gate

@@ -33,8 +33,8 @@ def test_a_block_that_does_not_end_is_reported_once_meanwhile():
     assert blocks.answered(LONG_BLOCK + 6) == Block(LONG_BLOCK + 6, "send", over=True)
 
 
-def test_the_same_culprit_is_told_of_once_a_minute():
-    """J10: a job that blocks every time must not flood the log; another one is told of."""
+def test_the_same_culprit_is_logged_once_a_minute():
+    """J10: a job that blocks every time must not flood the log; another one is logged."""
     blocks: LoopBlocks[str] = LoopBlocks(1.0)
 
     def block(at: float, culprit: str | None) -> Block[str] | None:
@@ -50,7 +50,7 @@ def test_the_same_culprit_is_told_of_once_a_minute():
     assert block(2 + QUIET_FOR, "send") is not None
 
 
-def test_a_machine_that_stood_still_is_no_blocked_loop():
+def test_a_suspended_machine_is_not_a_blocked_loop():
     """J10: the watchdog could not look either."""
     blocks: LoopBlocks[str] = LoopBlocks(1.0)
     blocks.asked(0.0)

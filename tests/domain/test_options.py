@@ -326,7 +326,7 @@ class TestResolved:
         assert made.resolved() == JobOptions.make(max_retries=3).resolved()
         assert "onnection" not in repr(made)
 
-    def test_an_unset_timeout_is_told_from_none(self):
+    def test_an_unset_timeout_differs_from_none(self):
         """The setting decides, while None means none."""
         assert JobOptions().resolved().timeout is UNSET
         assert JobOptions.make(timeout=None).resolved().timeout is None

@@ -21,13 +21,13 @@ from windlass.errors import InvalidOptionError
         ("link", "on_success"),
     ],
 )
-def test_words_of_other_queues_are_answered_with_ours(word: str, here: str):
+def test_option_names_of_other_queues_are_answered_with_ours(word: str, here: str):
     """api.md Errors: what to do."""
     with pytest.raises(InvalidOptionError, match=f"unknown option '{word}'; it is called '{here}' here"):
         JobOptions.make(**{word: 1})  # type: ignore[arg-type]
 
 
-def test_every_word_of_another_queue_leads_to_an_option_and_is_none_itself():
+def test_every_option_name_of_another_queue_leads_to_an_option_and_is_none_itself():
     names = {option.name for option in fields(JobOptions)}
     assert set(OPTIONS.values()) <= names
     assert not names & OPTIONS.keys()
@@ -44,7 +44,7 @@ def test_every_word_of_another_queue_leads_to_an_option_and_is_none_itself():
     ],
 )
 def test_verbs_of_other_queues_are_answered_with_ours(verb: str, here: str):
-    """api.md Errors: what to do; for whoever comes from Celery, RQ, Dramatiq, Huey or Procrastinate."""
+    """api.md Errors: what to do; for users of Celery, RQ, Dramatiq, Huey or Procrastinate."""
     job = Windlass("sqlite://").job(jobs.add)
     with pytest.raises(AttributeError) as caught:
         getattr(job, verb)
@@ -52,7 +52,7 @@ def test_verbs_of_other_queues_are_answered_with_ours(verb: str, here: str):
     assert not hasattr(job, "nothing_like_this")
 
 
-def test_an_application_answers_words_of_other_queues():
+def test_an_application_suggests_names_for_those_of_other_queues():
     """api.md Errors: `app.task` is `app.job`."""
     app = Windlass("sqlite://")
     with pytest.raises(AttributeError, match=r"app has no attribute 'task'; write app\.job"):

@@ -17,7 +17,7 @@ LEGAL = {
     Z: {P, F, C},
     S: set(),
     F: {P, Z},
-    C: set(),
+    C: {P},
 }
 
 
@@ -55,6 +55,7 @@ def test_every_move_is_in_the_table_and_changes_the_state():
         (Move.PAUSE, {P, F}),
         (Move.RESUME, {Z}),
         (Move.RETRY, {F}),
+        (Move.REVIVE, {C}),
         (Move.REQUEUE, {R}),
         (Move.RELEASE, {R}),
         (Move.SIGNAL, {W}),
@@ -77,6 +78,7 @@ def test_resuming_leads_exactly_to_the_states_that_can_be_paused():
     assert {target for _, target in MOVES[Move.RESUME]} == leaves(Move.PAUSE)
 
 
-def test_success_and_cancellation_are_final():
-    for final, other in product((S, C), JobStatus):
-        assert not may_move(final, other)
+def test_success_is_final_and_cancellation_is_left_by_a_revival_only():
+    """J2.4: of a follower, by the retry of what had canceled it."""
+    assert not any(may_move(S, other) for other in JobStatus)
+    assert [move for move in Move if C in leaves(move)] == [Move.REVIVE]

@@ -38,7 +38,7 @@ def test_arming_again_moves_the_deadline():
     assert deadlines.expired(5.1) == ["a"]
 
 
-def test_disarming_tells_whether_there_was_something():
+def test_disarming_returns_whether_a_timer_was_armed():
     deadlines = Deadlines[str]()
     deadlines.arm("a", 1.0)
     assert "a" in deadlines
@@ -57,7 +57,7 @@ def test_a_deadline_in_the_past_fires_at_once():
 
 @given(times, grains)
 @example(math.nextafter(570 * 0.84, math.inf), 0.84)  # its product with 1 / 0.84 is rounded down to 570
-def test_the_time_told_is_never_early_and_at_most_one_granularity_late(at, grain):
+def test_the_next_time_is_never_early_and_at_most_one_granularity_late(at, grain):
     """A timeout does not cut a job short."""
     deadlines = Deadlines[str](grain)
     deadlines.arm("a", at)
@@ -67,7 +67,7 @@ def test_the_time_told_is_never_early_and_at_most_one_granularity_late(at, grain
 
 
 @given(st.lists(times, min_size=1, max_size=30), grains)
-def test_waking_at_the_time_told_always_finds_something(ats, grain):
+def test_waking_at_the_next_time_always_finds_something_due(ats, grain):
     deadlines = Deadlines[int](grain)
     for token, at in enumerate(ats):
         deadlines.arm(token, at)

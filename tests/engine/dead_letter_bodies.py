@@ -20,7 +20,7 @@ def ship(order: int) -> str:
 
 
 class Unstorable(JsonSerializer):
-    """A serializer of somebody's own, whose text for one value no database takes."""
+    """A user's own serializer, whose text for one value no database accepts."""
 
     def encode_result(self, value: Any, annotation: Any, limit: int) -> tuple[str | None, str | None]:
         return ('"nul \0 byte"', None) if value == "bad" else super().encode_result(value, annotation, limit)

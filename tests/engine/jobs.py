@@ -210,7 +210,7 @@ def loop_until_asked_to_stop() -> None:
 
 
 async def swallow_cancellation(name: str) -> str:
-    """Does not end when it is told to, but when the gate opens."""
+    """Does not end when it is canceled, but when the gate opens."""
     gate = GATES[name]
     gate.entered.set()
     while not gate.opened.is_set():

@@ -1,4 +1,4 @@
-"""Jobs whose first run goes on until it is told to end, and whose second one returns."""
+"""Jobs whose first run continues until it is stopped, and whose second one returns."""
 
 import asyncio
 import threading

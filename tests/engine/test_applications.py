@@ -110,7 +110,7 @@ def test_a_callback_of_an_application_on_another_database_is_refused(
     assert programs.billing.app.find().items == []
 
 
-def test_binding_a_method_of_another_application_says_whose_it_is(programs: SimpleNamespace):
+def test_binding_a_method_of_another_application_names_that_application(programs: SimpleNamespace):
     """J6.3: what is another application's is not enqueued by this one."""
     with pytest.raises(TargetNotAllowedError, match="a job of another application"):
         programs.billing.app.bind(programs.mail.Post.letter, "ann")

@@ -190,7 +190,7 @@ def test_a_commit_whose_answer_was_lost_sets_off_one_callback(apps: Apps, monkey
 
 
 def lose_answers(database: Database, monkeypatch: pytest.MonkeyPatch, times: int) -> list[Any]:
-    """Let the first commits of outcomes happen, and tell nobody."""
+    """Let the first commits of outcomes happen, and lose their answers."""
     run = database.arun
     lost: list[Any] = []
 

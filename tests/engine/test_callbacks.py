@@ -101,7 +101,7 @@ def test_a_plain_function_follows_if_it_is_allowed(apps: Apps):
     assert seen[0].value == 8
 
 
-def test_a_call_brings_arguments_of_its_own(app: Windlass):
+def test_a_call_has_its_own_arguments(app: Windlass):
     """J5.5: `clean_up.bind(RESULT, file_id)`: RESULT is what the job returned."""
     take = app.job(bodies.take_value)
     double = app.job(bodies.double)
@@ -163,7 +163,7 @@ def test_large_arguments_do_not_keep_a_callback_away(app: Windlass):
     assert seen[0].args == (text,)
 
 
-def test_arguments_that_nobody_can_read_are_left_out(app: Windlass, apps: Apps):
+def test_unreadable_arguments_are_left_out(app: Windlass, apps: Apps):
     """J5.5: a damaged row fails, and its callback still follows."""
     handle = app.job(bodies.double).using(on_failure=app.job(bodies.report)).enqueue(1)
     rows(apps.url, "UPDATE windlass_job SET args = 'garbage'")
@@ -175,7 +175,7 @@ def test_arguments_that_nobody_can_read_are_left_out(app: Windlass, apps: Apps):
 
 
 class Compressed(JsonSerializer):
-    """Texts that nobody else can read."""
+    """Texts in a private format."""
 
     def encode_arguments(self, shape: CallShape, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> str:
         return b64encode(compress(super().encode_arguments(shape, args, kwargs, limit).encode())).decode()

@@ -46,8 +46,8 @@ def test_a_job_that_was_canceled_does_not_begin(now: list[float]):
     assert let_in(known, "a", "c") == (["a"], ["c"])
 
 
-def test_the_store_is_asked_about_a_job_that_is_only_said_to_be_canceled(now: list[float], rung: list[str]):
-    """J2.2: anybody may send a notification."""
+def test_a_notified_cancel_is_checked_in_the_store(now: list[float], rung: list[str]):
+    """J2.2: every role may send a notification."""
     known = CanceledJobs()
     known.report(["a", "x"])
     assert (known.take_in_question(), rung) == (set(), [])

@@ -33,7 +33,7 @@ def test_a_thread_sees_it_and_leaves_at_its_next_check(app: Windlass, gate: Gate
     assert app.get(handle.id).status is JobStatus.CANCELED
 
 
-def test_what_a_canceled_thread_returns_is_not_heard(app: Windlass, gate: Gate):
+def test_the_result_of_a_canceled_thread_is_ignored(app: Windlass, gate: Gate):
     """J2.2: a body that does not look goes on to its end; its result is dropped."""
     handle = app.job(jobs.hold).enqueue(gate.name)
     with app.worker():
@@ -59,7 +59,7 @@ def test_a_claimed_job_that_waits_for_a_slot_is_forgotten(app: Windlass, gate: G
 
 
 def test_a_cancel_in_another_process_is_noticed_at_once(app: Windlass, apps: Apps, tmp_path: Path):
-    """J2.2: by a wakeup (PostgreSQL tells, SQLite's file is watched); heartbeats are far too rare to explain it."""
+    """J2.2: by a wakeup (PostgreSQL notifies, SQLite's file is watched); heartbeats are far too rare to explain it."""
     mark = tmp_path / "mark"
     with remote_worker(apps.url):
         handle = app.job(jobs.leave_a_mark_at_the_end).enqueue(str(mark))

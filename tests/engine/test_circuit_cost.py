@@ -80,7 +80,7 @@ def test_half_open_it_lets_its_trials_through_and_no_more(apps: Apps, asked: Ask
         asked.clear()
         until(lambda: asked.times_looked >= 30)
         assert len(app.find(status=JobStatus.RUNNING).items) == 2
-        assert {step.name for step in asked.claims}.isdisjoint({"claim_picked", "claim_lane_level", "claim_gated"})
+        assert {step.name for step in asked.claims}.isdisjoint({"claim_chosen", "claim_lane_level", "claim_gated"})
         app.circuit("gateway").open()
         for job in app.find(status=JobStatus.RUNNING):
             app.cancel(job.id)

@@ -1,4 +1,4 @@
-"""The settings of circuits: what holds for those nobody configured, and how often a node asks how they are."""
+"""The settings of circuits: what applies to those without a profile, and how often a node reads their states."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from windlass.stores.plans import queues
 
 
 def failures_until_open(apps: Apps, **settings: Any) -> tuple[int, Windlass]:
-    """How many calls of a broken service it takes to open its circuit, which nobody has configured."""
+    """How many calls of a broken service it takes to open its circuit, which has no profile."""
     gated_jobs.BROKEN[0] = True
     app = apps(settings=replace(ONLY_WAKEUPS, circuits=CircuitsSettings(**settings)), allow=["tests.engine"])
     call = app.job(circuit="gateway")(gated_jobs.call_gateway)
@@ -27,7 +27,7 @@ def failures_until_open(apps: Apps, **settings: Any) -> tuple[int, Windlass]:
     raise AssertionError("it never opened")
 
 
-def test_circuits_that_nobody_configured_have_the_profile_of_the_settings(apps: Apps):
+def test_circuits_without_a_profile_use_that_of_the_settings(apps: Apps):
     """api.md circuits.profile, J6.2: FAST opens after three failures, the default after five."""
     number, app = failures_until_open(apps, profile=CircuitProfile.FAST)
     assert number == 3
@@ -41,7 +41,7 @@ def test_without_the_setting_it_is_the_default_profile(apps: Apps):
 
 
 def test_a_circuit_that_was_configured_keeps_what_it_was_given(apps: Apps):
-    """api.md circuits.profile: the setting is for those that nobody configured, even if they were given the default."""
+    """api.md circuits.profile: the setting does not apply to circuits that were given the default."""
     apps().configure_circuit("gateway")
     number, app = failures_until_open(apps, profile=CircuitProfile.FAST)
     assert number == 5

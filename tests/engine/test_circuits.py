@@ -33,7 +33,7 @@ def _gateway_down() -> Iterator[None]:
 
 
 def guarded(apps: Apps, **settings: Any) -> Windlass:
-    """An application whose circuit `gateway` opens at the third failure and stays open unless told otherwise."""
+    """An application whose circuit `gateway` opens at the third failure and stays open unless configured otherwise."""
     app = apps(settings=ONLY_WAKEUPS, allow=ALLOWED)
     app.configure_circuit("gateway", CircuitProfile.FAST, **{"open_wait": 600, **settings})
     return app
@@ -45,7 +45,7 @@ def calls(app: Windlass, count: int, **options: Any) -> list[JobHandle[Any]]:
 
 
 def told(app: Windlass) -> list[str]:
-    """What is told of circuits, in short."""
+    """The published events of circuits, in short."""
     words: list[str] = []
     app.on(CircuitOpened)(lambda event: words.append(f"opened {event.service}"))
     app.on(CircuitClosed)(lambda event: words.append(f"closed {event.service}"))
@@ -92,7 +92,7 @@ def test_trials_close_a_circuit_once_the_service_is_back(apps: Apps):
     assert words == ["opened gateway", "closed gateway"]
 
 
-def test_a_circuit_whose_trials_fail_stays_open_and_is_told_of_each_time_it_opens(apps: Apps):
+def test_a_circuit_whose_trials_fail_stays_open_and_publishes_each_opening(apps: Apps):
     """J6.1: after every wait two trials at most; never a stampede."""
     app = guarded(apps, open_wait=0.3)
     words = told(app)
@@ -176,7 +176,7 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
 
 
 def _known_to_be_shut(worker: Worker) -> bool:
-    """Whether the worker has heard of it: what it knows may be a second old."""
+    """Whether the worker knows of it: what it knows may be a second old."""
     assert worker.node is not None
     return "gateway" in worker.node.engine.work.shut_circuits()
 
@@ -196,7 +196,7 @@ def test_errors_are_ignored_and_recorded_by_class(apps: Apps):
 
 
 def test_a_circuit_is_switched_by_hand(apps: Apps):
-    """J6.1: open until somebody closes it, whatever its wait; told once; closing lets everything through at once."""
+    """J6.1: open until it is closed by hand, whatever its wait; published once; closing lets all through at once."""
     app = guarded(apps, open_wait=0.1)
     words = told(app)
     BROKEN[0] = False
@@ -216,7 +216,7 @@ def test_a_circuit_is_switched_by_hand(apps: Apps):
         until(lambda: words == ["opened gateway", "closed gateway"])
 
 
-def test_another_process_switches_it_and_this_one_hears_of_it(apps: Apps):
+def test_a_switch_by_another_process_is_noticed(apps: Apps):
     """J6.1: one state for all; closed elsewhere, what waits here starts at once."""
     app, other = guarded(apps), apps(settings=ONLY_WAKEUPS)
     BROKEN[0] = False
@@ -259,7 +259,7 @@ async def test_the_async_twins_do_the_same(apps: Apps):
 
 
 def test_a_circuit_needs_no_setting_up(apps: Apps):
-    """J6.1: with the settings of the DEFAULT profile; one that nobody has used is closed."""
+    """J6.1: with the settings of the DEFAULT profile; one that was never used is closed."""
     app = apps(settings=ONLY_WAKEUPS, allow=ALLOWED)
     assert app.circuit("new").state() is CLOSED
     assert app.circuits() == []

@@ -51,7 +51,7 @@ def test_a_node_with_one_slot_leaves_all_other_jobs_to_others(apps: Apps, gate: 
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
-def test_a_node_that_was_quick_until_now_hands_back_what_it_took_ahead(apps: Apps, gate: Gate, size: int):
+def test_a_node_that_becomes_slow_releases_jobs_it_claimed_ahead(apps: Apps, gate: Gate, size: int):
     """J3.3: a quick node claims a little ahead; when a slow job stops it, the rest goes back to its queue in time."""
     quick, idle = apps(), apps()
     hold, note = quick.job(jobs.ahold), quick.job(jobs.anote)
@@ -70,7 +70,7 @@ def test_a_node_that_was_quick_until_now_hands_back_what_it_took_ahead(apps: App
     assert {quick.get(handle.id).attempts for handle in handles} == {1}
 
 
-def test_what_was_handed_back_is_taken_again_when_the_slow_job_is_over(apps: Apps, gate: Gate):
+def test_released_jobs_are_claimed_again_when_the_slow_job_ends(apps: Apps, gate: Gate):
     """J3.3, J3.6: a lone node that hands claims back remembers them, and needs no poll to find them."""
     app = apps(settings=ONLY_WAKEUPS)
     hold, note = app.job(jobs.ahold), app.job(jobs.anote)
@@ -109,7 +109,7 @@ class Recorded:
 
 
 class Dumb:
-    """A coordinator that tells nobody: every wakeup is lost."""
+    """A coordinator that notifies no node: every wakeup is lost."""
 
     def notify_new_work(self, queue: str, priority: int) -> None: ...
     def listen(self, callback: object) -> None: ...

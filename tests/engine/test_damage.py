@@ -52,7 +52,7 @@ def test_damaged_rows_end_alone(apps: Apps):
 
 
 def test_a_live_row_without_its_job_is_removed(apps: Apps, caplog: pytest.LogCaptureFixture):
-    """J7.9: nobody could run or fail it; its slot, its keys and its permits are free again, and the log names it."""
+    """J7.9: it can neither run nor fail; its slot, its keys and its permits are free again, and the log names it."""
     app = apps()
     app.configure_resource("stripe", max_concurrent=1)
     add = app.job(jobs.add).using(resource="stripe")
@@ -66,7 +66,7 @@ def test_a_live_row_without_its_job_is_removed(apps: Apps, caplog: pytest.LogCap
 
 
 def test_a_job_that_is_nowhere_hides_nothing(app: Windlass, apps: Apps):
-    """J7.9: a job without a state is shown as damaged; who waits for it is told, who waits for others gets results."""
+    """J7.9: a job without a state is shown as damaged; waiting for it raises, waiting for others returns results."""
     add = app.job(jobs.add)
     lost, odd, good = add.enqueue(1, 1), add.enqueue(1, 1), add.enqueue(1, 2)
     execute(apps.url, "DELETE FROM windlass_hot WHERE id = ?", str(lost.id))

@@ -1,4 +1,4 @@
-"""Dead letters and alerts: whichever way a job dies, in the same transaction, told in order."""
+"""Dead letters and alerts: whichever way a job fails, in the same transaction, published in order."""
 
 from typing import Any
 from uuid import UUID
@@ -100,7 +100,7 @@ def test_a_body_that_fails_leaves_a_dead_letter_whatever_it_fails_of(apps: Apps)
 
 
 def test_jobs_that_die_outside_of_any_attempt_leave_one_too(apps: Apps, shop: Shop):
-    """J5.4, J5.8, J6.3, J7.4: a spent crash budget, and a target that nobody knows; told like any other."""
+    """J5.4, J5.8, J6.3, J7.4: a spent crash budget, and an unknown target; published like any other."""
     module = shop.load(NEWER.format(url=apps.url))
     unknown = module.fresh.enqueue(7)
     module.app.close()

@@ -59,7 +59,7 @@ def test_leaving_lets_running_jobs_finish_and_hands_the_rest_back(app: Windlass,
     assert jobs.seen == []
 
 
-def test_a_drain_hands_back_what_was_claimed_ahead(app: Windlass, gate: Gate):
+def test_a_drain_releases_jobs_that_were_claimed_ahead(app: Windlass, gate: Gate):
     """J7.6, J3.3: claims that wait for a slot do not wait for the running jobs to end."""
     hold, note = app.job(jobs.ahold), app.job(jobs.anote)
     handles = app.enqueue_many([note.bind(str(n)) for n in range(150)])
@@ -117,7 +117,7 @@ def test_a_body_that_ignores_the_drain_is_left_and_its_result_fenced_off(apps: A
     assert (job.status, job.attempts, job.result) == (JobStatus.PENDING, 0, None)
 
 
-def test_drain_says_whether_all_finished_and_may_be_called_twice(apps: Apps, gate: Gate):
+def test_drain_returns_whether_all_finished_and_may_be_called_twice(apps: Apps, gate: Gate):
     """J7.6: `worker.drain()` is what leaving the block does."""
     app = apps()
     ahold = app.job(jobs.ahold)

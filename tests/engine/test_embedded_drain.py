@@ -116,7 +116,7 @@ async def test_aclose_inside_an_async_worker_drains_it_first(apps: Apps, gate: G
     assert query(apps.url, "SELECT id FROM windlass_node") == []
 
 
-def test_close_drains_a_worker_in_a_thread_of_its_own(apps: Apps, gate: Gate):
+def test_close_drains_a_worker_in_a_separate_thread(apps: Apps, gate: Gate):
     """J7.6: `app.close()` inside `with app.worker()`."""
     app = apps()
     hold = app.job(jobs.hold)
@@ -175,7 +175,7 @@ async def test_a_second_drain_shortens_the_first(apps: Apps, gate: Gate):
 
 
 async def test_cancelling_a_drain_forces_it(apps: Apps, gate: Gate):
-    """J7.6: who loses patience gets the node out in good order: released, signed off."""
+    """J7.6: a caller that cancels the drain gets a clean exit of the node: jobs released, signed off."""
     app = apps(settings=PATIENT, allow=["tests.engine"])
     async with app.worker() as worker:
         running = await held(app, gate)
@@ -228,7 +228,7 @@ def test_ctrl_c_while_an_embedded_worker_drains_forces_the_drain(apps: Apps, gat
 
 @pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_while_a_worker_on_the_main_loop_drains_forces_the_drain(apps: Apps, gate: Gate):
-    """J7.6, J10.4: a server's own handler hears of the signal too, as uvicorn's does."""
+    """J7.6, J10.4: a server's own handler receives the signal too, as uvicorn's does."""
     app = apps(settings=PATIENT, allow=["tests.engine"])
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
@@ -256,7 +256,7 @@ def drain_lines(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
     return [(record.levelno, record.getMessage()) for record in caplog.records if record.name == "windlass.worker"]
 
 
-def test_a_drain_says_once_how_many_jobs_it_waits_for_and_until_when(
+def test_a_drain_logs_once_how_many_jobs_it_waits_for_and_until_when(
     app: Windlass, gate: Gate, caplog: pytest.LogCaptureFixture
 ):
     """J10.4: and that all of them have finished."""
@@ -280,7 +280,7 @@ def test_a_drain_says_once_how_many_jobs_it_waits_for_and_until_when(
     assert ended == "drained: all running jobs have finished"
 
 
-def test_a_forced_drain_says_how_many_jobs_were_released(apps: Apps, gate: Gate, caplog: pytest.LogCaptureFixture):
+def test_a_forced_drain_logs_how_many_jobs_were_released(apps: Apps, gate: Gate, caplog: pytest.LogCaptureFixture):
     """J10.4."""
     app = apps(settings=IMPATIENT)
     ahold = app.job(jobs.ahold)
@@ -295,7 +295,7 @@ def test_a_forced_drain_says_how_many_jobs_were_released(apps: Apps, gate: Gate,
     )
 
 
-def test_a_drain_with_nothing_to_wait_for_says_nothing(app: Windlass, caplog: pytest.LogCaptureFixture):
+def test_a_drain_with_nothing_to_wait_for_logs_nothing(app: Windlass, caplog: pytest.LogCaptureFixture):
     add = app.job(jobs.add)
     with caplog.at_level(logging.INFO, "windlass.worker"), app.worker():
         assert add.enqueue(1, 2).result(timeout=LONG) == 3
@@ -305,7 +305,7 @@ def test_a_drain_with_nothing_to_wait_for_says_nothing(app: Windlass, caplog: py
 # -------------------------------------------------------------------------------------------------- a loop that is gone
 
 
-def test_a_worker_whose_loop_has_ended_cannot_drain_and_says_so(app: Windlass, caplog: pytest.LogCaptureFixture):
+def test_a_worker_whose_loop_has_ended_cannot_drain_and_logs_that(app: Windlass, caplog: pytest.LogCaptureFixture):
     """J7.6: the answer is False, not a wait for ever; its lease runs out by itself."""
     app.job(jobs.add)
     loop = asyncio.new_event_loop()

@@ -104,8 +104,8 @@ def test_a_denied_target_is_published_without_a_start(app: Windlass, apps: Apps)
     assert told[1].reason == "target_not_allowed"
 
 
-def test_events_are_told_after_the_commit(app: Windlass, apps: Apps):
-    """J5.8: a listener that looks finds what it was told of."""
+def test_events_are_published_after_the_commit(app: Windlass, apps: Apps):
+    """J5.8: a subscriber that reads the store finds what was published."""
     looking = apps()
     found: list[tuple[type[Event], JobStatus, int]] = []
 
@@ -200,7 +200,7 @@ async def test_events_reach_async_listeners_on_the_callers_loop(app: Windlass):
     assert told == [(JobStarted, here), (JobCompleted, here)]
 
 
-def test_many_jobs_are_each_told_of_once_and_in_their_own_order(app: Windlass):
+def test_events_of_many_jobs_are_published_once_and_in_order_per_job(app: Windlass):
     """J5.8: started before completed, for every job."""
     told: list[Any] = []
     app.on(Event)(told.append)

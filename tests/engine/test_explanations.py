@@ -28,7 +28,7 @@ def code(app: Windlass, handle: JobHandle[Any]) -> str:
     return found.code
 
 
-def test_what_keeps_a_job_while_nobody_works(quiet: Windlass):
+def test_the_reason_of_a_waiting_job_without_workers(quiet: Windlass):
     """api.md explain: not due, paused, its queue paused, no worker; always the first that must be out of the way."""
     app = quiet
     add = app.job(jobs.add)
@@ -55,7 +55,7 @@ def test_a_worker_of_other_queues_does_not_help(quiet: Windlass):
     assert code(app, waits) == "no_worker"
 
 
-def test_what_runs_and_what_has_ended_say_so(quiet: Windlass, gate: Gate):
+def test_running_and_ended_jobs_are_explained_as_such(quiet: Windlass, gate: Gate):
     app = quiet
     with app.worker():
         running = app.job(jobs.ahold).enqueue(gate.name)
@@ -72,7 +72,7 @@ def test_what_runs_and_what_has_ended_say_so(quiet: Windlass, gate: Gate):
     assert "(retry_exhausted)" in app.explain(failed.id).message
 
 
-def test_a_job_that_waits_for_its_next_try_says_what_went_wrong(quiet: Windlass):
+def test_a_job_that_waits_for_its_next_attempt_explains_the_last_error(quiet: Windlass):
     app = quiet
     again = app.job(max_retries=2, backoff=Backoff.fixed(600))(jobs.fail)
     with app.worker():
@@ -80,7 +80,7 @@ def test_a_job_that_waits_for_its_next_try_says_what_went_wrong(quiet: Windlass)
         until(lambda: app.get(handle.id).attempts == 1)
         found = app.explain(handle.id)
     assert found.code == "waiting_for_retry"
-    assert found.message == "it waits for its next try, 1 attempt has failed: ValueError: no"
+    assert found.message == "it waits for its next attempt, 1 attempt has failed: ValueError: no"
     assert found.until == app.get(handle.id).due_at
 
 
@@ -95,7 +95,7 @@ def test_a_full_worker_leaves_nothing_to_blame(quiet: Windlass, gate: Gate):
         assert waits.result(timeout=LONG) == 3
 
 
-def test_a_ready_job_is_told_when_more_limits_have_jobs_than_one_look_shows(quiet: Windlass, gate: Gate):
+def test_a_ready_job_is_explained_when_more_limits_have_jobs_than_one_poll_reads(quiet: Windlass, gate: Gate):
     """J3.1, J3.4: the order is exact among the lanes of one look; with more of them others may start before it."""
     app = quiet
     app.configure_resource("stripe", 1)
@@ -119,8 +119,8 @@ def test_a_ready_job_is_told_when_more_limits_have_jobs_than_one_look_shows(quie
         assert [handle.result(timeout=LONG) for handle in handles] == [3] * len(handles)
 
 
-def test_gates_say_which_of_them_is_shut(quiet: Windlass, gate: Gate):
-    """J6.1, J6.2, J1.7: permit, rate, circuit, queue; through the store, whoever asks."""
+def test_the_limit_that_holds_a_job_back_is_named(quiet: Windlass, gate: Gate):
+    """J6.1, J6.2, J1.7: permit, rate, circuit, queue; through the store, for every caller."""
     app = quiet
     app.configure_resource("stripe", 1, retry_delay=600)
     app.configure_resource("paypal", None, rate=1, per="hour")
@@ -150,7 +150,7 @@ def test_gates_say_which_of_them_is_shut(quiet: Windlass, gate: Gate):
         gate.open()
 
 
-def test_a_circuit_on_trial_says_so(quiet: Windlass, gate: Gate):
+def test_a_circuit_on_trial_is_explained(quiet: Windlass, gate: Gate):
     app = quiet
     app.configure_circuit("gateway", minimum_calls=1, open_wait=0.1, trials=1)
     with app.worker():
@@ -161,7 +161,7 @@ def test_a_circuit_on_trial_says_so(quiet: Windlass, gate: Gate):
         gate.open()
 
 
-def test_a_resource_that_vanished_is_told_before_the_job_fails(quiet: Windlass, apps: Apps):
+def test_a_missing_resource_is_explained_before_the_job_fails(quiet: Windlass, apps: Apps):
     app = quiet
     app.configure_resource("stripe", 1)
     with app.worker(queues=["other"]) as worker:
@@ -179,7 +179,7 @@ def _make_due(url: str, handle: JobHandle[Any]) -> None:
     rows(url, f"UPDATE windlass_hot SET due = 1 WHERE id = {literal(url, handle.id)}")
 
 
-def test_a_target_that_no_worker_knows_says_so(apps: Apps, shop: Shop):
+def test_a_target_that_no_worker_knows_is_explained(apps: Apps, shop: Shop):
     """J6.3: left to nodes that know it."""
     enqueuing = apps(settings=ONLY_WAKEUPS, allow=[shop.name])
     working = apps(settings=ONLY_WAKEUPS)

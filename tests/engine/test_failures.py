@@ -32,7 +32,7 @@ class Policy:
 FORBIDDEN = ["marked", "marked base", "do not retry", "cause", "group", "marked in a group", "wrapped mark"]
 
 
-def test_what_must_not_be_retried_fails_for_good_before_anybody_is_asked(apps: Apps, caplog: pytest.LogCaptureFixture):
+def test_what_must_not_be_retried_fails_for_good_without_asking_a_policy(apps: Apps, caplog: pytest.LogCaptureFixture):
     """J5.1, P4.1: marked classes and DoNotRetry, in the chain or a group, come first; the reason is logged."""
     policy = Policy()
     app = apps(retry_policy=policy)

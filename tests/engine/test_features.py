@@ -54,7 +54,8 @@ P, R, S, F, C = (JobStatus[name] for name in ("PENDING", "RUNNING", "SUCCEEDED",
 
 def test_every_application_has_its_features(app: Windlass, recorder: Recorder):
     names = [feature.name for feature in features_of(app.parts)]
-    assert names == ["callbacks", "dead letters", "retry times", "circuits", "archive", "statistics", "recorder"]
+    own = ["callbacks", "dead letters", "retry times", "circuits", "archive", "statistics", "flows", "results of flows"]
+    assert names == [*own, "recorder"]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_superseded_job_has_its_follow_ups(app: Windlass, recorder: Recorder):
 def test_verbs_that_revive_jobs_write_follow_ups(
     app: Windlass, recorder: Recorder, verb: Callable[[Windlass, Any], object]
 ):
-    """J2.4: a feature hears of a dead letter that lives again."""
+    """J2.4: a follow-up is called for a dead letter that is revived."""
     job = app.job(jobs.fail).enqueue("on purpose")
     assert drain(app).failed == 1
     assert recorder.seen[str(job.id)][:2] == (R, F)

@@ -25,7 +25,7 @@ from windlass.testing.contract.workbench import FAILURE, Workbench
 FLUSH = 200
 PLAIN = {
     "postgres": ["finish_succeeded"],
-    "sqlite": ["finish_done", "remember", "free_places", "finish_hot", "count_ended"],
+    "sqlite": ["finish_done", "insert_attempts", "release_permits", "finish_hot", "count_ended"],
 }
 
 

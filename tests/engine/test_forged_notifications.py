@@ -1,4 +1,4 @@
-"""A notification is a hint from anybody: roles without a right on any table may send one on every channel."""
+"""A notification is only a hint: roles without a right on any table may send one on every channel."""
 
 import logging
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ CHANNELS = ("windlass_work", "windlass_done", "windlass_canceled")
 
 
 def payloads(job_id: str) -> list[str]:
-    """What somebody may send: ids, words of ours that are wrong, and junk of every length that PostgreSQL takes."""
+    """What an attacker may send: ids, wrong payloads in our format, and junk of every length that is accepted."""
     return [
         *("", job_id, f"{job_id},{job_id}", f"x {job_id}", f"done {job_id}", "*", "x *", ",", " ", "no id at all"),
         *("x default:99999", "x default:-1", "x default:" + "9" * 7_000, "x default:٣", "x :2", "x nowhere:2"),
@@ -39,7 +39,7 @@ def apps(empty_postgres: str) -> Iterator[Apps]:
 
 
 def understood(worker: Worker, apps: Apps) -> None:
-    """Wait until the node has heard all that was sent, which comes in order, and has looked once more after that."""
+    """Wait until the node has received all notifications, which arrive in order, and has polled once more."""
     assert apps().job(jobs.add).enqueue(1, 1).result(timeout=LONG) == 2  # it polls never: it has heard of this one
     assert worker.node is not None
     looked = worker.node.engine.cancellations.signals.ticked
@@ -115,7 +115,7 @@ def test_a_cancel_among_forged_ones_reaches_its_job(apps: Apps, gate: Gate):
 
 
 def test_an_unknown_notification_payload_is_ignored(empty_postgres: str):
-    """J3.6: anybody may NOTIFY; wakeups go on."""
+    """J3.6: every role may NOTIFY; wakeups still work."""
     apps = Apps(empty_postgres)
     app, other = apps(settings=ONLY_WAKEUPS), apps()
     add = app.job(jobs.add)

@@ -71,7 +71,7 @@ def test_success_clears_the_error_and_history_keeps_it(app: Windlass):
     assert app.history(done.id)[0].error == "ValueError: once"
 
 
-def test_a_first_try_success_counts_one_attempt(app: Windlass):
+def test_a_success_at_the_first_attempt_counts_one_attempt(app: Windlass):
     """J2.5: attempts counts starts that counted; none before the first."""
     add = app.job(jobs.add)
     handle = add.enqueue(1, 2)
@@ -116,7 +116,7 @@ def test_waiting_and_running_times_are_those_of_the_rows(app: Windlass, delay: f
 
 
 def test_a_due_time_in_the_past_adds_nothing_to_the_waiting_time(app: Windlass):
-    """J2.5: wait_ms = start - max(due, created): nobody waited for a job before it was there."""
+    """J2.5: wait_ms = start - max(due, created): a job did not wait before it was created."""
     handle = app.job(jobs.add).using(run_at=app.parts.clock.now() - timedelta(hours=1)).enqueue(1, 2)
     with app.worker():
         job = settled(app, handle.id)
@@ -126,7 +126,7 @@ def test_a_due_time_in_the_past_adds_nothing_to_the_waiting_time(app: Windlass):
     assert job.wait_ms == (job.started_at - job.created_at) // timedelta(milliseconds=1)
 
 
-def test_a_job_says_everything_it_was_enqueued_with(app: Windlass):
+def test_a_job_shows_everything_it_was_enqueued_with(app: Windlass):
     """J2.5, J1.1: what `app.get` shows of a job that has not run."""
     add = app.job(max_retries=3)(jobs.add)
     handle = add.using(

@@ -142,7 +142,7 @@ def test_attempts_keep_their_lines_apart(app: Windlass):
     ]
 
 
-def test_claims_of_one_attempt_are_told_apart_by_their_fence(app: Windlass):
+def test_claims_of_one_attempt_are_distinguished_by_their_fence(app: Windlass):
     """J4.4: a snooze spends no attempt; its lines are kept all the same."""
     first, second = run(app, reporting_jobs.log_then_snooze)
     assert (first.attempt, first.number) == (second.attempt, second.number) == (1, 1)
@@ -176,7 +176,7 @@ def test_lines_that_cannot_be_formatted_do_no_harm(app: Windlass, monkeypatch: p
     ]
 
 
-def test_an_attempt_has_its_share_of_lines_and_one_that_says_so(apps: Apps):
+def test_an_attempt_has_a_limit_of_lines_and_one_that_reports_it(apps: Apps):
     """J4.4: `jobs.max_log_lines`."""
     app = apps(settings=Settings(jobs=JobsSettings(max_log_lines=10)))
     lines = run(app, reporting_jobs.log_many, 30)
@@ -218,7 +218,7 @@ def test_two_workers_in_one_process_keep_lines_each_by_its_own_settings(apps: Ap
 
 
 def test_a_tail_follows_a_running_job(app: Windlass, gate: Gate):
-    """Operations: `job tail`: ask again with the last line, or its position; nothing is told twice or left out."""
+    """Operations: `job tail`: ask again with the last line, or its position; no line is returned twice or left out."""
     job = app.job(reporting_jobs.log_in_steps)
     with app.worker():
         handle = job.enqueue(gate.name, 25)
@@ -246,7 +246,7 @@ async def test_lines_are_read_by_coroutines_alike(app: Windlass):
     assert await app.alog_lines(handle.id, after=lines[0], limit=1) == lines[1:2]
 
 
-def test_what_cannot_be_asked_is_said(app: Windlass):
+def test_invalid_requests_for_log_lines_are_refused(app: Windlass):
     """api.md: unknown ids raise; wrong places and limits say what was expected."""
     handle = app.job(jobs.add).enqueue(1, 2)
     assert app.log_lines(handle.id) == []
@@ -265,7 +265,7 @@ def bodies_ended(app: Windlass) -> bool:
     return app._worker.node.slots.running == 0
 
 
-def test_a_store_that_stands_still_holds_up_no_body_and_loses_nothing(apps: Apps, gate: Gate):
+def test_a_store_that_hangs_delays_no_body_and_loses_nothing(apps: Apps, gate: Gate):
     """J4.4: lines wait in a bounded buffer."""
     app = apps()
     job = app.job(reporting_jobs.log_in_steps)
@@ -279,7 +279,7 @@ def test_a_store_that_stands_still_holds_up_no_body_and_loses_nothing(apps: Apps
     assert texts(app.log_lines(handle.id)) == [f"line {number}" for number in range(500)]
 
 
-def test_beyond_the_buffer_lines_are_dropped_and_it_is_said(
+def test_beyond_the_buffer_lines_are_dropped_and_that_is_logged(
     apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     """J4.4: one warning in the program's log, and one line at the place, with their number."""

@@ -23,7 +23,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def slow(apps: Apps, clock: VirtualClock) -> Windlass:
-    """An application whose nodes beat only when they are told to, by a clock that the test moves."""
+    """An application whose nodes send heartbeats only when the test advances the clock."""
     lost_lease_bodies.entered.clear()
     lost_lease_bodies.told.clear()
     settings = Settings(node=NodeSettings(heartbeat_interval=SELDOM, recovery_interval=0.05, sweep_interval=0.05))
@@ -31,7 +31,7 @@ def slow(apps: Apps, clock: VirtualClock) -> Windlass:
 
 
 def lose(app: Windlass, worker: Worker, clock: VirtualClock) -> str:
-    """The lease of a node runs out, and somebody sees it; gives the name it had."""
+    """The lease of a node expires, and another node marks it lost; returns the id it had."""
     assert worker.node is not None
     name = worker.node.id
 
@@ -52,10 +52,10 @@ def notice(worker: Worker, old_name: str) -> str:
     return node.id
 
 
-def test_a_node_that_was_given_up_lets_go_of_what_it_runs(
+def test_a_node_that_was_marked_lost_abandons_its_running_jobs(
     slow: Windlass, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ):
-    """J7.3: coroutines are cancelled, threads are told; both jobs run again, under the new name, and that counts."""
+    """J7.3: coroutines are cancelled, threads get an error; both jobs run again, under the new id, and that counts."""
     bodies = (lost_lease_bodies.on_the_loop, lost_lease_bodies.on_a_thread)
     handles = [slow.job(body).enqueue(body.__name__) for body in bodies]
     worker = slow.worker()
@@ -74,7 +74,7 @@ def test_a_node_that_was_given_up_lets_go_of_what_it_runs(
 
 
 @pytest.mark.parametrize("body", [lost_lease_bodies.checking, lost_lease_bodies.reporting])
-def test_a_body_whose_claim_was_lost_is_told_so(slow: Windlass, clock: VirtualClock, body: Any):
+def test_a_body_whose_claim_was_lost_gets_an_error(slow: Windlass, clock: VirtualClock, body: Any):
     """J7.3, api.md StaleClaimError: from `check` and `progress`, as soon as its node knows; the job runs again."""
     handle = slow.job(body).enqueue(body.__name__)
     worker = slow.worker()
@@ -88,7 +88,7 @@ def test_a_body_whose_claim_was_lost_is_told_so(slow: Windlass, clock: VirtualCl
 
 
 def test_a_body_whose_job_another_process_canceled_is_stopped(slow: Windlass, apps: Apps):
-    """J2.2: its claim is gone too, but nobody has taken it over."""
+    """J2.2: its claim is gone too, but no other node has claimed it."""
     handle = slow.job(lost_lease_bodies.checking).enqueue("x")
     with slow.worker():
         until(lambda: lost_lease_bodies.entered)

@@ -29,7 +29,7 @@ the store, to whose notifications the node has subscribed."""
 
 
 def test_services_of_a_node_form_no_cycle(apps: Apps):
-    """J4.1: a part that reached back up would have to be told of its collaborator after it was made."""
+    """J4.1: a part that reached back up would have to be given its collaborator after it was made."""
     app = apps()
     app.job(jobs.note)
     with app.worker() as worker:

@@ -187,7 +187,7 @@ def test_claims_that_are_cut_short_read_twice_as_much_until_nothing_is_due(
     assert (poll if answer is None else poll.begin_look(0.0).after_look(answer, 0.0)).widening == widening
 
 
-def test_a_look_before_the_claim_says_nothing_of_claims():
+def test_a_poll_before_the_claim_does_not_change_the_record_of_claims():
     begun = DUE._replace(widening=4).begin_poll(8).begin_look(2.0).after_look(found(due_in(0)), 2.0)
     assert (begun.widening, begun.recent) == (4, ())
 
@@ -314,7 +314,7 @@ def test_a_report_is_no_reason_to_forget_another():
         assert report(known).stale
 
 
-def test_the_strategy_is_told_once_of_what_woke_the_poller():
+def test_the_strategy_is_notified_once_of_a_wakeup_of_the_poller():
     """J3.5: a wakeup gives a burst."""
     woken = IDLE.changed()
     assert woken.observation(0.0, 0.0).woken

@@ -12,7 +12,7 @@ from windlass import JobHandle, JobStatus, Windlass
 from windlass.engine import timeouts
 
 RARELY = 600.0
-"""A retry delay that no test waits for: who gets a permit was woken."""
+"""A retry delay that no test waits for: a job that gets a permit was woken."""
 
 
 def gated(apps: Apps, permits: int = 1, **options: Any) -> Windlass:
@@ -101,7 +101,7 @@ ENDS: list[Callable[[Windlass], None]] = [
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
-def test_every_end_frees_the_permit_and_wakes_who_waits(apps: Apps, end: Callable[[Windlass], None]):
+def test_every_end_releases_the_permit_and_wakes_waiting_jobs(apps: Apps, end: Callable[[Windlass], None]):
     """J6.2, J4 step 11: success, failure, retry, snooze, timeout, an exit; the next one starts at once."""
     app = gated(apps)
     with app.worker():
@@ -139,7 +139,7 @@ def test_a_canceled_coroutine_frees_its_permit_once_it_has_ended(apps: Apps, gat
 
 
 def test_a_coroutine_that_ignores_its_cancel_keeps_its_permit(apps: Apps, gate: Gate):
-    """J6.2: freed when the body has ended, not when it was told to."""
+    """J6.2: released when the body has ended, not when it was canceled."""
     app = gated(apps)
     with app.worker():
         running = app.job(resource="stripe")(jobs.swallow_cancellation).enqueue(gate.name)
@@ -211,7 +211,7 @@ def test_a_coroutine_that_was_left_behind_keeps_its_permit(apps: Apps, gate: Gat
         keeps_its_permit(app, gate, following)
 
 
-def test_a_drain_gives_back_the_permits_of_what_it_releases(apps: Apps, gate: Gate):
+def test_a_drain_releases_the_permits_of_released_jobs(apps: Apps, gate: Gate):
     """J7.6, J6.2: stopped bodies and claims that never began."""
     first = gated(apps)
     app = apps(settings=IMPATIENT, allow=["tests.engine.jobs"])
@@ -226,7 +226,7 @@ def test_a_drain_gives_back_the_permits_of_what_it_releases(apps: Apps, gate: Ga
         assert running.result(timeout=LONG) == "let go"
 
 
-def test_the_permit_of_a_thread_that_outlived_its_worker_comes_back_when_it_ends(apps: Apps, gate: Gate):
+def test_the_permit_of_a_thread_that_outlived_its_worker_is_released_when_it_ends(apps: Apps, gate: Gate):
     """J6.2, J7.6: the worker that was entered meanwhile is woken, and has it."""
     app = apps(settings=IMPATIENT, allow=["tests.engine.jobs"])
     app.configure_resource("stripe", 1, retry_delay=RARELY)
@@ -322,7 +322,7 @@ def test_permits_are_changed_while_jobs_run(apps: Apps, gate: Gate):
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED, JobStatus.CANCELED}
 
 
-def test_permits_changed_by_another_process_are_heard_of(apps: Apps, gate: Gate):
+def test_permits_changed_by_another_process_are_noticed(apps: Apps, gate: Gate):
     """J6.2: for the whole cluster and at once."""
     app, other = gated(apps), apps(settings=ONLY_WAKEUPS)
     hold = app.job(resource="stripe")(jobs.ahold)
@@ -335,7 +335,7 @@ def test_permits_changed_by_another_process_are_heard_of(apps: Apps, gate: Gate)
 
 
 def test_a_lost_notification_of_a_free_permit_costs_only_the_retry_delay(apps: Apps):
-    """J6.2: `retry_delay` is for when word got lost. Here nobody says a word: the place is freed behind all backs."""
+    """J6.2: `retry_delay` is for lost notifications. Here the permit is released in the store, without one."""
     app = apps(settings=ONLY_WAKEUPS, allow=["tests.engine.jobs"])
     app.configure_resource("stripe", 0, retry_delay=0.2)
     waits = follow(app)

@@ -1,4 +1,4 @@
-"""The poller by itself: what is heard while it looks is not forgotten when the answer comes."""
+"""The poller by itself: a notification during a query is not lost when the answer arrives."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ from windlass.stores.plans import claims, queues
 async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again(
     empty_postgres: str, monkeypatch: pytest.MonkeyPatch
 ):
-    """J3.6, J6.2: the answer on its way may be older than the place they gave back, and nobody would tell again."""
+    """J3.6, J6.2: the pending answer may be older than the released permit, and no second notification comes."""
     apps = Apps(empty_postgres)
     app = apps(settings=ONLY_WAKEUPS)
     app.configure_resource("stripe", 1, retry_delay=600)
@@ -50,7 +50,7 @@ async def test_jobs_that_end_elsewhere_while_the_poller_looks_make_it_look_again
 
 
 def followed_by(act: Callable[[], None], plan: Callable[..., Plan[Any]]) -> Callable[..., Plan[Any]]:
-    """The same plan; once it has its answers, and before anybody else has them, something happens."""
+    """The same plan; once it has its answers, and before its caller has them, something happens."""
 
     def longer(dialect: Dialect, *args: Any, **kwargs: Any) -> Plan[Any]:
         answer = yield from plan(dialect, *args, **kwargs)
@@ -60,10 +60,10 @@ def followed_by(act: Callable[[], None], plan: Callable[..., Plan[Any]]) -> Call
     return longer
 
 
-def test_a_node_whose_claims_come_back_full_does_not_look_again_after_each_of_its_own_writes(
+def test_a_node_whose_claims_are_full_does_not_poll_after_each_of_its_own_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """J3.6: a watched file only tells that somebody wrote, which under load is mostly the node itself."""
+    """J3.6: a watched file only shows that there was a write, which under load is mostly the node's own."""
     looks: list[Step] = []
     claimed: list[Step] = []
     monkeypatch.setattr(queues, "heads", recorded(looks, queues.heads))

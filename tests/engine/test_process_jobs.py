@@ -223,7 +223,7 @@ def test_a_died_process_is_charged_to_the_crash_budget(either: Windlass, tmp_pat
 
 
 def test_a_job_that_kills_its_process_every_time_ends_as_worker_lost(apps: Apps):
-    """J7.4: once the budget is spent it is FAILED, told of as a dead letter, its key is free; others go on."""
+    """J7.4: once the budget is spent it is FAILED, published as a dead letter, its key is free; others continue."""
     app = in_processes(apps(settings=Settings(node=NodeSettings(crash_budget=1))))
     told: list[Any] = []
     app.on(JobDeadLettered)(told.append)
@@ -284,7 +284,7 @@ def test_lines_of_the_jobs_own_logger_are_kept(either: Windlass, caplog: pytest.
 
 
 def test_signals_do_not_reach_a_body_but_reach_what_it_starts(app: Windlass):
-    """J7.6: the worker decides when a job ends; a program that a body starts can still be told to."""
+    """J7.6: the worker decides when a job ends; a program that a body starts can still be stopped."""
     with app.worker():
         assert enqueue(app, bodies.ignore_signals).result(SLOW) == ["outlived both", "a program of its own: -15"]
 

@@ -89,7 +89,7 @@ with app.worker():
 """
 
 
-def test_a_program_without_a_main_part_is_told_so(tmp_path: Path):
+def test_a_program_without_a_main_guard_gets_an_error_that_says_so(tmp_path: Path):
     """J4.2: a process never becomes a second worker."""
     said = run(tmp_path, UNGUARDED)
     assert "importing 'shop' failed here: ConfigurationError: a process that runs jobs has imported this module" in said

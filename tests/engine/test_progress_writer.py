@@ -1,4 +1,4 @@
-"""How far a job is: said by its body, seen by everybody."""
+"""Progress of a job: reported by its body, visible to every process."""
 
 import math
 from decimal import Decimal
@@ -54,8 +54,8 @@ def test_progress_is_seen_from_another_process_while_the_job_runs(apps: Apps, tm
 
 
 @pytest.mark.parametrize("body", [reporting_jobs.say, reporting_jobs.asay], ids=["thread", "coroutine"])
-async def test_the_last_word_is_there_when_the_result_is(app: Windlass, body: Any):
-    """J4.4: written before the outcome, so whoever waited for the result finds it."""
+async def test_the_last_progress_is_stored_before_the_result(app: Windlass, body: Any):
+    """J4.4: written before the outcome, so it is there when a wait for the result returns."""
     job = app.job(body)
     with app.worker():
         for number in range(20):
@@ -78,7 +78,7 @@ def test_a_tight_loop_writes_once_in_an_interval(
     assert [step.name for step in writes] == ["save_progress"]
 
 
-def test_jobs_that_say_nothing_cost_no_statement(apps: Apps, writes: list[Step]):
+def test_jobs_without_progress_cost_no_statement(apps: Apps, writes: list[Step]):
     """J4.1: nothing between claim and completion."""
     app = apps()
     add = app.job(jobs.add)
@@ -89,7 +89,7 @@ def test_jobs_that_say_nothing_cost_no_statement(apps: Apps, writes: list[Step])
     assert (count(apps.url, "progress"), count(apps.url, "job_log")) == (0, 0)
 
 
-def test_words_of_many_jobs_share_a_statement(app: Windlass, writes: list[Step], gate: Gate):
+def test_reports_of_many_jobs_share_a_statement(app: Windlass, writes: list[Step], gate: Gate):
     """J4.4: batched over the node."""
     hold, say = app.job(jobs.hold), app.job(reporting_jobs.say)
     with app.worker(concurrency=50):
@@ -122,7 +122,7 @@ def test_a_job_that_failed_shows_how_far_it_came(app: Windlass):
 
 
 def test_an_attempt_that_is_over_cannot_overwrite_the_next_one(app: Windlass, gate: Gate):
-    """J4.4: a thread that outlives its timeout still speaks; nobody listens."""
+    """J4.4: reports of a thread that outlives its timeout are ignored."""
     other = Gate()
     jobs.GATES[other.name] = other
     job = app.job(timeout=0.1, max_retries=1, backoff=Backoff.fixed(0))(reporting_jobs.overlap)
@@ -140,7 +140,7 @@ def test_an_attempt_that_is_over_cannot_overwrite_the_next_one(app: Windlass, ga
     assert last is None or last.message == "second"
 
 
-def test_progress_in_words_of_a_user_is_redacted_and_cut(apps: Apps):
+def test_progress_messages_are_redacted_and_cut(apps: Apps):
     """J5.5: no secret reaches the store by way of a message."""
     app = apps()
     job = app.job(reporting_jobs.say)
@@ -165,7 +165,7 @@ def test_progress_in_words_of_a_user_is_redacted_and_cut(apps: Apps):
     ],
     ids=str,
 )
-def test_numbers_are_what_was_said(app: Windlass, given: tuple[Any, ...], expected: tuple[Any, ...]):
+def test_numbers_of_progress_are_stored_as_reported(app: Windlass, given: tuple[Any, ...], expected: tuple[Any, ...]):
     """api.md: `percent` needs a total, nothing to do is done, and more than all is all."""
     jobs.seen.append(given)
     job = app.job(say_what_was_seen)
@@ -203,6 +203,6 @@ def test_a_message_must_be_a_text_and_a_wrong_call_fails_the_job(app: Windlass):
     assert "message of a progress must be a text, got 3 (int)" in ended.error
 
 
-def test_outside_of_a_worker_nobody_listens():
+def test_progress_outside_of_a_worker_is_ignored():
     """J4.4: a context without a node, as tests of a user's body may make one, takes progress and forgets it."""
     job_context("0190a0a0-0000-7000-8000-000000000000", "node", 1).progress(1, 2, "heard by nobody")

@@ -27,7 +27,7 @@ from windlass.domain.job import Outcome
 
 
 def test_a_visible_result_implies_its_history(app: Windlass, apps: Apps):
-    """J4.3: success is one transaction: whoever sees the result sees the row of history and no row of work."""
+    """J4.3: success is one transaction: a reader that sees the result sees the row of history and no live row."""
     looking = apps()
     add = app.job(jobs.aadd)
     with app.worker(concurrency=10):
@@ -56,7 +56,7 @@ def transactions_used(url: str) -> int:
 
 
 @pytest.mark.parametrize(("commit", "fewest", "most"), [("group", 1, 25), ("each", 50, 50)])
-def test_completions_share_commits_unless_told_otherwise(
+def test_completions_share_commits_unless_configured_otherwise(
     empty_postgres: str, gate: Gate, commit: Any, fewest: int, most: int
 ):
     """J4.3: group commit by default; jobs.commit = "each" writes every job on its own."""
@@ -73,7 +73,7 @@ def test_completions_share_commits_unless_told_otherwise(
 
 
 def test_commit_each_works_on_every_store(apps: Apps):
-    """J4.3: the setting for those who want the narrowest window in which a job could run again."""
+    """J4.3: the setting for the narrowest window in which a job could run again."""
     app = apps(settings=Settings(jobs=JobsSettings(commit="each")))
     add = app.job(jobs.aadd)
     with app.worker():
@@ -113,7 +113,7 @@ def test_results_come_back_typed(app: Windlass, apps: Apps):
     assert (job.result, job.args) == (invoice, (invoice,))
 
 
-def test_what_nobody_annotated_comes_back_as_it_was(app: Windlass):
+def test_a_result_without_annotation_is_returned_as_it_was(app: Windlass):
     """J4.6: built-in types keep their type without annotations."""
     echo = app.job(jobs.echo_anything)
     values = [

@@ -1,4 +1,4 @@
-"""What must not bring an application down: interrupts, odd values, broken extensions, and callers who give up."""
+"""What must not bring an application down: interrupts, odd values, broken extensions, and callers that give up."""
 
 import gc
 import threading
@@ -26,7 +26,7 @@ class Later(RetryAfter):
 
 
 class Odd(RetryAfter):
-    """A user's own, with a delay nobody can read."""
+    """A user's own, with an invalid delay."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -76,7 +76,7 @@ def test_an_ending_on_which_no_verdict_can_be_passed_fails_the_job(app: Windlass
 
 
 def test_a_delay_that_is_none_leaves_it_to_the_backoff(app: Windlass, caplog: pytest.LogCaptureFixture):
-    """J5.2: the job is tried again, and the log says why not when it was told."""
+    """J5.2: the job is retried, and the log says why not after the given delay."""
     job = app.job(max_retries=1)(odd)
     with app.worker():
         ended = settled(app, job.enqueue().id)
@@ -117,8 +117,8 @@ def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_
     assert not group._led
 
 
-def test_whoever_waits_for_a_result_is_told_when_the_application_closes(apps: Apps):
-    """J7: closing leaves nobody waiting for ever."""
+def test_waiting_for_a_result_ends_with_an_error_when_the_application_closes(apps: Apps):
+    """J7: after closing no caller waits for ever."""
     app = apps()
     handle = app.job(jobs.add).enqueue(1, 1)
     errors: list[BaseException] = []
@@ -203,7 +203,7 @@ def misspelt(value: "NoSuchClass") -> None:  # type: ignore[name-defined]  # noq
     pass
 
 
-def test_a_target_nobody_can_make_sense_of_does_not_stop_the_claims_of_others(apps: Apps):
+def test_a_target_that_cannot_be_resolved_does_not_stop_the_claims_of_others(apps: Apps):
     """J6.3: asked for every lane before every claim, so the answer is yes or no, never an error."""
     app = apps(target_policy=Moody())
     broken = app.job(misspelt)
@@ -225,8 +225,8 @@ def test_a_notification_that_cannot_be_sent_does_not_fail_an_enqueue_that_is_sto
     add.enqueue(1, 1)
     monkeypatch.setattr("windlass.stores.postgres.connections.WAIT_SECONDS", 0.05)
     pool = app.database._sync  # type: ignore[attr-defined]
-    busy = [completed(pool.take()) for _ in range(MOST_CONNECTIONS)]
+    busy = [completed(pool.acquire()) for _ in range(MOST_CONNECTIONS)]
     app.database.notify(WORK, "default:2")
     for wire in busy:
-        pool.give_back(wire)
+        pool.release(wire)
     apps.close()

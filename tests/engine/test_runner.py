@@ -166,7 +166,7 @@ def test_a_snooze_runs_the_job_later_without_spending_an_attempt(app: Windlass):
     assert len({fence for _, _, fence in jobs.seen}) == 3
 
 
-def test_a_coroutine_snoozes_alike_and_waits_as_long_as_it_said(app: Windlass):
+def test_a_coroutine_snoozes_for_the_duration_it_gave(app: Windlass):
     """J4.4: the job is due after the delay; while it waits it is PENDING."""
     snooze = app.job(jobs.asnooze_once)
     with isolated(app, url=app.url):

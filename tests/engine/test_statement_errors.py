@@ -1,4 +1,4 @@
-"""Statements that the store refuses though it answers: named as such, told by health, and nobody else's trouble."""
+"""Statements that the store refuses though it answers: named as such, reported by health; no other job is affected."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -180,7 +180,7 @@ def test_an_outcome_set_aside_after_a_commit_without_an_answer_is_looked_up(benc
     assert len(bench.outcomes(attempt.claim.job_id)) == 1
 
 
-def test_a_commit_in_doubt_stays_in_doubt_while_others_are_tried_again(bench: Workbench, store_url: str):
+def test_a_commit_in_doubt_stays_in_doubt_while_others_are_written_again(bench: Workbench, store_url: str):
     """J4.3: what was committed without an answer is looked up, and not taken for an outcome that came too late."""
     refused, lost = ended(bench, 2)
 
@@ -247,7 +247,7 @@ def test_a_damaged_job_that_cannot_be_paused_either_is_set_aside(bench: Workbenc
     assert bench.job(damaged.claim.job_id).status is JobStatus.PAUSED
 
 
-def test_who_waits_for_outcomes_is_told_of_one_that_is_being_tried_again(bench: Workbench, store_url: str):
+def test_waiting_for_outcomes_counts_one_that_is_being_retried_as_unwritten(bench: Workbench, store_url: str):
     """J7.9: while it is tried again it is neither written nor set aside, and a drain must not take that for the end."""
     (attempt,) = ended(bench, 1)
 
@@ -281,7 +281,7 @@ def test_who_waits_for_outcomes_is_told_of_one_that_is_being_tried_again(bench: 
 # ---------------------------------------------------------------------- a worker
 
 
-def test_a_refused_outcome_is_told_by_health_until_it_is_written(
+def test_health_reports_a_refused_outcome_until_it_is_written(
     app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
 ):
     """J7.9: the log and `health` of any process say what the store refuses; other jobs go on; it is written later."""
@@ -323,7 +323,7 @@ def test_a_drain_names_the_error_that_outcomes_are_refused_with(
     assert "does not answer" not in caplog.text
 
 
-def test_claims_that_are_refused_are_told_by_health(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
+def test_health_reports_refused_claims(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
     """J7.9: the same for every other service of a node."""
     with app.worker():
         with renamed(store_url, "windlass_queue", "paused"):
@@ -377,8 +377,8 @@ def test_a_missing_right_is_named(pg_url: str):
         (psycopg.errors.DeadlockDetected, ErrorKind.RESTART),
     ],
 )
-def test_errors_of_postgresql_are_told_apart(error: type[psycopg.Error], kind: ErrorKind):
-    """J7.9: an outage is waited for, values fail their job, a refused statement is told."""
+def test_errors_of_postgresql_are_classified(error: type[psycopg.Error], kind: ErrorKind):
+    """J7.9: an outage is waited for, values fail their job, a refused statement is reported."""
     assert kind_of(error()) is kind
 
 

@@ -95,7 +95,7 @@ def test_an_unknown_target_is_left_to_a_node_that_knows_it(app: Windlass, apps: 
 
 
 def test_many_unknown_jobs_do_not_block_a_known_one(apps: Apps, shop: Shop):
-    """J6.3: 300 jobs nobody here knows are passed over once, not bounced, and what is behind them runs."""
+    """J6.3: 300 jobs of unknown targets are passed over once each, and the jobs behind them run."""
     unknown = enqueue_unknown(apps, shop, 300)
     app = apps(settings=ONLY_WAKEUPS)
     add = app.job(jobs.add)
@@ -111,7 +111,7 @@ def test_many_unknown_jobs_do_not_block_a_known_one(apps: Apps, shop: Shop):
 
 
 def test_a_target_that_no_node_has_known_for_too_long_fails(apps: Apps, shop: Shop):
-    """J6.3, J5.8: after node.unknown_target_after the job is FAILED as target_not_found, and listeners are told."""
+    """J6.3, J5.8: after node.unknown_target_after the job is FAILED as target_not_found, and an event is published."""
     (unknown,) = enqueue_unknown(apps, shop)
     app = apps(
         settings=Settings(node=NodeSettings(unknown_target_after=0, sweep_interval=0.05, recovery_interval=0.05))
@@ -146,7 +146,7 @@ def test_a_target_that_fails_to_import_is_unknown_here(apps: Apps, shop: Shop):
 
 
 class Moody:
-    """A policy that gives, or raises, what it was told to."""
+    """A policy that returns, or raises, what it was given."""
 
     def __init__(self, answer: object) -> None:
         self.answer = answer

@@ -12,7 +12,7 @@ ROUNDS = 300
 
 
 class Ended:
-    """Counts what the watch tells."""
+    """Counts what the watch reports."""
 
     def __init__(self) -> None:
         self.told = asyncio.Event()
@@ -33,8 +33,8 @@ async def aspin(times: int) -> int:
     return spin(times)
 
 
-async def test_the_end_of_a_body_is_told_after_it_has_returned_or_raised():
-    """J6.2: in the order in which it happened: before anybody hears of the result."""
+async def test_the_end_of_a_body_is_reported_after_it_returned_or_raised():
+    """J6.2: in the order in which it happened: before the result is published."""
     threads = ThreadBodies(asyncio.get_running_loop())
     ended = Ended()
     watched = BodyWatch(ended).around(spin, is_coroutine=False)
@@ -69,14 +69,14 @@ async def test_a_body_that_has_not_begun_never_does_once_that_is_made_sure_of():
     assert entered == []
 
 
-async def test_a_body_that_has_begun_is_not_said_to_never_begin():
+async def test_a_body_that_has_begun_is_not_reported_as_never_begun():
     watch = BodyWatch(Ended())
     watch.around(spin, is_coroutine=False)(1)
     assert not watch.never_begins()
 
 
 async def test_whenever_an_interrupt_strikes_the_end_is_known():
-    """J6.2, J4.5: before the body, in it, or on its way out: each time the body never begins, or its end is told."""
+    """J6.2, J4.5: before the body, in it, or on its way out: the body never begins, or its end is reported."""
     chosen = random.Random(7)
     threads = ThreadBodies(asyncio.get_running_loop())
     ends = {"never begun": 0, "told": 0}

@@ -84,7 +84,7 @@ def test_an_enqueue_wakes_a_worker_in_another_process(apps: Apps):
 
 
 def test_a_delay_is_slept_to_exactly(apps: Apps):
-    """J3.6: the next due time is known and slept to, whoever wrote it; never early."""
+    """J3.6: the next due time is known and slept to, whichever process wrote it; never early."""
     app, other = apps(settings=ONLY_WAKEUPS), apps()
     add, other_add = app.job(jobs.add), other.job(jobs.add)
     with app.worker():
@@ -123,7 +123,7 @@ def test_an_earlier_job_cuts_the_sleep_to_a_later_one_short(apps: Apps):
 
 
 def test_a_retry_and_a_snooze_are_slept_to_exactly(apps: Apps):
-    """J3.6: every write of a due time is told to the local poller at once."""
+    """J3.6: every write of a due time is reported to the local poller at once."""
     app = apps(settings=ONLY_WAKEUPS)
     retry = app.job(max_retries=1, backoff=Backoff.fixed(0.3))(jobs.fail_at_first)
     with app.worker():
@@ -149,8 +149,8 @@ def test_a_slot_that_frees_up_claims_again_at_once(apps: Apps, gate: Gate):
     assert jobs.seen == list("01234")
 
 
-def test_what_a_draining_node_hands_back_wakes_another_node(apps: Apps, gate: Gate):
-    """J3.6, J7.6: what was cut off, and what had not started, is work again, and other nodes are told of it."""
+def test_jobs_that_a_draining_node_releases_wake_another_node(apps: Apps, gate: Gate):
+    """J3.6, J7.6: what was cut off, and what had not started, is work again, and other nodes are notified."""
     leaving, staying = apps(settings=ONLY_WAKEUPS), apps(settings=ONLY_WAKEUPS)
     hold = leaving.job(jobs.ahold)
     staying.job(jobs.ahold)
@@ -168,7 +168,7 @@ def test_what_a_draining_node_hands_back_wakes_another_node(apps: Apps, gate: Ga
 
 
 def test_several_workers_share_what_they_are_woken_for(apps: Apps):
-    """J3.6, J3.2: everybody is woken, each job runs once."""
+    """J3.6, J3.2: all nodes are woken, each job runs once."""
     workers = [apps(settings=ONLY_WAKEUPS) for _ in range(3)]
     for app in workers:
         app.job(jobs.note)
@@ -179,8 +179,8 @@ def test_several_workers_share_what_they_are_woken_for(apps: Apps):
     assert sorted(jobs.seen, key=int) == [str(n) for n in range(60)]
 
 
-def test_words_too_long_for_a_notification_wake_all_the_same(apps: Apps):
-    """J3.6: PostgreSQL refuses 8,000 bytes, and with them the commit: then nodes are told to look for themselves."""
+def test_a_payload_too_long_for_a_notification_wakes_all_nodes(apps: Apps):
+    """J3.6: PostgreSQL refuses 8,000 bytes, and with them the commit: the payload then names no queues."""
     working, asking = apps(settings=ONLY_WAKEUPS), apps()
     working.job(jobs.fail)
     fail = asking.job(jobs.fail)

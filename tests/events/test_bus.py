@@ -43,7 +43,7 @@ def bus() -> Iterator[EventBus]:
 
 
 async def test_events_come_in_the_order_they_were_published(bus: EventBus):
-    """J5.8: events are told in order, also when sync and async listeners mix."""
+    """J5.8: events are delivered in order, even to a mix of sync and async subscribers."""
     seen: list[tuple[str, int]] = []
 
     @bus.on(JobCompleted)
@@ -72,7 +72,7 @@ async def test_publishing_returns_before_any_listener_ran(bus: EventBus):
     assert seen == [completed(1)]
 
 
-async def test_listeners_of_a_base_class_hear_the_subclasses_and_others_do_not(bus: EventBus):
+async def test_subscribers_of_a_base_class_get_events_of_subclasses_and_others_do_not(bus: EventBus):
     heard: dict[str, list[Event]] = {"all": [], "jobs": [], "nodes": []}
     bus.subscribe(Event, heard["all"].append)
     bus.subscribe(JobEvent, heard["jobs"].append)
@@ -82,7 +82,7 @@ async def test_listeners_of_a_base_class_hear_the_subclasses_and_others_do_not(b
     assert heard == {"all": [completed(1), LOST, canceled(2)], "jobs": [completed(1), canceled(2)], "nodes": [LOST]}
 
 
-async def test_only_what_somebody_listens_to_is_wanted(bus: EventBus):
+async def test_only_events_with_subscribers_are_wanted(bus: EventBus):
     assert not bus.wanted(JobCompleted)
     end = bus.subscribe(JobEvent, lambda event: None)
     assert bus.wanted(JobCompleted)
@@ -131,7 +131,7 @@ async def test_async_listeners_run_on_the_loop_that_published(bus: EventBus):
 async def test_a_failing_subscriber_is_logged_and_does_not_affect_others(
     bus: EventBus, caplog: pytest.LogCaptureFixture
 ):
-    """J5.8: a failing listener is logged and stops nobody."""
+    """J5.8: a failing subscriber is logged and stops no other."""
     seen: list[int] = []
 
     @bus.on(JobCompleted)
@@ -243,7 +243,7 @@ async def test_a_listener_may_publish(bus: EventBus):
     assert set(seen) == {canceled(1), LOST}
 
 
-async def test_closing_waits_no_longer_than_told(bus: EventBus, caplog: pytest.LogCaptureFixture):
+async def test_closing_waits_no_longer_than_its_timeout(bus: EventBus, caplog: pytest.LogCaptureFixture):
     release = threading.Event()
     never = asyncio.Event()
     bus.subscribe(JobCompleted, lambda event: release.wait(10))

@@ -28,7 +28,7 @@ class Secret(NamedTuple):
 
 
 def made(name: str, length: int, alphabet: str = ALPHANUMERIC) -> str:
-    """A token that nobody ever had; a letter and a digit come first, as in most real ones."""
+    """A token that was never real; a letter and a digit come first, as in most real ones."""
     digest = b"".join(sha256(f"{name}/{number}".encode()).digest() for number in range(length // 32 + 1))
     return "".join(alphabet[byte % len(alphabet)] for byte in digest)[:length]
 
@@ -368,7 +368,7 @@ ADDRESSES = ["write to bob.smith@example.com or <ops@shop.example>", "lodash@4.1
 
 
 LENGTH = 8
-"""Characters of a secret that nobody shall see in a row."""
+"""Characters of a secret that must not be visible in a row."""
 
 
 def survivors(text: str, secret: Secret) -> list[str]:

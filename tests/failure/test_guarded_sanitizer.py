@@ -1,4 +1,4 @@
-"""Sanitizers of users' own: what they clean, and that a broken one lets nothing through and stops nobody."""
+"""Sanitizers of users' own: what they clean, and that a broken one lets no secret through and stops no job."""
 
 import logging
 
@@ -81,7 +81,7 @@ def test_a_traceback_holds_no_message_that_a_sanitizer_of_errors_has_not_seen(el
     assert CUSTOMER not in text
 
 
-def test_a_traceback_is_cut_in_whole_lines_whoever_cleaned_it():
+def test_a_traceback_is_cut_at_whole_lines_after_any_sanitizer():
     for given in (ClassNames(), Ours()):
         text = guarded(given).traceback_tail(failure(), 150)
         assert len(text) <= 150
@@ -125,6 +125,6 @@ def test_a_broken_sanitizer_is_logged_once_and_the_default_is_used(
     [("x" * 9000, "x" * 2000), ("a\0b", "a\ufffdb"), ("a\udc80b", "a?b"), ("", "ValueError")],
     ids=["too long", "NUL", "lone surrogate", "empty"],
 )
-def test_what_it_says_is_made_fit_to_be_stored(answer: str, kept: str):
+def test_sanitized_texts_are_made_fit_to_be_stored(answer: str, kept: str):
     """J5.3: 2,000 characters; nothing that a database refuses; never nothing at all."""
     assert guarded(Broken(answer)).sanitize(ValueError("x")) == kept

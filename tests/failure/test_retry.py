@@ -166,14 +166,14 @@ def test_which_errors_the_job_itself_wants_retried(exc: BaseException, rules: Re
 
 
 @pytest.mark.parametrize("nonsense", [timedelta(seconds=-1), -1, "soon", None, float("nan"), float("inf"), True])
-def test_a_policy_that_gives_no_duration_is_passed_over_and_the_log_told(nonsense: object):
+def test_a_policy_that_returns_no_duration_is_ignored_and_logged(nonsense: object):
     """J5.2: the job's backoff decides."""
     note = RUBBISH.format("RetryPolicy.get_delay", type(nonsense).__name__)
     assert decide_retry(plain, 1, 1, TEN, Policy(delay=nonsense)) == after(10, note)
 
 
 @pytest.mark.parametrize("nonsense", [None, 0, 1, "no", timedelta(0), []])
-def test_a_policy_that_says_neither_yes_nor_no_is_passed_over_and_the_log_told(nonsense: object):
+def test_a_policy_that_returns_no_bool_is_ignored_and_logged(nonsense: object):
     """J5.1: most often a forgotten `return`, which must not end every job of an application."""
     given = type(nonsense).__name__
     note = f"RetryPolicy.should_retry answered with {given}, not True or False; the default was used"

@@ -151,7 +151,7 @@ class Bad:
         return self._answer
 
 
-def test_a_sanitizer_of_texts_is_honoured_in_every_place(apps: Apps):
+def test_a_sanitizer_of_texts_is_applied_everywhere(apps: Apps):
     """J5.3: errors, tracebacks, progress and kept lines; only what users themselves store is stored as it is."""
     app = apps(error_sanitizer=Initials(), settings=Settings())
     handle = app.job(say).using(params={"user": "yes"}).enqueue("Ann Example is unknown")
@@ -163,7 +163,7 @@ def test_a_sanitizer_of_texts_is_honoured_in_every_place(apps: Apps):
 
 
 @pytest.mark.parametrize("answer", [None, 7, b"x"], ids=["raises", "number", "bytes"])
-def test_a_broken_sanitizer_lets_no_secret_through_and_the_log_says_so(
+def test_a_broken_sanitizer_lets_no_secret_through_and_is_logged(
     apps: Apps, answer: Any, caplog: pytest.LogCaptureFixture
 ):
     """J5.3: the default takes its place."""

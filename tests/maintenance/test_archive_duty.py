@@ -68,7 +68,7 @@ def test_a_retention_of_nothing_archives_at_once(moving: Moving):
 
 
 def test_an_archived_dead_letter_is_retried_from_the_archive(moving: Moving):
-    """J2.4: with the key it had, unless somebody else has it by now; retry_many leaves the archive alone."""
+    """J2.4: with the key it had, unless another job has it by now; retry_many does not touch the archive."""
     app = moving.app(SystemClock(), retention=0)
     handles = end_some(app)
     with app.worker():
@@ -85,7 +85,7 @@ def test_an_archived_dead_letter_is_retried_from_the_archive(moving: Moving):
     assert [attempt.outcome for attempt in app.history(handles["failed"].id)] == ["failed", "failed"]
 
 
-def test_every_column_comes_back_from_the_archive(moving: Moving):
+def test_every_column_is_restored_from_the_archive(moving: Moving):
     """J7.7, J2.4: a job that was archived and brought back is the job that it was."""
     app = moving.app()
     fail = app.job(jobs.fail).using(max_retries=1, tags=["x", "y"], params={"a": 1}, correlation_id="c", timeout=7)
@@ -104,7 +104,7 @@ def test_every_column_comes_back_from_the_archive(moving: Moving):
     assert [len(found) for found in before.values()] == [1, 1, 2, 2, 1]
     assert app.database.run(archive.move, [str(handle.id)]).jobs == 1
     assert [len(found) for found in everything().values()] == [0, 0, 0, 2, 1]
-    assert app.database.run(archive.bring_back, [str(handle.id)]) == 1
+    assert len(app.database.run(archive.bring_back, [str(handle.id)])) == 1
     assert everything() == before
 
 

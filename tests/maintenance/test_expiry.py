@@ -1,4 +1,4 @@
-"""`expires`: a job that has not started by then is canceled, by whoever claims it or by the sweeper."""
+"""`expires`: a job that has not started by then is canceled, by the node that claims it or by the sweeper."""
 
 from datetime import timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def ended(app: Windlass, handle: Any) -> tuple[JobStatus, str | None, int]:
 EXPIRED = (JobStatus.CANCELED, "expired", 0)
 
 
-def test_an_expired_job_is_not_started_by_who_claims_it(moving: Moving):
+def test_an_expired_job_is_not_started_by_the_node_that_claims_it(moving: Moving):
     """J1.9: CANCELED, reason `expired`; the body is not entered, the business key and the permit are free again."""
     app = moving(clock=moving.clock)
     app.configure_resource("printer", max_concurrent=1)
@@ -51,8 +51,8 @@ def test_an_expired_job_is_not_started_by_who_claims_it(moving: Moving):
     note.using(business_key="order:7").enqueue("again")
 
 
-def test_what_nobody_claims_is_canceled_by_the_sweeper(moving: Moving):
-    """J1.9: in a paused queue, or paused itself, in bounded batches; whoever waits is woken; told of once."""
+def test_expired_jobs_that_are_not_claimed_are_canceled_by_the_sweeper(moving: Moving):
+    """J1.9: in a paused queue, or paused itself, in bounded batches; waiting handles are woken; published once."""
     app = moving.app()
     told = canceled_events(app)
     note = app.job(queue="held", expires=timedelta(hours=1))(jobs.note)
@@ -91,7 +91,7 @@ def test_a_job_that_has_started_does_not_expire(moving: Moving, gate: Gate):
 
 
 def test_a_time_and_many_calls_at_once(moving: Moving):
-    """J1.9: an aware time; stored by enqueue_many in each of its ways, and told by explain."""
+    """J1.9: an aware time; stored by enqueue_many in each of its ways, and shown by explain."""
     app = moving(clock=moving.clock)
     note = app.job(jobs.note)
     moment = moving.clock.now() + timedelta(minutes=1)

@@ -51,7 +51,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
 def test_a_clock_set_forward_is_a_gap_in_everybodys_lease_however_small(
     beating: Heartbeat, set_clock: Ahead, seconds: float
 ):
-    """J7.2: it has shortened the leases of nodes that live; they get the time to beat before anybody is given up."""
+    """J7.2: it has shortened the leases of nodes that live; they get time for a heartbeat first."""
     assert beating.steady_for() > 0
     set_clock(seconds)
     assert beating.steady_for() == 0
@@ -66,10 +66,10 @@ def test_a_clock_set_back_or_nudged_is_none(beating: Heartbeat, set_clock: Ahead
     assert beating.steady_for() > 0
 
 
-def test_a_node_whose_beats_were_missed_gives_up_nobody_though_its_own_lease_held(
+def test_a_node_that_missed_heartbeats_marks_no_other_as_lost_though_its_lease_held(
     beating: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ):
-    """J7.2, J7.8: leases differ by load; an outage that outlasts somebody's lease and not one's own proves nothing."""
+    """J7.2, J7.8: leases differ by load; an outage longer than only another node's lease proves nothing."""
     now = [monotonic()]
     monkeypatch.setattr(heartbeat, "monotonic", lambda: now[0])
     monkeypatch.setattr(heartbeat, "wall_nanos", lambda: int(now[0] * 1e9))

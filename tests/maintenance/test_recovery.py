@@ -1,4 +1,4 @@
-"""Who hears of a lost node: everybody that listens where it was dealt with, once."""
+"""The loss of a node is published once, in the process that recovered it."""
 
 from tests.engine import jobs
 from tests.maintenance.moving import Moving
@@ -28,12 +28,12 @@ def listening(moving: Moving, told: list[NodeLost]) -> Windlass:
 
 
 def heard(told: list[NodeLost], *nodes: str) -> list[tuple[str, int]]:
-    """Of these nodes: the workers of the test may themselves be late on a busy machine, and be told of."""
+    """Of these nodes: the workers of the test may themselves be late on a busy machine, and be published as lost."""
     return sorted((event.node, event.recovered) for event in told if event.node in nodes)
 
 
 def test_a_lost_node_that_ran_nothing_is_published_once_in_the_cluster(moving: Moving):
-    """J7.2, J5.8: `recovered` is 0, and of two nodes that look for it one tells."""
+    """J7.2, J5.8: `recovered` is 0, and one of two nodes that check for it publishes it."""
     told: list[NodeLost] = []
     first, second = listening(moving, told), listening(moving, told)
     with first.worker(), second.worker():

@@ -19,7 +19,7 @@ def added_up(moving: Moving) -> bool:
     return moving.count("stat_delta") == 0
 
 
-def test_queues_tell_what_ended_in_the_last_hour(moving: Moving):
+def test_queues_show_what_ended_in_the_last_hour(moving: Moving):
     """J7.5, J1.7: succeeded, failed for good, retried, and how long they waited and ran; then only what is young."""
     app = moving.app()
     note, fail = app.job(jobs.note), app.job(max_retries=1, backoff=Backoff.none())(jobs.fail)

@@ -10,7 +10,7 @@ LONG = 90
 
 
 def test_leases_of_nodes_that_are_no_more_are_freed(moving: Moving):
-    """J7.5: nobody has to wait for them, and who looks is not misled."""
+    """J7.5: no node has to wait for them, and a listing is not misleading."""
     app = moving.app()
     app.job(jobs.note)
     rows(
@@ -28,7 +28,7 @@ def test_leases_of_nodes_that_are_no_more_are_freed(moving: Moving):
 
 
 def test_jobs_that_run_nowhere_come_back(moving: Moving):
-    """J7.2, J7.5: RUNNING on a node nobody knows; told of once."""
+    """J7.2, J7.5: RUNNING on an unknown node; published once."""
     app = moving.app()
     told: list[NodeLost] = []
     app.on(NodeLost)(told.append)

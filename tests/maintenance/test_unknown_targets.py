@@ -39,7 +39,7 @@ def test_a_backlog_that_meets_an_older_release_is_not_failed(moving: Moving):
 
 
 def test_a_policy_that_raises_for_a_moment_fails_no_backlog(moving: Moving):
-    """J6.3: nobody could say whether it may run; it runs once somebody can."""
+    """J6.3: no policy could decide whether it may run; it runs once one can."""
 
     class Moody:
         broken = False

@@ -93,7 +93,7 @@ def test_jobs_of_a_killed_worker_are_recovered_by_another(
     check_invariants(pg_url)
 
 
-def test_a_pooler_that_is_killed_and_comes_back_costs_time_only(
+def test_a_pooler_that_is_killed_and_restarted_costs_time_only(
     app: Windlass, pgbouncer: PgBouncer, pg_url: str, pooled_url: str, programs: Programs
 ):
     """J7.8: workers keep what they run, and write it when they can connect again."""
@@ -120,7 +120,7 @@ def test_a_pooler_that_is_killed_and_comes_back_costs_time_only(
 def test_new_work_of_other_processes_is_found_by_polling_and_the_banner_says_so(
     app: Windlass, pooled_url: str, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ):
-    """J3.6: LISTEN through a transaction pooler is accepted and delivers nothing, so nobody listens."""
+    """J3.6: LISTEN through a transaction pooler is accepted and delivers nothing, so there is no listener."""
     for name, value in {**QUICK_POLLS, "WINDLASS_URL": pooled_url}.items():
         monkeypatch.setenv(name, value)
     command = [sys.executable, "-m", "windlass", "worker", "tests.pooler.pooled_app:app"]
@@ -153,7 +153,7 @@ def test_what_is_enqueued_through_the_pooler_wakes_a_worker_that_is_connected_di
     assert worker.exit_code() == 0
 
 
-def test_a_url_that_does_not_tell_of_the_pooler_is_answered_with_what_to_write(pooled_url: str, app: Windlass):
+def test_a_url_without_pooled_behind_a_pooler_is_refused_with_the_right_url(pooled_url: str, app: Windlass):
     """The pooler refuses session options; the message names the way out."""
     plain = make_app(pooled_url.partition("?")[0])
     with pytest.raises(StoreUnavailableError, match=r"unsupported startup parameter.*add \?pooled=true to the URL"):

@@ -85,7 +85,7 @@ class Cluster:
         return {name for name, *_ in self.database.read(_queues)}
 
     def seen(self) -> leases.Seen | None:
-        return self.database.read(leases.look, DUTY)
+        return self.database.read(leases.read, DUTY)
 
     def passed_at(self) -> int | None:
         seen = self.seen()
@@ -112,7 +112,7 @@ async def nodes(store_url: str) -> AsyncIterator[Cluster]:
         yield Cluster(database, clock, duties)
 
 
-async def test_a_cluster_does_a_duty_once_an_interval_whoever_does_it(nodes: Cluster):
+async def test_a_cluster_does_a_duty_once_an_interval_on_any_node(nodes: Cluster):
     """J7.5: at most one node at a time, and the others count its pass as theirs."""
     for name in ("a", "b", "c"):
         nodes.add(name).start()
@@ -147,9 +147,7 @@ async def test_a_node_that_drains_in_the_middle_leaves_the_rest_to_the_next(node
     assert {"leaving:1:1000", "staying:1:3", "staying:1:2", "staying:1:1"} == nodes.written()
 
 
-async def test_a_holder_that_stood_still_past_its_lease_changes_nothing(
-    nodes: Cluster, caplog: pytest.LogCaptureFixture
-):
+async def test_a_holder_that_hung_past_its_lease_changes_nothing(nodes: Cluster, caplog: pytest.LogCaptureFixture):
     """J7.5, J7.3: another node took over; the late batch is refused, and the pass is the other's."""
     caplog.set_level(logging.INFO, "windlass.duty")
     stalled, saviour = nodes.add("stalled"), nodes.add("saviour")
@@ -166,7 +164,7 @@ async def test_a_holder_that_stood_still_past_its_lease_changes_nothing(
     assert nodes.seen() == passed
 
 
-async def test_an_error_gives_the_lease_back_and_the_duty_is_tried_again(nodes: Cluster):
+async def test_an_error_releases_the_lease_and_the_duty_runs_again(nodes: Cluster):
     """J7.5: through the guard, as with every service; another node may be the one that tries."""
     failing, other = nodes.add("failing"), nodes.add("other")
     failing.signals.failed.arm()

@@ -1,4 +1,4 @@
-"""Failpoints: what happens at a point, at which pass, and that nothing happens unless somebody asked for it."""
+"""Failpoints: what happens at a point, at which pass, and that nothing happens unless it is armed."""
 
 import ast
 import os
@@ -54,7 +54,7 @@ def test_a_process_comes_to_harm_at_the_point_and_the_pass_that_the_variable_nam
     assert ("will fail on purpose" in done.stderr) == bool(variable)
 
 
-def test_a_stopped_process_stands_still_until_it_is_told_to_go_on():
+def test_a_stopped_process_does_nothing_until_it_is_continued():
     environ = {**os.environ, "WINDLASS_FAILPOINTS": "run.before_body=stop@2"}
     with subprocess.Popen([sys.executable, "-c", PASSES], env=environ, cwd=ROOT, stdout=subprocess.PIPE) as child:
         pid, status = os.waitpid(child.pid, os.WUNTRACED)
@@ -64,7 +64,7 @@ def test_a_stopped_process_stands_still_until_it_is_told_to_go_on():
         assert child.stdout.read().split()[-1] == b"4"
 
 
-def test_sleep_takes_as_long_as_it_says_and_raise_names_its_point():
+def test_sleep_takes_its_time_and_raise_names_its_point():
     with armed("run.after_body=sleep:0.05;run.before_body=raise@2"):
         began = monotonic()
         reached("run.after_body")

@@ -32,7 +32,7 @@ def test_the_threshold_is_raised_while_it_runs_and_set_back_after_an_error_too()
 
 
 @pytest.mark.parametrize("chosen", [0, garbage.YOUNG_OBJECTS * 5])
-def test_what_somebody_chose_already_stays(chosen: int):
+def test_thresholds_that_were_set_before_are_kept(chosen: int):
     before = gc.get_threshold()
     gc.set_threshold(chosen, 20, 30)
     try:

@@ -6,7 +6,7 @@ from windlass.runtime.local_node import LocalNode
 
 
 class Heard:
-    """What a node, or a coordinator, was told."""
+    """The calls that a node, or a coordinator, received."""
 
     def __init__(self) -> None:
         self.told: list[object] = []

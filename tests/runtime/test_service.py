@@ -28,7 +28,7 @@ def scripted(*steps: float | BaseException | None) -> Callable[[], float | None]
 
 
 @both_kinds
-async def test_a_service_ticks_at_once_and_then_sleeps_as_long_as_the_tick_says(kind: Kind):
+async def test_a_service_ticks_at_once_and_then_sleeps_as_long_as_the_tick_returns(kind: Kind):
     service = kind(scripted(0.001, 0, None))
     service.signals.ticked.arm()
     service.start()
@@ -142,15 +142,21 @@ async def test_an_error_is_logged_once_per_kind_and_the_service_goes_on(kind: Ki
         await service.signals.ticked.wait()
         await service.astop()
     texts = [record.getMessage() for record in caplog.records]
-    said = ["ValueError('a')", "KeyError('c')", "works again after 4 failed", "ValueError('again')", "after 1 failed"]
-    assert [part for part, text in zip(said, texts, strict=True) if part not in text] == []
+    parts = [
+        "ValueError('a')",
+        "KeyError('c')",
+        "works again after 4 failures",
+        "ValueError('again')",
+        "after 1 failures",
+    ]
+    assert [part for part, text in zip(parts, texts, strict=True) if part not in text] == []
 
 
 @both_kinds
 async def test_an_error_that_comes_and_goes_is_logged_a_few_times_and_not_for_ever(
     kind: Kind, caplog: pytest.LogCaptureFixture
 ):
-    """J7.8: a database that is gone and back many times a second does not fill anybody's disk."""
+    """J7.8: a database that is gone and back many times a second does not fill the disk with log lines."""
     flapping: list[float | BaseException | None] = [ValueError("gone"), 0] * 50
     service = kind(scripted(*flapping, None), ErrorHandling(0.0001, 0.0001, describe=repr))
     service.signals.ticked.arm()
@@ -166,7 +172,7 @@ async def test_an_error_that_comes_and_goes_is_logged_a_few_times_and_not_for_ev
 
 
 @both_kinds
-async def test_errors_are_logged_without_their_message_unless_told_how(kind: Kind, caplog: pytest.LogCaptureFixture):
+async def test_errors_are_logged_without_their_message_unless_described(kind: Kind, caplog: pytest.LogCaptureFixture):
     def broken(_: BaseException) -> str:
         raise RuntimeError
 

@@ -69,7 +69,7 @@ async def test_the_next_in_line_is_entered_by_the_thread_that_is_done():
     bodies.close()
 
 
-async def test_one_in_line_begins_when_it_is_told_to():
+async def test_a_waiting_body_begins_when_it_gets_its_turn():
     """J4.2: a slot is free that no thread has passed on."""
     bodies, doors = ThreadBodies(asyncio.get_running_loop()), Doors()
     first = await begun(bodies, doors, "first")
@@ -107,7 +107,7 @@ async def test_one_that_is_withdrawn_is_never_entered_and_one_that_has_begun_is_
     bodies.close()
 
 
-async def test_a_body_that_was_given_up_passes_its_place_on_to_nobody():
+async def test_an_abandoned_body_passes_its_slot_to_no_other():
     """J4.5: the loop has given its slot away; the thread must not give it away again."""
     bodies, doors = ThreadBodies(asyncio.get_running_loop()), Doors()
     first = await begun(bodies, doors, "first")
@@ -123,7 +123,7 @@ async def test_a_body_that_was_given_up_passes_its_place_on_to_nobody():
     bodies.close()
 
 
-async def test_whatever_the_order_of_ends_cancels_and_turns_no_place_is_used_twice():
+async def test_no_slot_is_used_twice_in_any_order_of_ends_cancels_and_turns():
     """J4.2, J4.5: as many bodies inside as were begun and not ended, in hundreds of random stories."""
     chosen = random.Random(5)
     for _ in range(ROUNDS):

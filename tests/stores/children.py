@@ -1,4 +1,4 @@
-"""Processes of their own beside the test's: started, told to go at the same moment, and asked what they did.
+"""Separate processes beside the test's: started, released at the same moment, and asked what they did.
 
 Run as `python -m tests.stores.children migrate URL` or `… drain URL NODE`: says `ready`, waits for a line, and then
 answers in JSON.

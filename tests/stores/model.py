@@ -1,4 +1,4 @@
-"""A store in plain Python: what should be true after each operation, told as simply as it can be."""
+"""A store in plain Python: what should be true after each operation, as simply as possible."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Model:
 
     @property
     def holders(self) -> dict[str, str]:
-        """Business keys are held by live jobs, and by nobody else."""
+        """Business keys are held by live jobs only."""
         live = [job for job in self.jobs.values() if job.status in LIVE and job.row.business_key]
         held = {str(job.row.business_key): job.row.id for job in live}
         assert len(held) == len(live), "two live jobs hold one key"
@@ -73,7 +73,7 @@ class Model:
             old.status, old.superseded_by = "CANCELED", row.id
         if row.idempotency_key:
             self.keys[row.idempotency_key] = row.id
-        self.jobs[row.id] = ModelJob(row, self.now() + row.delay_us)
+        self.jobs[row.id] = ModelJob(row, self.now() + (row.delay_us or 0))
         return SubmittedJob(row.id, supersedes=holder)
 
     def _restore(self, states: dict[str, tuple[str, str | None]], keys: dict[str, str]) -> None:

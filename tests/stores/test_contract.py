@@ -59,6 +59,10 @@ class TestArchiving(contract.ArchiveContract):
     pass
 
 
+class TestArchivingFlows(contract.FlowArchiveContract):
+    pass
+
+
 class TestSteering(contract.MovesContract):
     pass
 
@@ -92,4 +96,20 @@ class TestExpiry(contract.ExpiryContract):
 
 
 class TestOrder(contract.OrderContract):
+    pass
+
+
+class TestFlows(contract.FlowsContract):
+    pass
+
+
+class TestFlowCounts(contract.FlowCountsContract):
+    pass
+
+
+class TestFlowRevival(contract.FlowRevivalContract):
+    pass
+
+
+class TestFlowChecks(contract.FlowChecksContract):
     pass

@@ -1,4 +1,4 @@
-"""A commit is on disk before it is answered, unless somebody chose otherwise."""
+"""A commit is on disk before it is answered, unless configured otherwise."""
 
 from contextlib import closing
 from pathlib import Path
@@ -30,6 +30,6 @@ def test_sqlite_forces_every_commit_to_the_disk(tmp_path: Path, option: str, lev
 
 
 def test_sessions_of_ours_leave_the_durability_of_a_server_as_it_is(pg_url: str):
-    """The promise: nobody trades commits for speed behind your back."""
+    """The promise: the default does not trade durability for speed."""
     with psycopg.connect(url.conninfo(pg_url, pooled=False)) as session:
         assert session.execute("SHOW synchronous_commit").fetchone() == ("on",)

@@ -137,7 +137,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.5, 1, 14, 60]))
     def time_passes(self, seconds: float) -> None:
-        """The living beat in time; the dead do not, and nobody looks for them yet."""
+        """Live nodes send heartbeats in time; dead nodes do not, and are not marked lost yet."""
         self.clock.advance(seconds)
         for node in set(self.nodes) - self.dead:
             assert self.bench.beat(node)

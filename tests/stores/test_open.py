@@ -55,7 +55,7 @@ def test_a_path_in_place_of_a_url_is_answered_with_the_url_of_that_file(url: obj
 
 
 def test_an_empty_variable_is_refused_and_named(monkeypatch: pytest.MonkeyPatch):
-    """J1.10: whoever set it meant to choose a store."""
+    """J1.10: a variable that is set chooses the store."""
     monkeypatch.setenv("WINDLASS_URL", "")
     with pytest.raises(ConfigurationError, match=r"WINDLASS_URL is empty.*unset it to use sqlite:///windlass.db"):
         Windlass(settings=Settings())

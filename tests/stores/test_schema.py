@@ -58,7 +58,7 @@ def test_every_table_and_index_is_recognisably_ours(migrated_postgres: str):
 
 
 def test_the_checksum_is_of_the_text():
-    """Operations: whoever edits an applied file is told."""
+    """Operations: an edited file that was applied is reported."""
     first = migrate.migrations("sqlite")[0]
     assert first.checksum == first._replace(version=2, name="x").checksum
     assert first.checksum != first._replace(script=first.script + " ").checksum

@@ -1,4 +1,4 @@
-"""The contract is shipped: somebody else's store runs through it from the outside."""
+"""The contract is shipped: a store of another package runs through it from the outside."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from windlass.testing import contract
 
 
-def test_the_example_in_the_docstring_runs_as_it_stands(tmp_path: Path):
+def test_the_example_in_the_docstring_runs_unchanged(tmp_path: Path):
     """Design §2: `windlass.testing.contract` needs nothing but the fixtures its docstring shows."""
     assert contract.__doc__ is not None
     example = contract.__doc__.partition("```python\n")[2].partition("```")[0]
@@ -21,7 +21,7 @@ def test_the_example_in_the_docstring_runs_as_it_stands(tmp_path: Path):
 def test_every_part_of_the_contract_is_exported():
     """Design §2: a part that is not exported is a part that a new store would miss."""
     folder = Path(contract.__file__).parent
-    shared = {"gate_setup", "workbench"}
+    shared = {"flow_setup", "gate_setup", "workbench"}
     parts = {path.stem for path in folder.glob("*.py")} - {"__init__", *shared}
     assert {f"{part.title().replace('_', '')}Contract" for part in parts} | {"Workbench"} == set(contract.__all__)
     assert parts | shared == set(contract._PARTS)

@@ -233,7 +233,7 @@ def test_a_worker_ends_1000_jobs_in_few_transactions(pg_url: str, body: Any, kin
 
 
 def _transactions(url: str) -> int:
-    """Commits so far; sessions that have ended have told theirs."""
+    """Commits so far; sessions that have ended have reported theirs."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SELECT pg_stat_force_next_flush()")
         (count,) = connection.execute(
@@ -243,7 +243,7 @@ def _transactions(url: str) -> int:
 
 
 def test_recovering_200_jobs_of_a_lost_node_is_a_handful(bench: Workbench):
-    """J7.2, J7.4: a node may leave hundreds behind, and each statement is a round trip of whoever saves them."""
+    """J7.2, J7.4: a node may leave hundreds behind, and each statement is a round trip for the recovering node."""
     ids = bench.put(FLUSH)
     bench.claim()
     bench.lose(NODE)

@@ -1,4 +1,4 @@
-"""Who may do what: the authorizer is asked for every verb, and a refused one changes nothing and shows nothing."""
+"""Authorization: the authorizer is asked for every verb, and a refused one changes nothing and shows nothing."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ MARK = 31
 
 
 class Judge:
-    """Keeps what it was asked, and says what it was told to."""
+    """Records its calls, and returns what it was given."""
 
     def __init__(self, answer: object = True) -> None:
         self.answer = answer
@@ -46,6 +46,7 @@ ON_A_JOB: dict[str, Verb] = {
     "get": lambda app, job: app.get(job),
     "history": lambda app, job: app.history(job),
     "explain": lambda app, job: app.explain(job),
+    "graph": lambda app, job: app.graph(job),
     "log_lines": lambda app, job: app.log_lines(job),
 }
 WITHOUT_A_JOB: dict[str, Verb] = {
@@ -101,6 +102,7 @@ TWINS: dict[str, tuple[str, AVerb]] = {
     "anodes": ("nodes", lambda app, job: app.anodes()),
     "aqueues": ("queues", lambda app, job: app.aqueues()),
     "aexplain": ("explain", lambda app, job: app.aexplain(job)),
+    "agraph": ("graph", lambda app, job: app.agraph(job)),
     "alimit_queue": ("limit_queue", lambda app, job: app.alimit_queue("default", 1)),
     "aconfigure_resource": ("configure_resource", lambda app, job: app.aconfigure_resource("stripe", 1)),
     "aconfigure_circuit": ("configure_circuit", lambda app, job: app.aconfigure_circuit("gateway")),
@@ -126,7 +128,7 @@ NOT_ASKED = {"health", "migrate", "close", "worker", "run_worker", "submit", "en
 
 
 def stored_job(apps: Apps) -> UUID:
-    """A job that was stored before anybody judged."""
+    """A job that was stored before there was an authorizer."""
     return apps().job(jobs.add).using(tags=["x"], params={"owner": "ann"}).enqueue(MARK, 2).id
 
 
@@ -150,7 +152,7 @@ ON_SQLITE = pytest.mark.parametrize("apps", ["sqlite"], indirect=True)
 
 @ON_SQLITE
 @pytest.mark.parametrize("name", VERBS)
-def test_a_refused_verb_says_who_wanted_what_and_changes_nothing(apps: Apps, name: str):
+def test_a_refused_verb_names_principal_and_action_and_changes_nothing(apps: Apps, name: str):
     """J6.5: `NotAuthorizedError`, before anything is written."""
     action, verb = VERBS[name]
     job = stored_job(apps)
@@ -198,7 +200,7 @@ def test_the_job_is_shown_to_the_authorizer(apps: Apps, name: str):
 
 @pytest.mark.parametrize("name", ["cancel", "pause", "resume", "retry"])
 def test_an_unknown_job_is_judged_without_one(apps: Apps, name: str):
-    """J6.5: who may do nothing learns nothing, not even whether a job exists."""
+    """J6.5: a principal without rights learns nothing, not even whether a job exists."""
     app, unknown = judged(apps, Judge(lambda principal, action, job: principal == "ops")), uuid4()
     with app.acting_as("ops"):
         assert ON_A_JOB[name](app, unknown) is False
@@ -286,7 +288,7 @@ def test_without_an_authorizer_everything_is_allowed(apps: Apps):
 
 
 def look_around(number: int) -> str:
-    """A body that uses the application, for itself and for somebody."""
+    """A body that uses the application, for itself and for a principal."""
     app = jobs.APPS["judged"]
     app.nodes()
     with app.acting_as("the job's own"):
@@ -295,7 +297,7 @@ def look_around(number: int) -> str:
 
 
 def test_the_engine_is_never_asked_and_bodies_are_the_program_itself(apps: Apps):
-    """J6.5: claims, retries and outcomes are nobody's wish; what a body does is not done by who started it."""
+    """J6.5: claims, retries and outcomes need no principal; a body does not act for the user of its worker."""
     judge = Judge(lambda principal, action, job: action in ("enqueue", "nodes", "queues", "get"))
     app = judged(apps, judge)
     jobs.APPS["judged"] = app
@@ -337,7 +339,7 @@ def test_acting_as_ends_where_it_ends_and_can_be_nested(apps: Apps):
 
 
 def test_an_authorizer_may_look_jobs_up_itself(apps: Apps):
-    """J6.5: what it asks the application while it is asked needs nobody's leave."""
+    """J6.5: its own calls of the application are not authorized again."""
     job = stored_job(apps)
     judge = Judge()
     app = judged(apps, judge)

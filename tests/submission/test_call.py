@@ -14,7 +14,7 @@ from windlass.domain.backoff import Backoff
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError, TargetNotAllowedError
 from windlass.runtime.verbs import Verb, sleep
-from windlass.submission.call import Call, bind
+from windlass.submission.call import Call, Flow, bind
 from windlass.submission.handle import JobHandle
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
@@ -31,9 +31,9 @@ class Recorder:
     """A submitter that keeps what it is given; its handles are tuples."""
 
     def __init__(self) -> None:
-        self.calls: list[Call[Any]] = []
+        self.calls: list[Any] = []
 
-    def submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
+    def submit(self, calls: Sequence[Call[Any] | Flow[Any]]) -> Verb[list[JobHandle[Any]]]:
         yield from sleep(0)
         self.calls.extend(calls)
         return [cast("JobHandle[Any]", ("stored", len(self.calls)))]

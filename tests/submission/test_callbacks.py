@@ -109,7 +109,7 @@ def test_a_call_whose_arguments_cannot_be_stored_is_refused(app: Windlass, apps:
 
 
 def test_a_callback_has_no_keys(app: Windlass, apps: Apps):
-    """J5.5: nobody could be told that a key is taken."""
+    """J5.5: there is no caller to report a taken key to."""
     report = app.job(business_key="one at a time")(bodies.report)
     with pytest.raises(InvalidOptionError, match="has an idempotency or business key, which callbacks cannot have"):
         app.job(bodies.double).using(on_success=report).enqueue(1)

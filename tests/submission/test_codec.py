@@ -251,7 +251,7 @@ def test_no_result_stores_nothing():
     assert decode_result(None, int) is None
 
 
-def test_a_result_over_the_limit_is_replaced_by_a_marker_that_says_so():
+def test_a_result_over_the_limit_is_replaced_by_a_marker():
     """J1.6: a larger result is replaced by a marker, with a warning, and the job still succeeds."""
     text, warning = encode_result("x" * 70_000, str)
     assert warning is not None
@@ -300,7 +300,7 @@ def test_a_result_unlike_its_annotation_is_kept_as_plain_json_with_a_warning(ann
         (Any, (1, NOW)),
     ],
 )
-def test_a_result_that_looks_like_a_marker_comes_back_as_it_was(annotation: Any, value: Any):
+def test_a_result_that_looks_like_a_marker_is_restored_as_it_was(annotation: Any, value: Any):
     text, warning = encode_result(value, annotation)
     assert warning is None
     assert decode_result(text, annotation) == value

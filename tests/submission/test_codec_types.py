@@ -153,7 +153,7 @@ def round_trip(annotation: Any, value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("annotation", "value"), CASES.values(), ids=CASES)
-def test_a_value_comes_back_by_its_annotation(annotation: Any, value: Any):
+def test_a_value_is_restored_by_its_annotation(annotation: Any, value: Any):
     """J1.1: arguments and results are typed JSON, decoded by the target's annotations."""
 
     def by_position(x): ...
@@ -178,7 +178,7 @@ def test_a_value_comes_back_by_its_annotation(annotation: Any, value: Any):
 
 
 @pytest.mark.parametrize(("annotation", "value"), CASES.values(), ids=CASES)
-def test_a_result_comes_back_by_its_annotation(annotation: Any, value: Any):
+def test_a_result_is_restored_by_its_annotation(annotation: Any, value: Any):
     """J4.6: a return value becomes typed JSON."""
     text, warning = encode_result(value, annotation)
     assert warning is None
@@ -232,13 +232,13 @@ def shape(value: Any) -> Any:
 
 
 @given(anything)
-def test_anything_built_in_comes_back_without_an_annotation(value: Any):
+def test_builtin_values_are_restored_without_an_annotation(value: Any):
     """J1.1: what has no annotation carries its types with it, also a dict that looks like our own tags."""
     assert shape(round_trip(Any, value)) == shape(value)
 
 
 @given(st.dictionaries(st.text(), anything, max_size=3))
-def test_anything_built_in_comes_back_inside_an_open_dict(value: dict[str, Any]):
+def test_builtin_values_are_restored_inside_an_open_dict(value: dict[str, Any]):
     assert shape(round_trip(dict[str, Any], value)) == shape(value)
 
 

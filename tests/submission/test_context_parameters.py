@@ -62,7 +62,7 @@ async def acharge(number: int, ctx: JobContext) -> list:
 """
 
 
-def test_the_context_is_filled_in_wherever_it_stands(apps: Apps):
+def test_the_context_is_filled_in_at_any_position(apps: Apps):
     """J10.5: callers do not give it; functions, coroutines and methods of every kind."""
     app = apps(allow=[__name__])
     with app.worker():
@@ -94,7 +94,7 @@ def test_the_context_is_filled_in_in_a_process(shop: Shop, sqlite_url: str):
     module.app.close()
 
 
-def test_a_caller_who_gives_it_is_told_the_signature(app: Windlass):
+def test_passing_the_context_is_refused_with_the_signature(app: Windlass):
     """J10.5: the parameter is left out of what callers bind."""
     job: Any = app.job(first)
     with pytest.raises(

@@ -74,7 +74,7 @@ async def test_tasks_that_come_while_one_leads_share_the_next_transaction(commit
 
 
 async def test_tasks_that_were_answered_together_are_together_again(commits: Commits):
-    """Those who enqueue in a loop do not split into the one who comes first and the rest."""
+    """Tasks that enqueue in a loop do not split into the first one and the rest."""
     group = CallerGroup(commits.commit, tasks_of(asyncio.get_running_loop()))
     commits.go_on.release(100)
 

@@ -100,8 +100,8 @@ async def test_a_wait_that_is_over_raises_timeout_error_and_changes_nothing(app:
         assert await handle.aresult(timeout=LONG) == 3
 
 
-async def test_a_wait_that_is_over_says_what_keeps_the_job(app: Windlass):
-    """J2.1: the reason and the code of `explain`, so that nobody has to ask again."""
+async def test_a_wait_that_times_out_explains_what_holds_the_job_back(app: Windlass):
+    """J2.1: the reason and the code of `explain`, so that no second call is needed."""
     handle = await app.job(jobs.add).aenqueue(1, 2)
     why = r"within 0.01 s: no worker is alive; start one: .* \(no_worker\)\. The job is not affected"
     with pytest.raises(TimeoutError, match=why):
@@ -184,7 +184,7 @@ def test_handles_are_made_from_ids_by_any_application(app: Windlass, apps: Apps)
     assert stranger.handle(first.id).id == first.id
 
 
-async def test_handles_on_what_does_not_exist_say_so(app: Windlass):
+async def test_handles_of_unknown_ids_raise(app: Windlass):
     """api.md: unknown ids are JobNotFoundError, texts that are no id an InvalidOptionError."""
     stranger = new_job_id()
     with pytest.raises(JobNotFoundError, match=str(stranger)):
@@ -211,7 +211,7 @@ def test_many_threads_wait_for_many_jobs(app: Windlass, apps: Apps):
 
 
 async def test_many_tasks_wait_for_one_job(app: Windlass, gate: Gate):
-    """design 4: everybody who waits is told; one who gave up hinders nobody."""
+    """design 4: all waiting callers get the outcome; one that gave up delays no other."""
     hold = app.job(jobs.ahold)
     async with app.worker():
         handle = await hold.aenqueue(gate.name)

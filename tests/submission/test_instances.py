@@ -65,7 +65,7 @@ def test_objects_that_are_false_are_objects_all_the_same(provided: Any):
     assert instances.resolve(type(provided)) is provided
 
 
-def test_a_subclass_stands_in_for_its_base():
+def test_a_subclass_is_used_for_its_base():
     instances = Instances()
     fake = Fake()
     instances.provide(fake)

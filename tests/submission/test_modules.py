@@ -101,7 +101,7 @@ def test_an_included_module_that_fails_is_named_with_its_error_and_line(project:
 
 
 def test_a_worker_with_nothing_to_run_names_the_modules_that_declare_jobs(project: Project):
-    """J10.1: `core.py` has the application, `tasks.py` the jobs, and nobody imported it."""
+    """J10.1: `core.py` has the application, `tasks.py` the jobs, and it was not imported."""
     app = project.app()
     with pytest.raises(ConfigurationError, match=rf"include=\['{project.name}\.tasks'\]"):
         app.worker().__enter__()
@@ -136,7 +136,7 @@ def test_a_text_in_place_of_a_list_of_modules_is_refused(option: str):
             Windlass("sqlite://", **{option: wrong})  # type: ignore[arg-type]
 
 
-def test_a_name_that_tells_no_module_is_not_imported(apps: Apps):
+def test_a_name_without_a_module_is_not_imported(apps: Apps):
     """J1.8: `allow` admits functions of modules; a name like `tests.engine` is no module and is left to others."""
     app = apps(allow=["tests"])
     with pytest.raises(TargetNotFoundError, match=r"no job called tests\.engine is declared here"):

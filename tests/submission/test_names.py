@@ -201,7 +201,7 @@ def test_a_callback_is_stored_under_its_name(new: ModuleType):
         until(lambda: [job.result for job in new.app.find(target="billing.charge")] == ["new 5"])
 
 
-def test_an_alias_in_the_lane_of_an_unknown_target_is_claimed_by_who_knows_it(new: ModuleType, apps: Apps):
+def test_an_alias_in_the_lane_of_an_unknown_target_is_claimed_by_a_node_that_knows_it(new: ModuleType, apps: Apps):
     """J1.8, J6.3: what was passed over under an old name is taken by a node that claims the name as an alias."""
     app = apps()
     app.job(jobs.add)
@@ -238,7 +238,7 @@ def double(number: int) -> int:
 
 
 def test_a_process_job_is_found_by_its_name(apps: Apps, shop: Shop, tmp_path: Path):
-    """J1.8, J4.2: also where the process must import the module that declares it, which no name tells."""
+    """J1.8, J4.2: even where the process must import the module that declares it, which the name does not contain."""
     apps()
     core = f"{shop.name}_core"
     (tmp_path / f"{core}.py").write_text(f"from windlass import Windlass\napp = Windlass({apps.url!r})\n")
@@ -283,7 +283,7 @@ async def test_arguments_given_by_name_come_back_through_the_annotations(apps: A
 
 
 def test_arguments_that_do_not_fit_fail_where_the_job_runs(apps: Apps):
-    """J1.8, J1.1: nobody could check them before; the body is not entered."""
+    """J1.8, J1.1: they could not be checked before; the body is not entered."""
     web, app = apps(), apps()
     app.job(name="sums.add")(jobs.add)
     handle = web.enqueue_by_name("sums.add", [1], {"c": 2})

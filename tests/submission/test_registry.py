@@ -306,7 +306,7 @@ def test_a_resolver_of_ones_own_may_use_other_names():
     assert isinstance(registry.resolve("plain-v2"), Unknown)
 
 
-def test_clearing_lets_go_of_instances_that_were_made():
+def test_clearing_drops_instances():
     """J4.6: resolution of targets, signatures and instances is cached, and cleared by app.close()."""
     registry = Registry()
     assert isinstance(registry.instances, Instances)

@@ -1,4 +1,4 @@
-"""A resource that nobody configured: an error at enqueue, or a failure that says so if it vanished since."""
+"""A resource that is not configured: an error at enqueue, or a failure if it was deleted since."""
 
 import sqlite3
 from typing import Any
@@ -75,7 +75,7 @@ def test_a_replacement_with_an_unknown_resource_is_refused(app: Windlass):
     assert old.status() is JobStatus.PENDING
 
 
-def test_a_resource_that_vanished_fails_the_job_and_says_so(app: Windlass, apps: Apps):
+def test_a_missing_resource_fails_the_job_with_an_error_that_names_it(app: Windlass, apps: Apps):
     """J6.2: it does not wait for ever; no attempt is counted, since its body was not entered."""
     app.configure_resource("stripe", 1)
     handle = app.job(resource="stripe", max_retries=3)(jobs.note).enqueue("x")

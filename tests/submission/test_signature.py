@@ -67,7 +67,7 @@ def test_what_is_not_annotated_may_be_anything():
     assert {parameter.annotation for parameter in spec.positional} == {Any}
 
 
-def test_an_annotation_that_cannot_be_resolved_is_an_error_that_says_how_to_mend_it():
+def test_an_annotation_that_cannot_be_resolved_is_an_error_that_says_how_to_fix_it():
     def job(amount: "OnlyForTypeCheckers") -> None: ...
 
     with pytest.raises(SerializationError, match=r"job: .*OnlyForTypeCheckers.*not only under TYPE_CHECKING"):
@@ -156,7 +156,7 @@ def test_a_spec_is_made_once_and_does_not_keep_its_function_alive():
     assert gone() is None
 
 
-def test_a_failed_spec_is_tried_again():
+def test_a_failed_spec_is_built_again():
     """A name may be missing only until the module has been read to its end."""
 
     def job(a: "Missing") -> None: ...  # type: ignore[name-defined]  # noqa: F821

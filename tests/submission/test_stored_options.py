@@ -99,7 +99,7 @@ def test_what_a_newer_version_adds_is_passed_over():
         '{"retry_on":"a:b"}',
     ],
 )
-def test_damage_is_said(text: str):
+def test_damage_is_reported(text: str):
     """J1.1: what cannot be read is an error that shows it, not a job without its options."""
     with pytest.raises(SerializationError, match=r"stored options .* are damaged"):
         from_text(text)

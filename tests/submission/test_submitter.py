@@ -100,7 +100,7 @@ def test_a_call_is_a_value(app: Windlass):
 
 
 def test_32_threads_enqueue_at_once(app: Windlass, apps: Apps):
-    """J1.2: callers share commits; each gets its own job, and a bad one among them harms nobody."""
+    """J1.2: callers share commits; each gets its own job, and a bad one among them affects no other."""
     add, note = app.job(jobs.add), app.job(jobs.note)
     together = Barrier(32)
 
@@ -119,7 +119,7 @@ def test_32_threads_enqueue_at_once(app: Windlass, apps: Apps):
 
 
 async def test_32_tasks_enqueue_at_once(app: Windlass, apps: Apps):
-    """J1.2: the same on a loop, with one who gives up in the middle."""
+    """J1.2: the same on a loop, with one caller that gives up in the middle."""
     add = app.job(jobs.aadd)
 
     async def enqueue(n: int) -> list:

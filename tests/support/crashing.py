@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.crash.programs.application import make_app
 from tests.support.facts import is_sqlite, one, statuses
+from tests.support.flow_invariants import check_settled_flows, nothing_is_left
 from tests.support.invariants import check_gates, check_invariants
 from tests.support.programs import SHORT_LEASES, Program, Programs
 from tests.support.waiting import until
@@ -31,6 +32,7 @@ class Stage:
         self.url = url
         self.programs = programs
         self.app = app
+        self._retried: set[str] = set()
 
     def start(self, failpoints: str, queues: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> Program:
         """Start a worker that comes to harm."""
@@ -54,14 +56,16 @@ class Stage:
         check_gates(self.url)
         return victims
 
-    def finished(self, timeout: float = 120.0) -> Program:
+    def finished(self, timeout: float = 120.0, environ: Mapping[str, str] | None = None) -> Program:
         """Have a sound worker do all that is left; then everything must be in order."""
-        saviour = self.programs.worker(self.url)
+        saviour = self.programs.worker(self.url, environ={**SHORT_LEASES, **(environ or {})})
         assert saviour.node  # before that a signal would just end it
         self.settled(timeout)
+        until(lambda: nothing_is_left(self.url), "counts and operations of flows to be carried out", timeout)
         saviour.terminate()
         assert saviour.exit_code() == 0
         self.in_order()
+        check_settled_flows(self.url)
         return saviour
 
     def settled(self, timeout: float = 120.0) -> None:
@@ -69,10 +73,15 @@ class Stage:
         until(lambda: not LIVE & set(statuses(self.url)), f"all jobs to end, now {statuses(self.url)}", timeout)
 
     def in_order(self, purged: int = 0) -> None:
-        """Check what must hold once nobody writes."""
-        check_invariants(self.url, purged)
+        """Check what must be true while there are no writers."""
+        check_invariants(self.url, purged, self._retried)
         if is_sqlite(self.url):
             assert one(self.url, "PRAGMA integrity_check") == "ok"
+
+    def retry(self, job: JobHandle[Any]) -> None:
+        """Start a dead letter over."""
+        assert self.app.retry(job.id)
+        self._retried.add(str(job.id))
 
     def history(self, job: JobHandle[Any]) -> list[str]:
         """The outcomes of a job's attempts."""

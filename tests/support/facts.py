@@ -18,7 +18,7 @@ def path_of(url: str) -> str:
 
 
 def rows(url: str, question: str) -> list[tuple[Any, ...]]:
-    """Ask (or tell) the store directly."""
+    """Read from (or write to) the store directly."""
     if is_sqlite(url):
         with closing(sqlite3.connect(path_of(url), timeout=30, isolation_level=None)) as connection:
             return connection.execute(question).fetchall()

@@ -10,7 +10,7 @@ from tests.support.facts import is_sqlite, path_of
 
 
 def while_nobody_writes(url: str) -> ContextManager[None]:
-    """Hold what writers of a SQLite file queue for; whoever is stopped meanwhile holds no lock.
+    """Hold the lock that writers of a SQLite file queue for; a process that is stopped meanwhile holds no lock.
 
     A process stopped in the middle of a write keeps its locks, and all others wait until it goes on. That is SQLite,
     it is not what these tests are about. A PostgreSQL server finishes a statement whatever its client does.

@@ -1,4 +1,4 @@
-"""Values that raise when they are looked at, or are nested deeper than is good for anybody."""
+"""Values that raise when they are looked at, or are nested too deeply."""
 
 from typing import Any
 

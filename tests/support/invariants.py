@@ -1,14 +1,17 @@
 """What must hold of a store whatever died, asked in SQL past the code under test.
 
 Every claim and every way back to the queue raises a job's fence by one. So the attempts of a job that was never paused
-have the fences 1, 3, 5 …, without gaps, and while it lives its row has the one after the last of them.
+have the fences 1, 3, 5 …, without gaps, and while it lives its row has the one after the last of them. Those of a
+follower in a flow begin later if it was canceled with what is before it and revived: each revival raises the fence too.
 """
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from tests.support.facts import now_of, one, rows
+from tests.support.flow_invariants import check_flows, followers
 from windlass import Windlass
 
 COUNTED = {"succeeded", "retried", "failed"}
@@ -41,8 +44,11 @@ class Ended(NamedTuple):
     crash_count: int
 
 
-def check_invariants(url: str, purged: int = 0) -> None:
-    """Everything that holds at any moment at which nobody writes. Of `purged` failed jobs only the count is left."""
+def check_invariants(url: str, purged: int = 0, retried: Collection[str] = ()) -> None:
+    """Everything that is true whenever there are no writers.
+
+    Of `purged` failed jobs only the count is left. The jobs of `retried` had failed for good and were started over.
+    """
     jobs = {row[0] for row in rows(url, "SELECT id FROM windlass_job")}
     live = _by_id(url, "SELECT id, status, fence, attempts, crash_count, node FROM windlass_hot", Live)
     ended = _by_id(url, "SELECT id, status, fence, attempts, crash_count FROM windlass_done", Ended)
@@ -54,15 +60,21 @@ def check_invariants(url: str, purged: int = 0) -> None:
     assert set(attempts) <= jobs, "a history without its job"
     archived = {row[0] for row in rows(url, "SELECT id FROM windlass_archive")}
     assert archived & jobs == set(), "jobs that are archived and are not"
+    following = followers(url)
+    for job, row in {**live, **ended}.items():
+        _check_fences(row, attempts[job], follows=job in following)
+    latest = {job: _since_retry(attempts[job]) if str(job) in retried else attempts[job] for job in jobs}
     for job, row in live.items():
-        _check_live(row, attempts[job])
+        _check_live(row, latest[job])
     for job, end in ended.items():
-        _check_ended(end, attempts[job])
+        _check_ended(end, latest[job])
+    check_flows(url)
     _check_owners(url, live)
     _check_keys(url, live)
     check_gates(url)
     if not archived:  # the histories of those are with them
-        _check_counts(url, ended, attempts, purged)
+        earlier = sum(latest[job] != attempts[job] for job in jobs)
+        _check_counts(url, ended, attempts, purged + earlier)
 
 
 def _by_id(url: str, question: str, kind: Any) -> dict[Any, Any]:
@@ -72,9 +84,23 @@ def _by_id(url: str, question: str, kind: Any) -> dict[Any, Any]:
     return by_id
 
 
+def _check_fences(row: Live | Ended, history: list[Attempt], *, follows: bool) -> None:
+    runs = isinstance(row, Live) and row.status == "RUNNING"
+    first = 1
+    if follows:
+        first = history[0].fence if history else row.fence + (not runs)
+    assert [attempt.fence for attempt in history] == [2 * n + first for n in range(len(history))], history
+    if isinstance(row, Live):
+        assert row.fence == first - 1 + 2 * len(history) + runs, (row, history)
+
+
+def _since_retry(history: list[Attempt]) -> list[Attempt]:
+    """The attempts since a job was last started over: behind its last failure that was not the end."""
+    failures = [number for number, attempt in enumerate(history[:-1]) if attempt.outcome == "failed"]
+    return history[failures[-1] + 1 :] if failures else history
+
+
 def _check_live(row: Live, history: list[Attempt]) -> None:
-    _without_gaps(history)
-    assert row.fence == 2 * len(history) + (row.status == "RUNNING"), (row, history)
     assert row.attempts == sum(attempt.outcome == "retried" for attempt in history), (row, history)
     assert row.crash_count == sum(attempt.outcome == "lost" for attempt in history), (row, history)
     assert (row.node is not None) == (row.status == "RUNNING"), row
@@ -82,7 +108,6 @@ def _check_live(row: Live, history: list[Attempt]) -> None:
 
 
 def _check_ended(row: Ended, history: list[Attempt]) -> None:
-    _without_gaps(history)
     last = history[-1].outcome if history else None
     expected = {"SUCCEEDED": {"succeeded"}, "FAILED": {"failed", "lost"}}.get(row.status)
     if expected is not None:
@@ -94,10 +119,6 @@ def _check_ended(row: Ended, history: list[Attempt]) -> None:
     assert row.crash_count == sum(attempt.outcome == "lost" for attempt in history), (row, history)
 
 
-def _without_gaps(history: list[Attempt]) -> None:
-    assert [attempt.fence for attempt in history] == [2 * n + 1 for n in range(len(history))], history
-
-
 def _check_owners(url: str, live: dict[Any, Live]) -> None:
     """Nothing runs without a node that holds a lease."""
     alive = f"SELECT id FROM windlass_node WHERE state = 'alive' AND lease_until >= {now_of(url)}"
@@ -106,7 +127,7 @@ def _check_owners(url: str, live: dict[Any, Live]) -> None:
 
 
 def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[Attempt]], purged: int) -> None:
-    """What is counted is what there is, whoever died while it was written, or added up."""
+    """The counts match the jobs, whichever process died while they were written or added up."""
     counts = "coalesce(sum(succeeded), 0), coalesce(sum(failed), 0), coalesce(sum(retried), 0)"
     both = [rows(url, f"SELECT {counts} FROM windlass_{table}")[0] for table in ("stat", "stat_delta")]
     found = [int(one + other) for one, other in zip(*both, strict=True)]
@@ -131,7 +152,7 @@ def _check_keys(url: str, live: dict[Any, Live]) -> None:
 
 
 def check_gates(url: str) -> None:
-    """What a gate counts, less what was given back and is not taken off yet, is who holds a place of it."""
+    """A gate's count, less released permits that are not subtracted yet, is the number of jobs that hold one."""
     idle = "SELECT count(*) FROM windlass_hot WHERE status <> 'RUNNING' AND holds IS NOT NULL"
     assert one(url, idle) == 0, "places held by jobs that do not run"
     holders: Counter[str] = Counter()

@@ -65,7 +65,7 @@ def describe_myself() -> dict[str, Any]:
 
 
 def hold(file: str) -> None:
-    """Say who runs it, and never end: pure Python that no other thread interrupts for long."""
+    """Write the process id, and never end: pure Python that no other thread interrupts for long."""
     Path(file).write_text(str(os.getpid()))
     while True:
         pass
@@ -78,13 +78,13 @@ def hold_the_interpreter(file: str) -> None:
 
 
 def hold_with_company(file: str) -> None:
-    """Start a program, say who both are, and wait for it."""
+    """Start a program, write both process ids, and wait for it."""
     with subprocess.Popen(["sleep", "600"]) as company:
         Path(file).write_text(f"{os.getpid()} {company.pid}")
 
 
 def wait_for(began: str, gate: str) -> str:
-    """Say who runs it, and return once a file is there."""
+    """Write the process id, and return once a file is there."""
     Path(began).write_text(str(os.getpid()))
     pause = threading.Event()
     while not Path(gate).exists():
@@ -109,7 +109,7 @@ def crash_at_first(marker: str) -> str:
 
 
 def fork_and_return() -> str:
-    """Both copies come back from here; only one of them may be heard."""
+    """Both copies return from here; only one of them may answer."""
     return "parent" if os.fork() else "child"
 
 
@@ -166,7 +166,7 @@ def set_up_logging_and_log() -> None:
 
 
 def ignore_signals() -> list[str]:
-    """Be told to end, as a whole process group is."""
+    """Get SIGTERM, as a whole process group does."""
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(os.getpid(), number)
     still = subprocess.run(["sh", "-c", "kill -TERM $$; echo still here"], capture_output=True, check=False)
@@ -233,7 +233,7 @@ class UnprintableError(Exception):
 
 
 class ExitingError(Exception):
-    """An error that ends whoever prints it."""
+    """An error that ends the process that prints it."""
 
     def __str__(self) -> str:
         raise SystemExit(3)

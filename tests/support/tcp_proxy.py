@@ -29,7 +29,7 @@ class TcpProxy:
         netloc = f"{user}127.0.0.1:{port}"
         self.url = urlunsplit(parts._replace(netloc=netloc, query="pooled=true"))
         self.unpooled_url = urlunsplit(parts._replace(netloc=netloc))
-        """The same for who needs no marks, and listens."""
+        """The same for connections that need no marks, and listen."""
         self._lock = threading.Lock()
         self._mark: bytes | None = None
         self._final: bytes | None = None
@@ -75,7 +75,7 @@ class TcpProxy:
             wire.silent = True
 
     def speak_again(self) -> None:
-        """New lines work. Old ones stay silent for ever: whoever waits on them waits in vain."""
+        """New lines work. Old ones stay silent for ever: a wait on them never ends."""
         self._silent = False
 
     def has_cut(self) -> bool:

@@ -58,7 +58,7 @@ def test_waiting_raises_a_priority(shop: Windlass):
     assert seen == [1, 2]
 
 
-def test_what_a_job_enqueues_takes_its_place_in_the_order(shop: Windlass):
+def test_jobs_enqueued_by_jobs_run_in_the_usual_order(shop: Windlass):
     """J3.1: no job is claimed ahead, so an urgent one that comes up meanwhile is next."""
     order.enqueue(2)
     charge.enqueue(50)
@@ -128,7 +128,7 @@ def test_large_arguments_are_loaded_like_small_ones(shop: Windlass):
     assert handle.result() == "hello " + "x" * 5_000
 
 
-def test_a_drain_says_what_it_did(shop: Windlass):
+def test_a_drain_returns_what_it_did(shop: Windlass):
     stumble.enqueue()
     snooze_once.enqueue()
     cancel_yourself.enqueue()
@@ -161,7 +161,7 @@ def test_timeouts_hold(shop: Windlass, job):
     assert caught.value.error_class == "JobTimeoutError"
 
 
-def test_listeners_have_been_told_when_a_drain_is_over():
+def test_subscribers_have_been_called_when_a_drain_returns():
     """J5.8: after the commit."""
     told = []
     app = Windlass("sqlite://", settings=Settings())

@@ -44,7 +44,7 @@ def tell(url: str, statement: str) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """A zombie is not running: where process 1 reaps nobody, the dead keep their entry."""
+    """A zombie is not running: where process 1 reaps no children, dead ones keep their entry."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -178,9 +178,7 @@ def test_every_version_that_is_found_can_be_started(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root switches accounts")
-def test_programs_in_a_closed_folder_are_copied_to_where_nobody_may_read_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_programs_in_a_closed_folder_are_copied_to_a_readable_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(postgres_binaries, "_open_to_everybody", lambda folder: False)
     account = Account.of_this_process()
     copy = runnable_installation(18, account, tmp_path / "programs")

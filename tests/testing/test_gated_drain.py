@@ -35,7 +35,7 @@ def test_a_rate_and_an_open_circuit_wait_for_the_clock(shop: Windlass):
     assert held.status() is JobStatus.SUCCEEDED
 
 
-def test_every_store_has_resources_of_its_own():
+def test_every_store_has_its_own_resources():
     """J6.2: what one test has configured, the next one has not."""
     for _ in range(2):
         with isolated(kit_shop.app) as app:

@@ -65,7 +65,7 @@ def test_a_worker_may_run_inside_but_not_across(shop: Windlass):
 
 
 class Told:
-    """A coordinator that notes down what it is told."""
+    """A coordinator that records its calls."""
 
     def __init__(self) -> None:
         self.queues: list[str] = []
@@ -80,7 +80,7 @@ class Told:
         pass
 
 
-def test_nobody_else_is_told_of_a_tests_jobs():
+def test_other_processes_are_not_notified_of_a_tests_jobs():
     coordinator = Told()
     app = Windlass("sqlite://", settings=Settings(), coordinator=coordinator)
     job = app.job(kit_shop.plain)
@@ -126,7 +126,7 @@ async def test_awaiting_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
         await handle.aresult()
 
 
-def test_a_body_that_waits_for_another_job_is_told_so(shop: Windlass):
+def test_a_body_that_waits_for_another_job_gets_an_error(shop: Windlass):
     """A drain runs one job at a time: the other one will not end meanwhile."""
     kit_shop.order_and_wait.enqueue(42)
     with pytest.raises(NoWorkerError):
@@ -136,7 +136,7 @@ def test_a_body_that_waits_for_another_job_is_told_so(shop: Windlass):
 # ---------------------------------------------------------------------------------------------- the clock
 
 
-def test_the_clock_stands_still_until_it_is_moved(shop: Windlass):
+def test_the_clock_stops_until_it_is_advanced(shop: Windlass):
     before = shop.parts.clock.now()
     advance(90)
     advance(shop, timedelta(minutes=1))

@@ -56,7 +56,7 @@ async def test_awaiting_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
 def test_inline_runs_jobs_of_ones_own_transaction_once_their_result_is_asked_for(
     shop: Windlass, connection: sqlite3.Connection
 ):
-    """api.md Testing: nobody hears of the commit, so that is when they can run."""
+    """api.md Testing: Windlass does not know of the commit, so that is when they can run."""
     with inline(shop):
         handle = charge.using(connection=connection).enqueue(42)
         connection.commit()

@@ -97,7 +97,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_a_project_names_its_application_and_every_test_has_a_store_of_its_own(project: Project):
+def test_a_project_names_its_application_and_every_test_has_its_own_store(project: Project):
     """api.md Testing: also tests that ask for no fixture; the real store is not even made."""
     counted, output = project.run(NAMED, TESTS)
     assert counted == {"passed": 5}, output

@@ -75,11 +75,11 @@ def first_line(text: str | None) -> str:
     return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
 
 
-def progress(said: Progress) -> str:
+def progress(value: Progress) -> str:
     """Return a job's progress: "30 %, 3 of 10, resizing"."""
-    parts = [] if said.percent is None else [f"{said.percent:.0f} %"]
-    parts.append(f"{said.done:,g}" if said.total is None else f"{said.done:,g} of {said.total:,g}")
-    parts += [said.message] if said.message else []
+    parts = [] if value.percent is None else [f"{value.percent:.0f} %"]
+    parts.append(f"{value.done:,g}" if value.total is None else f"{value.done:,g} of {value.total:,g}")
+    parts += [value.message] if value.message else []
     return ", ".join(parts)
 
 

@@ -24,7 +24,7 @@ RELOAD: Final = 4
 
 
 class Reloader(Supervisor):
-    """Runs one worker after another until it is told to stop."""
+    """Runs one worker after another until it is stopped."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         super().__init__(arguments, 1)

@@ -67,7 +67,7 @@ class Ended(NamedTuple):
 
 
 class Supervisor:
-    """Runs `count` children of one command line until it is told to stop."""
+    """Runs `count` children of one command line until it is stopped."""
 
     def __init__(self, arguments: Sequence[str], count: int) -> None:
         self._arguments = arguments
@@ -125,7 +125,7 @@ class Supervisor:
             pause = min(pause * 2, LAST_PAUSE)
 
     def _end_code(self, code: int) -> int:
-        """Return the code of a child that was told to stop; one that was still starting counts as 0."""
+        """Return the code of a child that was stopped; one that was still starting counts as 0."""
         return CLEAN if code in (CLEAN, -signal.SIGTERM) else FORCED
 
     async def _one_life(self, slot: int) -> Ended:

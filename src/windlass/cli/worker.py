@@ -140,7 +140,7 @@ def command(
     reloads: bool,
     lifeline: int | None,
 ) -> None:
-    """Run the jobs of APP until told to stop."""
+    """Run the jobs of APP until it is stopped."""
     shape = Shape(processes, concurrency, queues, drain_timeout, burst, reloads, wait)
     options = ["--log-level", log_level, "--log-format", log_format, *_options(shape)]
     if reload and not reloads:  # the child of a reloader inherits the variable

@@ -17,7 +17,7 @@ from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
 from windlass.stores.plans.alerts import AlertFilters
 from windlass.stores.plans.dead_letters import unpacked
-from windlass.stores.plans.triage import Group, LetterFilters, Spot
+from windlass.stores.plans.triage import LetterFilters, LetterGroup, Spot
 
 KINDS: Final = ("job", "execution")
 _SPOT: Final = re.compile(r"([0-9]{1,19})\.([0-9a-f-]{36})")
@@ -130,7 +130,7 @@ def letter_of(row: Sequence[Any]) -> DeadLetter:
     )
 
 
-def group_of(group: Group) -> DeadLetterGroup:
+def group_of(group: LetterGroup) -> DeadLetterGroup:
     """Return a group as a `DeadLetterGroup`."""
     return DeadLetterGroup(
         fingerprint=group.fingerprint,

@@ -38,7 +38,7 @@ from windlass.submission.authorization import Authorization
 PURGE_BATCH: Final = 500
 MICROSECONDS: Final = 1_000_000
 
-Told = Callable[[Redrive], object]
+OnProgress = Callable[[Redrive], object]
 
 
 class DeadLetters:
@@ -149,18 +149,18 @@ class DeadLetters:
         stop_at: float | None = None,
         note: str = "",
         *,
-        told: Told | None = None,
+        on_progress: OnProgress | None = None,
         **filters: Unpack[DeadLetterFilters],
     ) -> Redrive:
         """Start dead letters that fit over, those that died first first, up to `limit` (1 to 100,000) of them.
 
         It goes in batches of at most 100, each a transaction of its own with its entry in the audit log, at no more
         than `rate` jobs per second. It stops when more than the share `stop_at` (0 to 1; None is a half, 1 is never) of
-        at least 20 jobs that have ended since have failed again. A job whose business key another one holds is skipped.
-        A `dry_run` selects, and touches nothing. `note` is kept in the audit log. `told` is called with the sum so far
-        after every batch.
+        at least 20 jobs that have ended since have failed again. A job whose business key another one holds is skipped,
+        and so is one of an archived flow of more than 1,000 jobs. A `dry_run` selects, and touches nothing. `note` is
+        kept in the audit log. `on_progress` is called with the sum so far after every batch.
         """
-        return drive(self._redrive((limit, rate, dry_run, stop_at, note), filters, told))
+        return drive(self._redrive((limit, rate, dry_run, stop_at, note), filters, on_progress))
 
     async def aredrive(
         self,
@@ -170,17 +170,17 @@ class DeadLetters:
         stop_at: float | None = None,
         note: str = "",
         *,
-        told: Told | None = None,
+        on_progress: OnProgress | None = None,
         **filters: Unpack[DeadLetterFilters],
     ) -> Redrive:
         """Async twin of `redrive`."""
-        return await adrive(self._redrive((limit, rate, dry_run, stop_at, note), filters, told))
+        return await adrive(self._redrive((limit, rate, dry_run, stop_at, note), filters, on_progress))
 
     def _redrive(
         self,
         options: tuple[int, float | None, bool, float | None, str],
         filters: DeadLetterFilters,
-        told: Told | None,
+        on_progress: OnProgress | None,
     ) -> Verb[Redrive]:
         yield from self._authorization.check("redrive")
         checked = self._asked(filters, "redrive")
@@ -188,14 +188,15 @@ class DeadLetters:
         if checked.target is not None:
             asked["target"] = checked.target
         order = Order(checked, *options, asked, self._actor())
-        return (yield from redrive(order, self._access, self._publisher, self._follow_ups, told))
+        return (yield from redrive(order, self._access, self._publisher, self._follow_ups, on_progress))
 
     # ------------------------------------------------------------------ forgetting
 
     def purge(self, older_than: float | timedelta) -> int:
         """Delete jobs that failed for good longer ago than so many seconds, with all their data; return how many.
 
-        In batches, live or archived, and alerts of that age too. Only their idempotency keys stay.
+        In batches, live or archived, and alerts of that age too. Only their idempotency keys stay. Those of a flow of
+        which another job has not ended are kept.
         """
         return drive(self._purge(older_than))
 
@@ -208,7 +209,9 @@ class DeadLetters:
         age = seconds(older_than, "older_than")
         entry = AuditEntry(new_job_id(), self._actor(), "dead_letters.purge", 0, {"older_than": age})
         age_us = int(age * MICROSECONDS)
-        while gone := (yield from self._access.run(dead_letters.purge, age_us, PURGE_BATCH, entry)):
+        after: tuple[int, str] | None = dead_letters.FIRST
+        while after is not None:
+            gone, after = yield from self._access.run(dead_letters.purge, age_us, PURGE_BATCH, after, entry)
             entry = entry._replace(affected=entry.affected + gone)
         return entry.affected
 

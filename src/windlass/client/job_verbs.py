@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from windlass.client import commits
 from windlass.client.filters import checked_limit
+from windlass.client.flow_views import graph_of
 from windlass.client.reader import Reader
 from windlass.client.results import Results
 from windlass.client.views import attempt_of, line_of
@@ -15,6 +17,7 @@ from windlass.client.waits import outcome_of, outcome_within_job, refuse_on_a_lo
 from windlass.context import current_context
 from windlass.domain.durations import seconds
 from windlass.domain.explanation import Explanation, explain
+from windlass.domain.flow_graph import FlowGraph
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Attempt, Job, Outcome
 from windlass.domain.progress import LogLine, position_of
@@ -26,7 +29,7 @@ from windlass.runtime.verbs import Verb
 from windlass.stores.access import Access
 from windlass.stores.database import PlanFunction
 from windlass.stores.ending import FollowUps, MovedJobs
-from windlass.stores.plans import explanations, moves, progress_reports, reads
+from windlass.stores.plans import explanations, flow_graphs, moves, progress_reports, reads
 from windlass.submission.authorization import Authorization
 from windlass.submission.handle import Timeout
 from windlass.submission.submitter import Inline
@@ -65,6 +68,10 @@ class JobVerbs(NamedTuple):
         """See `app.explain`."""
         return explain(*(yield from self._read("explain", job_id, explanations.waiting_job)))
 
+    def graph(self, job_id: UUID | str) -> Verb[FlowGraph]:
+        """See `app.graph`."""
+        return graph_of((yield from self._read("graph", job_id, flow_graphs.flow_jobs)))
+
     def log_lines(self, job_id: UUID | str, after: LogLine | str | None, limit: int) -> Verb[list[LogLine]]:
         """See `app.log_lines`."""
         wanted = (position_of(after), checked_limit(limit))
@@ -82,35 +89,35 @@ class JobVerbs(NamedTuple):
 
     def cancel(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.cancel`."""
-        return self._move("cancel", job_id, partial(moves.cancel, follow_ups=self.follow_ups), self.publish)
+        key = yield from self._allowed("cancel", job_id)
+        moved = yield from self.access.run(moves.cancel, [key], self.follow_ups)
+        return (yield from self.publish(moved)) > 0
 
     def pause(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.pause`."""
-        return self._move("pause", job_id, moves.pause, self.publisher.paused)
+        key = yield from self._allowed("pause", job_id)
+        return self.publisher.paused((yield from self.access.run(moves.pause, [key]))) > 0
 
     def resume(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.resume`."""
-        return self._move("resume", job_id, moves.resume, self.publisher.resumed)
+        key = yield from self._allowed("resume", job_id)
+        return self.publisher.resumed((yield from self.access.run(moves.resume, [key]))) > 0
 
     def retry(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.retry`."""
-        return self._move("retry", job_id, partial(moves.retry, follow_ups=self.follow_ups), self.publish)
+        key = yield from self._allowed("retry", job_id)
+        moved = yield from commits.revive(self.access, self.publisher, moves.retry, [key], self.follow_ups)
+        return (yield from self.publish(moved)) > 0
 
-    def _move(
-        self,
-        action: str,
-        job_id: UUID | str,
-        plan: PlanFunction[[Sequence[str]], T],
-        publish: Callable[[T], int],
-    ) -> Verb[bool]:
+    def _allowed(self, action: str, job_id: UUID | str) -> Verb[str]:
         key = parse_job_id(job_id)
         yield from self.authorization.check(action, key)
-        return publish((yield from self.access.run(plan, [key]))) > 0
+        return key
 
-    def publish(self, moved: MovedJobs) -> int:
+    def publish(self, moved: MovedJobs) -> Verb[int]:
         """Publish jobs that a verb has ended or revived; answers how many they are."""
         reached("cancel.after_commit", lambda: any(job.move is Move.CANCEL for job in moved.ended))
-        return self.publisher.publish(moved.ended, moved.effects)
+        return (yield from commits.publish(self.access, self.publisher, moved))
 
     # ------------------------------------------------------------------ awaiting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeVar, Unpack
 from uuid import UUID
 
+from windlass.client import commits
 from windlass.client.client import Client
 from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, checked_limit, with_names
 from windlass.domain.keys import check_queue, check_tags
@@ -53,7 +54,8 @@ class Moves(Client):
     def retry(self, job_id: UUID | str) -> bool:
         """Start a dead letter over, with all its retries, due now; return False if the job is not FAILED.
 
-        Raises `DuplicateBusinessKeyError` if another job holds its business key by now.
+        What its failure canceled of its flow is revived. Raises `DuplicateBusinessKeyError` if another job holds its
+        business key by now, and `JobStateError` if it belongs to an archived flow of more than 1,000 jobs.
         """
         return drive(self._job_verbs.retry(job_id))
 
@@ -78,8 +80,10 @@ class Moves(Client):
         yield from self._authorization.check("retry_many")
         if dry_run:
             return len((yield from self._access.read(moves.failed_ids, *wanted)))
-        moved = yield from self._access.run(moves.retry_found, *wanted, self._follow_ups)
-        return self._publisher.publish(moved.ended, moved.effects)
+        moved = yield from commits.revive(
+            self._access, self._job_verbs.publisher, moves.retry_found, *wanted, self._follow_ups
+        )
+        return (yield from self._job_verbs.publish(moved))
 
     def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:
         """Cancel every job of a tag that has not ended, in batches; return how many. A `dry_run` only counts them."""
@@ -98,7 +102,7 @@ class Moves(Client):
                 count += len(ids)
             else:
                 moved = yield from self._access.run(moves.cancel, ids, self._follow_ups)
-                count += self._job_verbs.publish(moved)
+                count += yield from self._job_verbs.publish(moved)
             after = ids[-1]
         return count
 

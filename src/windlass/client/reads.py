@@ -22,6 +22,7 @@ from windlass.client.views import node_of, queue_of
 from windlass.domain.clock import SystemClock
 from windlass.domain.cluster import Node, Queue
 from windlass.domain.explanation import Explanation
+from windlass.domain.flow_graph import FlowGraph
 from windlass.domain.job import Attempt, Job
 from windlass.domain.progress import LogLine
 from windlass.runtime.verbs import Verb, adrive, drive, off_loop
@@ -64,6 +65,23 @@ class Reads(Client):
     async def aexplain(self, job_id: UUID | str) -> Explanation:
         """Async twin of `explain`."""
         return await adrive(self._job_verbs.explain(job_id))
+
+    def graph(self, job_id: UUID | str) -> FlowGraph:
+        """Return the whole flow of a job: its jobs, what follows what, its groups; `JobNotFoundError` if there is none.
+
+        Every job of a flow gives the same graph; one outside of flows is alone in its graph. Only the job asked for is
+        checked by the authorizer, for the action `get`.
+
+        ```python
+        graph = app.graph(job_id)
+        print([job.target for job in graph.nodes if job.status is JobStatus.FAILED])
+        ```
+        """
+        return drive(self._job_verbs.graph(job_id))
+
+    async def agraph(self, job_id: UUID | str) -> FlowGraph:
+        """Async twin of `graph`."""
+        return await adrive(self._job_verbs.graph(job_id))
 
     def log_lines(self, job_id: UUID | str, after: LogLine | str | None = None, limit: int = 1000) -> list[LogLine]:
         """Return log lines kept with a job, oldest attempt first; `JobNotFoundError` if there is no such job.

@@ -12,18 +12,20 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import loggers
+from windlass.client import commits
 from windlass.domain.clock import monotonic
 from windlass.domain.dead_letter import Redrive
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import Outcome
 from windlass.domain.states import JobStatus
-from windlass.errors import InvalidOptionError
+from windlass.errors import DuplicateBusinessKeyError, InvalidOptionError, JobStateError
 from windlass.publisher import Publisher
 from windlass.runtime.verbs import Verb, sleep
 from windlass.stores.access import Access
 from windlass.stores.ending import FollowUps
 from windlass.stores.plans import reads, redrives, triage
 from windlass.stores.plans.dead_letters import AuditEntry
+from windlass.stores.plans.moves import NotRevived
 from windlass.stores.plans.triage import LetterFilters, Spot
 
 logger = loggers.logger("windlass.dead_letters")
@@ -107,7 +109,7 @@ class RedriveTotals:
         self._running.update(dict.fromkeys(moved))
         self.entry = redrives.counted(self.entry, batch)
         for job_id, error in batch.kept.items():
-            self.skipped[UUID(job_id)] = why = f"job {error.holder} holds its business key {error.key!r}"
+            self.skipped[UUID(job_id)] = why = _reason(error)
             logger.warning("dead letter %s was not re-driven: %s", job_id, why)
 
     @property
@@ -145,7 +147,7 @@ def redrive(
     access: Access,
     publisher: Publisher,
     follow_ups: FollowUps,
-    told: Callable[[Redrive], object] | None,
+    on_progress: Callable[[Redrive], object] | None,
 ) -> Verb[Redrive]:
     """Select, re-drive, publish, wait and check, batch by batch.
 
@@ -160,12 +162,13 @@ def redrive(
         if order.dry_run:
             batch = yield from access.read(redrives.select, filters, spot, size, sums.known)
         else:
-            batch = yield from access.run(redrives.redrive, filters, spot, size, sums.known, sums.entry, follow_ups)
-        revived = publisher.publish(batch.moved.ended, batch.moved.effects)
+            bounds = (filters, spot, size, sums.known, sums.entry)
+            batch = yield from _next_batch(access, publisher, follow_ups, bounds)
+        revived = yield from commits.publish(access, publisher, batch.moved)
         sums.add(batch)
         spot = batch.next_spot
-        if told is not None and batch.selected:
-            told(sums.result())
+        if on_progress is not None and batch.selected:
+            on_progress(sums.result())
         if spot is None or not sums.left:
             break
         if order.rate is not None and revived:
@@ -175,6 +178,31 @@ def redrive(
             if sums.look_at(outcomes):
                 break
     return sums.result()
+
+
+_Bounds = tuple[LetterFilters, Spot | None, int, set[str], AuditEntry]
+
+
+def _next_batch(
+    access: Access, publisher: Publisher, follow_ups: FollowUps, bounds: _Bounds
+) -> Verb[redrives.RedriveBatch]:
+    """Re-drive the next batch; a smaller one while a key of a job that would be revived with it is held."""
+    while True:
+        filters, spot, size, known, entry = bounds
+        try:
+            return (yield from commits.revive(access, publisher, redrives.redrive, *bounds, follow_ups))
+        except DuplicateBusinessKeyError as error:
+            if size == 1:
+                batch = yield from access.read(redrives.select, filters, spot, size, known)
+                why = f"job {error.holder} holds the business key {error.key!r} of a job that follows it"
+                return batch._replace(kept={job: JobStateError(UUID(job), why) for job in batch.selected})
+            bounds = (filters, spot, size // 2, known, entry)
+
+
+def _reason(error: NotRevived) -> str:
+    if isinstance(error, JobStateError):
+        return error.why
+    return f"job {error.holder} holds its business key {error.key!r}"
 
 
 def process_owner() -> str:

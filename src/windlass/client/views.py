@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -18,13 +19,15 @@ from windlass.domain.limits import per_of
 from windlass.domain.progress import LogLine, Progress, percent_of
 from windlass.domain.states import LIVE, JobStatus
 from windlass.domain.tags import tags_of
+from windlass.errors import SerializationError
 from windlass.stores.columns import LAST_ATTEMPT
 from windlass.stores.plans.progress_reports import LineRow
 from windlass.stores.plans.queues import Depth
 from windlass.stores.plans.reads import Record, StoredJob
 from windlass.stores.plans.statistics import QueueTotals
 from windlass.submission.error_text import short
-from windlass.submission.stored_options import DEFAULTS, from_text
+from windlass.submission.stored_options import DEFAULTS, StoredFlow, from_text
+from windlass.submission.templates import shown
 
 Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
 Result = Callable[[str, str | None], Any]
@@ -48,7 +51,7 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         **_texts(read, target=row["target"], queue=row["queue"]),
         status=state,
         **_numbers(read, priority=row["priority"], attempts=row["attempts"], crash_count=row["crash_count"]),
-        **_arguments(read, arguments, row["target"], row["args"]),
+        **_arguments(read, arguments, row),
         result=read("result", lambda text: result(row["target"], text), row["result"], DAMAGED),
         error_class=outcome["error_class"],
         reason=row["reason"],
@@ -210,10 +213,26 @@ def _ids(read: _ColumnReader, **values: str | None) -> dict[str, Any]:
     return {name: None if value is None else read(name, UUID, value, None) for name, value in values.items()}
 
 
-def _arguments(read: _ColumnReader, arguments: Arguments, target: str, stored: str) -> dict[str, Any]:
-    as_stored: tuple[tuple[Any, ...], dict[str, Any]] = ((stored,), {})
-    args, kwargs = read("args", lambda text: arguments(target, text), stored, as_stored)
+def _arguments(read: _ColumnReader, arguments: Arguments, row: Record) -> dict[str, Any]:
+    as_stored: tuple[tuple[Any, ...], dict[str, Any]] = ((row["args"],), {})
+    flow = _flow(row["options"])
+    if flow is not None and flow.marks:
+        args, kwargs = read("args", partial(_with_marks, flow), row["args"], as_stored)
+    else:
+        args, kwargs = read("args", lambda text: arguments(row["target"], text), row["args"], as_stored)
     return {"args": args, "kwargs": kwargs}
+
+
+def _with_marks(flow: StoredFlow, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, kwargs = msgspec.json.decode(text)
+    return shown(args, kwargs, flow.marks, flow.paths)
+
+
+def _flow(options: str | None) -> StoredFlow | None:
+    try:
+        return from_text(options).flow
+    except SerializationError:  # reported where the options are read
+        return None
 
 
 def _texts(read: _ColumnReader, **values: str) -> dict[str, Any]:

@@ -58,13 +58,44 @@ class _Unit:
         self.rows: list[NewJob] = []
         self.replaced: dict[str, str] = {}
         self.placed: list[SubmittedJob] = []
+        self.earlier: str | None = None
+        """The earlier job of which the flow at hand is a duplicate."""
 
     def place_all(self, unit: Sequence[NewJob]) -> Conflict | None:
+        answering = {job.position.flow_id: job for job in unit if job.position is not None and job.position.answers}
         for job in unit:
-            conflict = self._place(job)
+            position = job.position
+            if position is None:
+                conflict = self._place(job)
+            else:
+                if position.flow_id == job.id:  # its first row
+                    self.earlier = self._earlier(answering[position.flow_id])
+                conflict = self._place_in_flow(job, answers=position.answers)
             if conflict is not None:
                 return conflict
         return None
+
+    def _earlier(self, job: NewJob) -> str | None:
+        """Return the earlier job of which the one that answers for a flow is a duplicate."""
+        if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:
+            return first
+        if job.business_key is None or job.on_conflict != "return_existing":
+            return None
+        holder = self.live.get(job.business_key)
+        return None if holder is None else holder.id
+
+    def _place_in_flow(self, job: NewJob, *, answers: bool) -> Conflict | None:
+        """Place a job of a flow; only the one that answers for the flow can be a duplicate, and then all are."""
+        if self.earlier is not None:
+            if answers:
+                self.placed.append(SubmittedJob(self.earlier, duplicate=True))
+            return None
+        if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:
+            return Conflict(job.idempotency_key, first, "", of_follower=True)
+        conflict = self._place(job)
+        if conflict is None and not answers:
+            self.placed.pop()
+        return conflict
 
     def _place(self, job: NewJob) -> Conflict | None:
         if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:

@@ -47,6 +47,8 @@ class Ended(NamedTuple):
     """The ended call to the service of its circuit; None for most jobs."""
     payload: Payload | None = None
     """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""
+    in_flow: bool | None = None
+    """Whether it is a job of a flow; None: its payload says so."""
 
     @property
     def status(self) -> JobStatus:
@@ -69,6 +71,27 @@ class Ended(NamedTuple):
         return Outcome(self.job_id, self.status, self.target, self.result, error, error_class, self.reason)
 
 
+class Unfinished(NamedTuple):
+    """Writes that belong to the end of jobs and are carried out after its commit, by `stores.plans.flows.carry_on`.
+
+    They are stored: if this process dies, the sweeper carries them out.
+    """
+
+    groups: frozenset[str] = frozenset()
+    """Groups whose counts another transaction held."""
+    operations: frozenset[str] = frozenset()
+    """Cascades and releases of many rows."""
+
+    def __bool__(self) -> bool:
+        return bool(self.groups or self.operations)
+
+    def __or__(self, other: Unfinished) -> Unfinished:
+        """Return both."""
+        return Unfinished(self.groups | other.groups, self.operations | other.operations)
+
+
+NOTHING_UNFINISHED = Unfinished()
+
 _NO_TIMES: Mapping[str, int] = MappingProxyType({})
 
 
@@ -83,6 +106,10 @@ class Effects(NamedTuple):
     """Circuits that opened or closed."""
     due: Mapping[str, int] = _NO_TIMES
     """Due times, by the store's clock, of jobs that wait for their next attempt."""
+    canceled: tuple[Ended, ...] = ()
+    """Followers that were canceled because of it, depth first."""
+    unfinished: Unfinished = NOTHING_UNFINISHED
+    """What is left to be written by transactions of its own."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -93,6 +120,8 @@ class Effects(NamedTuple):
             self.alerts | other.alerts,
             self.circuits + other.circuits,
             {**self.due, **other.due},
+            self.canceled + other.canceled,
+            self.unfinished | other.unfinished,
         )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from windlass.domain.clock import from_micros
-from windlass.domain.gates import Gate, places, worth_a_look
+from windlass.domain.gates import Gate, free_permits, worth_a_look
 from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, Lane, read_lane
 from windlass.domain.states import JobStatus
 from windlass.domain.targets import how_to_import
@@ -118,10 +118,10 @@ def _reasons(job: WaitingJob, around: Conditions) -> Iterator[Explanation]:
 
 def _not_due(job: WaitingJob, due: int) -> Explanation:
     if job.attempts:
-        tries = "attempt has" if job.attempts == 1 else "attempts have"
+        attempts = "attempt has" if job.attempts == 1 else "attempts have"
         return Explanation(
             "waiting_for_retry",
-            f"it waits for its next try, {job.attempts} {tries} failed: {job.error}",
+            f"it waits for its next attempt, {job.attempts} {attempts} failed: {job.error}",
             from_micros(due),
         )
     return Explanation("not_due", "it is not due yet", from_micros(due))
@@ -151,7 +151,7 @@ def _circuit(service: str, gate: Gate, opens_at: int, now: int) -> Iterator[Expl
         yield Explanation("circuit_open", f"the circuit of {service} was opened by hand; close it to run its jobs")
     elif opens_at > now:
         yield Explanation("circuit_open", f"the circuit of {service} is open", from_micros(opens_at))
-    elif places(gate, now) == 0:
+    elif free_permits(gate, now) == 0:
         yield Explanation("circuit_on_trial", f"the circuit of {service} waits for the outcome of its trials")
 
 
@@ -159,7 +159,7 @@ def _full(gate: Gate, now: int, what: str, full: str, too_fast: str) -> Iterator
     if gate.cap is not None and gate.in_use >= gate.cap:
         jobs = "job" if gate.cap == 1 else "jobs"
         yield Explanation(full, f"{what} lets {gate.cap} {jobs} run at a time, and has {gate.in_use}")
-    elif places(gate, now) == 0:
+    elif free_permits(gate, now) == 0:
         yield Explanation(
             too_fast, f"{what} has let through as many as its rate allows", from_micros(worth_a_look(gate, now))
         )

@@ -35,7 +35,7 @@ class Gate(NamedTuple):
     """Delay before a full gate is checked again, in case the notification of a released permit was lost."""
 
 
-def places(gate: Gate, now: int) -> int | None:
+def free_permits(gate: Gate, now: int) -> int | None:
     """Return how many jobs may pass now; None for any number."""
     if gate.opens_at is not None and gate.opens_at > now:
         return 0
@@ -49,7 +49,7 @@ def worth_a_look(gate: Gate, now: int) -> int:
     """Return when a job may pass, as far as known: now, when it opens, when its rate allows, or after `retry_us`."""
     if gate.opens_at is not None and gate.opens_at > now:
         return gate.opens_at
-    if places(gate, now) != 0:
+    if free_permits(gate, now) != 0:
         return now
     if gate.cap is not None and gate.in_use >= gate.cap:
         return now + gate.retry_us

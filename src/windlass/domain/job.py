@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
+from windlass.domain.dependencies import FlowPosition
 from windlass.domain.progress import Progress
 from windlass.domain.states import JobStatus
 
@@ -18,7 +19,8 @@ JobId = Annotated[str, "job id"]
 class NewJob(NamedTuple):
     """A row about to be stored. Either `due_at` is given, or `delay_us` is added to the store's own clock.
 
-    A field added here is stored, archived and read with the job: `windlass.stores.columns`.
+    A follower in a flow has neither: it has no due time before it is released. A field added here is stored, archived
+    and read with the job: `windlass.stores.columns`.
     """
 
     id: JobId
@@ -27,7 +29,7 @@ class NewJob(NamedTuple):
     priority: int
     args: str
     due_at: int | None = None
-    delay_us: int = 0
+    delay_us: int | None = 0
     options: str | None = None
     tags: str | None = None
     """A JSON list: `windlass.domain.tags`."""
@@ -43,6 +45,8 @@ class NewJob(NamedTuple):
     expires_at: int | None = None
     """When it expires unless it has started; alternatively `expires_us` is added to the store's clock."""
     expires_us: int | None = None
+    position: FlowPosition | None = None
+    """Its position in a flow; None for most jobs."""
 
 
 class Claim(NamedTuple):
@@ -92,6 +96,8 @@ class Conflict(NamedTuple):
     key: str
     holder: str
     holder_status: str
+    of_follower: bool = False
+    """Whether it is the idempotency key of a follower in a flow."""
 
 
 class Outcome(NamedTuple):

@@ -1,14 +1,16 @@
-"""How a job ended, as its callbacks see it, and `RESULT`, the placeholder for its return value."""
+"""How a job ended, as its followers and callbacks see it, and `RESULT`, the placeholder for its return value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from uuid import UUID
+
+from windlass.errors import InvalidOptionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """How a job ended: what `on_success` and `on_failure` are called with.
+    """How a job ended: what `on_success` and `on_failure` are called with, and followers that ask for it.
 
     ```python
     def report(result: JobResult) -> None:
@@ -17,7 +19,8 @@ class JobResult:
 
     `args`, `kwargs` and `value` have the types of the target's annotations where the target is known to the process
     that reads them, and are plain JSON elsewhere. What is stored of the job and can no longer be read is left out:
-    then there are no arguments, and `value` is None. A value that was too large to be kept is a `DroppedResult`.
+    then there are no arguments, and `value` is None. An argument that the job itself took from the result of another
+    one may be None. A value that was too large to be kept is a `DroppedResult`.
     """
 
     job_id: UUID
@@ -41,16 +44,35 @@ class JobResult:
 
 
 class Placeholder:
-    """Stands for a value that is known only later; compared by identity."""
+    """Stands for a result that is known only later, or for a part of it: `RESULT["id"]`, `RESULT["lines"][0]`."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("path",)
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, path: tuple[str | int, ...] = ()) -> None:
+        self.path = path
+
+    def __getitem__(self, key: object) -> "Placeholder":
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise InvalidOptionError(
+                f"a part of a result is named by a text or a number, e.g. RESULT['id'] or RESULT[0]; got {key!r}"
+            )
+        return Placeholder((*self.path, key))
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"{self} stands for a result that is not known yet; take its parts by name: {self}[0]")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Placeholder) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
 
     def __repr__(self) -> str:
-        return self._name
+        return "RESULT" + "".join(f"[{key!r}]" for key in self.path)
 
 
-RESULT: Final[Any] = Placeholder("RESULT")
-"""In the arguments of a callback: the job's return value, or its `JobResult` if the parameter is annotated so."""
+RESULT: Final[Any] = Placeholder()
+"""In the arguments of a follower or a callback: the result of the job before it, or a part of it.
+
+It is the `JobResult` if the parameter is annotated so. Behind a group it is the list of results of its members.
+"""

@@ -6,6 +6,7 @@ PENDING, FAILED → PAUSED → the state it was paused from
 PENDING, RUNNING, PAUSED, WAITING → CANCELED
 WAITING → PENDING (signal) | FAILED (timeout)
 FAILED → PENDING (retry by hand)
+CANCELED → PENDING (a follower, with the retry of what canceled it)
 ```
 """
 
@@ -31,7 +32,7 @@ LIVE: Final = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.WAITING
 """States that hold a business key (a job PAUSED from FAILED excepted)."""
 
 TERMINAL: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
-"""States in which a job has ended; only FAILED can be left, by hand."""
+"""States in which a job has ended; only FAILED can be left, by hand, and CANCELED by what it followed."""
 
 
 class Move(StrEnum):
@@ -49,6 +50,7 @@ class Move(StrEnum):
     SIGNAL = "signal"
     EXPIRE = "expire"  # a signal that did not come in time
     GIVE_UP = "give_up"  # no node has known the target for too long
+    REVIVE = "revive"  # a follower that was canceled by a failure which is retried by hand
 
 
 _S = JobStatus
@@ -67,6 +69,7 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
         Move.SIGNAL: frozenset({(_S.WAITING, _S.PENDING)}),
         Move.EXPIRE: frozenset({(_S.WAITING, _S.FAILED)}),
         Move.GIVE_UP: frozenset({(_S.PENDING, _S.FAILED)}),
+        Move.REVIVE: frozenset({(_S.CANCELED, _S.PENDING)}),
     }
 )
 """For each move, the pairs of (state before, state after)."""

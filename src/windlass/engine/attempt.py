@@ -134,6 +134,8 @@ class Attempt:
     """Its position in the line for a thread, if it was prepared before there was a slot."""
     damage: SerializationError | None = None
     """What is wrong with the stored row; its body is not entered then."""
+    refusal: SerializationError | None = None
+    """Why its arguments could not be completed; its body is not entered then."""
     call: ServiceCall | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
     transition: Transition | None = None

@@ -159,7 +159,7 @@ class Completer(Service):
             await self._split(batch, error, unsure=unsure)
             return
         except BaseException:
-            self._unsure = True  # the commit may have happened: the next try checks before it writes
+            self._unsure = True  # the commit may have happened: the next flush checks before it writes
             raise
         self._unsure = False
         reached("completer.after_commit")

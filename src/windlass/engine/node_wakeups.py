@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Collection, Sequence
 
 from windlass.domain.circuit import CircuitChange
+from windlass.domain.ended import Unfinished
 from windlass.domain.job import Claim
 from windlass.domain.transition import Transition
 from windlass.engine.known_work import KnownWork
+from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.spi import Coordinator
 from windlass.stores.channels import DONE, WORK
 from windlass.stores.claim_order import Head
@@ -28,8 +30,10 @@ class NodeWakeups:
         database: Database,
         notifiers: tuple[Notifier, Notifier],
         coordinator: Coordinator | None,
+        unfinished: UnfinishedWork | None = None,
     ) -> None:
         self._known = known
+        self._unfinished = unfinished
         self._database = database
         self._work, self._done = notifiers
         self._coordinator = coordinator
@@ -52,6 +56,11 @@ class NodeWakeups:
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
         """Report circuits that opened or closed; the transaction has notified other nodes."""
         self._known.circuits_changed(changes)
+
+    def unfinished(self, left: Unfinished) -> None:
+        """Have this node's service carry out what a commit has left."""
+        if self._unfinished is not None:
+            self._unfinished.add(left)
 
     def changed(self) -> None:
         """Wake all nodes: there may be new work anywhere, after a recovery or a lost answer.
@@ -100,8 +109,8 @@ class NodeWakeups:
         if self._coordinator is None:
             self._send(WORK, self._work, (EVERYTHING,))
 
-    def _send(self, channel: str, notifier: Notifier, words: Sequence[str]) -> None:
-        payload = notifier.take(words) if self._database.notifies else None
+    def _send(self, channel: str, notifier: Notifier, parts: Sequence[str]) -> None:
+        payload = notifier.take(parts) if self._database.notifies else None
         if payload is not None:
             sending = self._loop.create_task(self._database.anotify(channel, payload))
             self._sending.add(sending)

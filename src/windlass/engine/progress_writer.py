@@ -89,9 +89,9 @@ class AttemptReport:
             text = f"[no more lines of this attempt are kept: jobs.max_log_lines is {node.most_lines}]"
             node.add_line(_Line(self, monotonic(), logging.WARNING, JOB_LOGGER, text))
 
-    def progress_row(self, said: tuple[float, float | None, str, float], message: str) -> ProgressRow:
+    def progress_row(self, latest: tuple[float, float | None, str, float], message: str) -> ProgressRow:
         """Return its progress as it is stored."""
-        done, total, _, moment = said
+        done, total, _, moment = latest
         return ProgressRow(self.claim.job_id, self.claim.fence, done, total, message, self._store_time(moment))
 
     def line_row(self, line: _Line, name: str, text: str) -> LineRow:
@@ -254,10 +254,10 @@ class Reports(Service):
         for _ in range(len(self._changed)):  # counted first: a body in a tight loop is back at once
             report = self._changed.popleft()
             report.waiting = False
-            said, known = report.latest, progress.get(report.claim.job_id)
-            if said is not None and (known is None or known.fence <= report.claim.fence):
-                message = self._clean(said[2], LONGEST_MESSAGE)
-                progress[report.claim.job_id] = report.progress_row(said, message)
+            latest, known = report.latest, progress.get(report.claim.job_id)
+            if latest is not None and (known is None or known.fence <= report.claim.fence):
+                message = self._clean(latest[2], LONGEST_MESSAGE)
+                progress[report.claim.job_id] = report.progress_row(latest, message)
         lines = [self._lines.popleft() for _ in range(min(len(self._lines), LINES_AT_A_TIME))]
         return ReportBatch(list(progress.values()), [self._row(line) for line in lines])
 

@@ -158,8 +158,9 @@ class Runner:
         """Return the target if the body may start: not stopped, no gate shut, target allowed and known."""
         if attempt.stop is not None and attempt.stop is not Stop.TIMEOUT:
             return RELEASED
-        if attempt.damage is not None:
-            return Refused(attempt.damage, "poison_payload")
+        broken = attempt.damage or attempt.refusal
+        if broken is not None:
+            return Refused(broken, "poison_payload")
         if attempt.expired:
             return Expired()
         if attempt.claim.lane is not None:

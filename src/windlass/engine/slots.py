@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections.abc import Sequence
 
 from windlass import loggers
 from windlass.domain.clock import monotonic
@@ -21,6 +22,7 @@ from windlass.engine.runner import Runner
 from windlass.engine.timeouts import Timeouts, stop
 from windlass.engine.waiting_claims import WaitingClaims
 from windlass.errors import JobTimeoutError
+from windlass.feature import ArgumentSource
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Service
@@ -47,6 +49,7 @@ class Slots(Service):
         work: KnownWork,
         errors: ErrorHandling,
         concurrency: int,
+        arguments: Sequence[ArgumentSource] = (),
     ) -> None:
         super().__init__("slots", errors)
         self._runner = runner
@@ -58,7 +61,7 @@ class Slots(Service):
         self._context = contextvars.copy_context()
         self._running: set[Attempt] = set()
         self._timeouts = Timeouts(self._loop, self._running, self._abandon)
-        self._waiting = WaitingClaims(database)
+        self._waiting = WaitingClaims(database, arguments)
         self._room = Room(concurrency)
         self.canceled = CanceledJobs()
         """Jobs that were canceled before their claims arrived."""
@@ -116,7 +119,7 @@ class Slots(Service):
 
     def accept(self, claimed: Claimed, received: float) -> None:
         """Take claims in their order: they start, or wait for a slot."""
-        payload_of = claimed.payloads.get
+        payload_of = self._waiting.complete(claimed.payloads).get
         attempts = [Attempt.of(claim, payload_of(claim.job_id), received) for claim in claimed.claims]
         self._waiting.others.extend(self.canceled.without(attempts, self.lingering.release))
         if self._draining:

@@ -8,12 +8,15 @@ a quarter of the time. Large payloads are read when a slot is about to take thei
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from windlass import loggers
+from windlass.domain.job import Payload
 from windlass.engine.attempt import Attempt
 from windlass.engine.damage import is_id, pause_damaged
+from windlass.errors import SerializationError
+from windlass.feature import ArgumentSource
 from windlass.stores.database import Database
 from windlass.stores.plans import damaged, jobs
 
@@ -23,8 +26,9 @@ logger = loggers.logger("windlass.slots")
 class WaitingClaims:
     """Claims without a slot. Used on the loop only."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, arguments: Sequence[ArgumentSource] = ()) -> None:
         self._database = database
+        self._arguments = arguments
         self.ready: deque[Attempt] = deque()
         """Claims with a turn for a thread: each may start at any moment. They precede all others."""
         self.others: deque[Attempt] = deque()
@@ -58,31 +62,65 @@ class WaitingClaims:
         """Remove and return all ready claims that arrived before then and have not started."""
         return [attempt for attempt in list(self.ready) if attempt.received < before and self.withdraw(attempt)]
 
+    def complete(self, payloads: Mapping[str, Payload]) -> Mapping[str, Payload]:
+        """Return the payloads that came with claims, but for those with arguments that are still to be read."""
+        if not self._arguments or not any(payload.options for payload in payloads.values()):
+            return payloads
+        return {job: payload for job, payload in payloads.items() if not self._sources(payload)}
+
+    def _sources(self, payload: Payload) -> list[ArgumentSource]:
+        return [source for source in self._arguments if payload.options is not None and source.concerns(payload)]
+
     async def load(self, first: int) -> bool:
         """Read the large payloads of the first so many; return whether there were any to read."""
         batch = [attempt for attempt in islice(self.others, first) if attempt.payload is None]
-        for missing in await _load(self._database, batch) if batch else ():
-            self.withdraw(missing)
-        return bool(batch)
+        if not batch:
+            return False
+        found = await _load(self._database, batch)
+        for source in self._arguments:
+            await _complete(self._database, source, batch, found)
+        # Only now: a slot may take a claim that has its payload at any moment.
+        for attempt in batch:
+            attempt.payload = found.get(attempt.claim.job_id)
+            if attempt.payload is None:
+                self.withdraw(attempt)
+        return True
 
 
-async def _load(database: Database, batch: Sequence[Attempt]) -> list[Attempt]:
-    """Set the payloads of claims, which may have been released meanwhile; return the claims without one.
+async def _complete(
+    database: Database, source: ArgumentSource, batch: Sequence[Attempt], payloads: dict[str, Payload]
+) -> None:
+    """Complete payloads; the job of one that cannot be completed fails when it is its turn."""
+    wanted = {job: payload for job, payload in payloads.items() if payload.options and source.concerns(payload)}
+    if not wanted:
+        return
+    read = await database.aread(source.read, wanted)
+    for attempt in batch:
+        claim = attempt.claim
+        if claim.job_id not in wanted:
+            continue
+        try:
+            payloads[claim.job_id] = source.fill(claim, wanted[claim.job_id], read)
+        except SerializationError as error:
+            attempt.refusal = error.with_traceback(None)  # it has only our own frames
+
+
+async def _load(database: Database, batch: Sequence[Attempt]) -> dict[str, Payload]:
+    """Return the payloads of claims, which may have been released meanwhile.
 
     A claim without a payload is not a job, and could neither run nor fail: its row is removed.
     """
     nameless = [attempt for attempt in batch if not is_id(attempt.claim.job_id)]
-    wanted = [attempt for attempt in batch if attempt not in nameless]
-    found = await database.aread(jobs.load, [attempt.claim.job_id for attempt in wanted]) if wanted else {}
-    for attempt in wanted:
-        attempt.payload = found.get(attempt.claim.job_id)
-    gone = [attempt for attempt in wanted if attempt.payload is None]
-    for attempt in gone:
-        await database.arun(damaged.remove_orphan, attempt.claim.job_id, attempt.claim.fence)
+    wanted = [attempt.claim for attempt in batch if attempt not in nameless]
+    found = await database.aread(jobs.load, [claim.job_id for claim in wanted]) if wanted else {}
+    for claim in wanted:
+        if claim.job_id in found:
+            continue
+        await database.arun(damaged.remove_orphan, claim.job_id, claim.fence)
         logger.error(
             "job %s had a row in windlass_hot but none in windlass_job; removed that row, there is nothing to run",
-            attempt.claim.job_id,
+            claim.job_id,
         )
     for attempt in nameless:
         await pause_damaged(database, attempt.claim, "its id is not a UUID")
-    return gone + nameless
+    return found

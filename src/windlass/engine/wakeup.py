@@ -47,7 +47,7 @@ class WakeupBridge:
         """Start listening: to the coordinator if there is one, else to the store."""
         if self._coordinator is not None:
             self._coordinator.listen(lambda queue, level: self.wake(((queue, level),)))
-        self._wakeups = self._database.listen(self._heard, self._loop)
+        self._wakeups = self._database.listen(self._receive, self._loop)
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
         """Report new work of this process; from any thread."""
@@ -61,20 +61,20 @@ class WakeupBridge:
         """Report jobs canceled in this process; from any thread."""
         self._on_loop(partial(self._cancellations.canceled, frozenset(ids)))
 
-    def _heard(self, channel: str, payload: str) -> None:
+    def _receive(self, channel: str, payload: str) -> None:
         if channel == LOST:
             self._on_loop(partial(self._when_lost, payload))
             return
         if channel in (CANCELED, ""):
             self._on_loop(partial(self._cancellations.hinted, frozenset(payload.split(",") if payload else ())))
-        sender, _, words = payload.partition(" ")
+        sender, _, parts = payload.partition(" ")
         if sender in self._own_payloads:
             return
         if channel == DONE and self._database.notifies:  # else it would be reported as work, too
             self._on_loop(self._work.jobs_ended)
         if channel not in (WORK, ""):
             return
-        pairs = [word.rpartition(":") for word in words.split(",")]
+        pairs = [part.rpartition(":") for part in parts.split(",")]
         if all(queue and level in LEVELS for queue, _, level in pairs):
             self.wake([(queue, int(level)) for queue, _, level in pairs])
         else:  # everything, or a payload that is not ours

@@ -97,11 +97,11 @@ def _failed(ended: Ended, base: Mapping[str, Any], *, will_retry: bool) -> list[
 def _dead(ended: Ended, base: Mapping[str, Any], *, alerted: bool) -> list[Event]:
     failure = ended.failure or NO_FAILURE
     fingerprint = error_fingerprint(ended.target, failure.error_class, failure.error)
-    buried = JobDeadLettered(**base, **_error(ended), reason=ended.reason or "", fingerprint=fingerprint)
+    dead_lettered = JobDeadLettered(**base, **_error(ended), reason=ended.reason or "", fingerprint=fingerprint)
     if not alerted:
-        return [buried]
+        return [dead_lettered]
     alert = AlertRaised(**base, error_hash=fingerprint, error_class=failure.error_class, sample=failure.error)
-    return [buried, alert]
+    return [dead_lettered, alert]
 
 
 def _retrying(ended: Ended, base: Mapping[str, Any], due: Mapping[str, int]) -> Event:

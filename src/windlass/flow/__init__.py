@@ -1,1 +1,1 @@
-"""What follows jobs that have ended: callbacks."""
+"""What follows jobs that have ended: callbacks, and the jobs of flows."""

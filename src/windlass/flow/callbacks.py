@@ -8,33 +8,27 @@ callback is stored anyway.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final, NamedTuple
-from uuid import UUID
-
-import msgspec
+from typing import Final, NamedTuple
 
 from windlass import loggers
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import NewJob, Payload
-from windlass.domain.job_result import JobResult
-from windlass.domain.states import JobStatus, Move
-from windlass.domain.tags import tags_of, tags_text
-from windlass.domain.transition import NO_FAILURE
+from windlass.domain.states import Move
+from windlass.domain.tags import tags_text
 from windlass.errors import JobFailedError, SerializationError
 from windlass.feature import Feature
+from windlass.flow.job_results import JobResults
 from windlass.spi import Serializer
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp, with_payloads
 from windlass.stores.plan import Plan
 from windlass.stores.plans import jobs
 from windlass.submission.by_name import ANY_CALL
-from windlass.submission.callbacks import Mark, filled
-from windlass.submission.codec import NO_LIMIT, plain_arguments
+from windlass.submission.codec import NO_LIMIT
 from windlass.submission.registry import Registry
-from windlass.submission.signature import CallSpec
 from windlass.submission.stored_options import StoredCallback, from_text
-from windlass.submission.tagged import plain
+from windlass.submission.templates import Mark, filled
 
 logger = loggers.logger("windlass.callbacks")
 
@@ -81,7 +75,7 @@ class Callbacks:
 
     def __init__(self, registry: Registry, serializer: Serializer, known_queues: Collection[str]) -> None:
         self._known_queues = known_queues
-        self._registry = registry
+        self._results = JobResults(registry, serializer)
         self._serializer = serializer
 
     def follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
@@ -128,11 +122,11 @@ class Callbacks:
         it.
         """
         callback, job, payload = due
-        result = self._result(job, payload)
+        result = self._results.of(job, payload)
         error = JobFailedError(result.job_id, job.reason or "", result.error or "", result.error_class or "")
         values = {Mark.VALUE: result.value, Mark.OUTCOME: result, Mark.ERROR: error, Mark.ERROR_TEXT: result.error}
         try:
-            args, kwargs = filled(callback, values)
+            args, kwargs = filled(*callback.args, callback.marks, callback.paths, values)
             return self._serializer.encode_arguments(ANY_CALL, args, kwargs, NO_LIMIT)
         except Exception as refused:  # noqa: BLE001 - a serializer of the user's
             logger.error(
@@ -143,59 +137,5 @@ class Callbacks:
             )
             return _NOTHING
 
-    def _result(self, job: Ended, payload: Payload) -> JobResult:
-        spec, failure = self._spec(job.target), job.failure or NO_FAILURE
-        args, kwargs = self._given(payload, spec)
-        return JobResult(
-            job_id=UUID(job.job_id),
-            target=job.target,
-            args=args,
-            kwargs=kwargs,
-            tags=tags_of(payload.tags),
-            params=_params(payload.params),
-            reason=job.reason,
-            succeeded=job.status is JobStatus.SUCCEEDED,
-            failed=job.status is JobStatus.FAILED,
-            value=self._value(job, spec),
-            error=failure.error or None,
-            error_class=failure.error_class or None,
-            run_ms=job.run_ms,
-            attempts=job.attempts,
-        )
-
-    def _spec(self, target: str) -> CallSpec | None:
-        try:
-            return self._registry.spec_of(target)
-        except Exception:  # noqa: BLE001 - a policy of the user's
-            return None
-
-    def _given(self, payload: Payload, spec: CallSpec | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the job's arguments by its signature; as stored if they no longer fit; none if they cannot be read."""
-        try:
-            if spec is not None:
-                args, kwargs = self._serializer.decode_arguments(spec, payload.args)
-                return tuple(map(plain, args)), {name: plain(value) for name, value in kwargs.items()}
-        except Exception:  # noqa: BLE001, S110 - also users' code: serializers, validators
-            pass
-        try:
-            return plain_arguments(payload.args)
-        except (SerializationError, ValueError, TypeError, RecursionError):
-            return (), {}
-
-    def _value(self, job: Ended, spec: CallSpec | None) -> Any:
-        for annotation in (Any,) if spec is None else (spec.returns, Any):
-            try:
-                return plain(self._serializer.decode_result(job.result, annotation))
-            except Exception:  # noqa: BLE001, S112 - also users' code: serializers, validators
-                continue
-        return None
-
 
 _NOTHING: Final = "[[],{}]"
-
-
-def _params(text: str | None) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any]) if text else {}
-    except (ValueError, TypeError, RecursionError):
-        return {}

@@ -26,7 +26,7 @@ MICROSECONDS = 1_000_000
 CLOCK_SLACK = 0.1
 """Seconds by which the system's clock may have run ahead since the last beat; more means that it was set."""
 LONGEST_RETRY = 1.0
-"""Longest delay in seconds between two tries: after an outage every node must beat before it can count as lost."""
+"""Longest delay in seconds between two attempts: after an outage each node needs a heartbeat before others judge it."""
 LEAST_LATENESS = 1.0
 """Seconds by which a beat may be late before it counts as missed, however short the interval."""
 

@@ -87,7 +87,7 @@ class Recovery(Service):
             return  # this node was suspended, and another one continues
         finally:
             self._publish_lost(lost)
-        await self._lease.give_back(passed=True)
+        await self._lease.release(passed=True)
 
     async def _recover(self, lost: Counter[str]) -> cluster.Recovered:
         """Recover one batch; lost nodes are collected, to be published once no jobs are left."""

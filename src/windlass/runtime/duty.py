@@ -36,7 +36,7 @@ class Turns(Protocol):
         """Try to take the lease; return 0 on success, else the seconds after which to try again."""
         ...
 
-    async def give_back(self, *, passed: bool) -> None:
+    async def release(self, *, passed: bool) -> None:
         """Release the lease; `passed` means that everything due is done until the rhythm's next time."""
 
 
@@ -75,7 +75,7 @@ class Duty(Service):
         except Exception:
             await self._release_lease()
             raise
-        await self._turns.give_back(passed=passed)
+        await self._turns.release(passed=passed)
 
     async def _work(self) -> bool:
         """Return True when everything is done. Pauses as long as it works, so that jobs get half of the store."""
@@ -89,6 +89,6 @@ class Duty(Service):
     async def _release_lease(self) -> None:
         """Release the lease after an error, if the store can be reached; otherwise the lease expires."""
         try:
-            await self._turns.give_back(passed=False)
+            await self._turns.release(passed=False)
         except Exception as error:  # noqa: BLE001 - the first error is the one to report
             logger.debug("%s: could not release the lease, which will expire: %s", self.name, type(error).__name__)

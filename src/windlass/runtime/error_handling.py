@@ -29,7 +29,7 @@ class ErrorHandling:
     first_delay: float = 0.1
     """Seconds to wait after the first error; each further one doubles it."""
     max_delay: float = 5.0
-    """Longest delay between two tries."""
+    """Longest delay between two attempts."""
     describe: Callable[[BaseException], str] = class_name
     """Returns an error's text for the log; workers pass their sanitizer."""
     logger: logging.Logger = _log
@@ -78,7 +78,7 @@ class ErrorGuard:
         self._limit_reached = False
 
     def failed(self, error: BaseException) -> float:
-        """Log the error if its kind is new since the last success; return the seconds to wait before the next try."""
+        """Log the error if its kind is new since the last success; return the seconds until the next attempt."""
         handling = self._handling
         # The exponent is capped because 2.0 ** 1024 overflows, which a day without a database reaches.
         delay = min(handling.first_delay * 2.0 ** min(self._failures, 30), handling.max_delay)
@@ -103,7 +103,7 @@ class ErrorGuard:
         """Reset the count, and log the recovery if an error was logged."""
         if self._failures:
             if self._kinds_logged:
-                self._handling.logger.info("%s works again after %d failed tries", self._name, self._failures)
+                self._handling.logger.info("%s works again after %d failures", self._name, self._failures)
             self._failures = 0
             self._kinds_logged.clear()
             self._handling.keep(self._name, None)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from windlass.domain.circuit import CircuitChange
+from windlass.domain.ended import Unfinished
 from windlass.runtime.forks import after_fork
 from windlass.spi import Coordinator
 
@@ -59,6 +60,9 @@ class LocalNode:
         node = self._node
         if node is not None:
             node.look_again()
+
+    def unfinished(self, left: Unfinished) -> None:
+        """Do nothing: verbs carry out what they leave."""
 
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
         """Wake for circuits that opened, closed or were reset."""

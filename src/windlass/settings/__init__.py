@@ -49,6 +49,7 @@ __all__ = [
     "SECTIONS",
     "CircuitsSettings",
     "DeadLettersSettings",
+    "FlowsSettings",
     "JobsSettings",
     "NodeSettings",
     "PollerSettings",
@@ -172,9 +173,18 @@ class CircuitsSettings(Section):
     """How long a node uses its cached state of circuits, paused queues and due jobs without a notification."""
 
 
-SECTIONS: Final[dict[str, type[Section]]] = {
-    kind.section: kind for kind in (PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings, CircuitsSettings)
-}
+@dataclass(frozen=True, kw_only=True)
+class FlowsSettings(Section):
+    """How much the steps of flows may pass on."""
+
+    section: ClassVar[str] = "flows"
+
+    max_joined_bytes: Whole = whole(16_777_216, minimum=1)
+    """Largest sum of the encoded results of a group's members that the step behind it may take."""
+
+
+_KINDS: Final = (PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings, CircuitsSettings, FlowsSettings)
+SECTIONS: Final[dict[str, type[Section]]] = {kind.section: kind for kind in _KINDS}
 """The section classes by name."""
 
 
@@ -195,6 +205,8 @@ class Settings:
     """How long dead letters are kept, and how alerts are grouped."""
     circuits: CircuitsSettings = field(default_factory=CircuitsSettings)
     """The default profile of circuits, and how long a node caches their state."""
+    flows: FlowsSettings = field(default_factory=FlowsSettings)
+    """How much the steps of flows may pass on."""
 
     def __post_init__(self) -> None:
         for name, kind in SECTIONS.items():

@@ -74,8 +74,8 @@ class Share(NamedTuple):
 
     There is at most one (`domain.gates.most_at_once`).
     """
-    places: int | None
-    """Number of jobs that this gate lets through."""
+    permits: int | None
+    """Number of free permits of this gate; None: enough for all."""
     holds: str | None
     """The permits that each job holds once it has passed."""
 
@@ -124,7 +124,7 @@ def merge_heads(
     ranked = [[rank(row, nth) for row in chunk] for nth, chunk in enumerate(chunks) if chunk]
     ends = [chunk[-1] for chunk in ranked if len(chunk) == request.chunk]
     gates = [allotted.get(head.place, ANY_NUMBER).gate for head in heads]
-    left: dict[str | None, int] = {one.gate: one.places for one in allotted.values() if one.places is not None}
+    left: dict[str | None, int] = {one.gate: one.permits for one in allotted.values() if one.permits is not None}
     limit = _first_end(ends, gates, left)
     picked: list[tuple[Any, Head]] = []
     for key in heapq.merge(*ranked):

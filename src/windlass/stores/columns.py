@@ -9,28 +9,31 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args, get_type_hints
 
+from windlass.domain.dependencies import FlowPosition
 from windlass.domain.job import Claim, JobId, NewJob, Payload
 
-_NOT_OF_THE_JOB = frozenset({"due_at", "delay_us", "on_conflict", "expires_at", "expires_us"})
-"""Fields of `NewJob` that are no columns of `windlass_job`: they are for `windlass_hot`, and for admission."""
+_NOT_OF_THE_JOB = frozenset({"due_at", "delay_us", "on_conflict", "expires_at", "expires_us", "position"})
+"""Fields of `NewJob` that are no columns of `windlass_job`: for `windlass_hot`, `windlass_flow`, and for admission."""
 
 NEW_JOB: Final = tuple(name for name in NewJob._fields if name not in _NOT_OF_THE_JOB)
 JOB: Final = (*NEW_JOB, "created_at")
 """`windlass_job`, written once."""
 STATE: Final = ("status", "fence", "attempts", "crash_count", "node", "due", "picked_at", "paused_from")
 """In `windlass_hot` while the job is live, then in `windlass_done`."""
-END: Final = ("result", "error", "error_class", "reason", "superseded_by", "started_at", "finished_at")
+END: Final = ("result", "error", "error_class", "reason", "superseded_by", "canceled_by", "started_at", "finished_at")
 """Only in `windlass_done`."""
 PROGRESS: Final = ("progress_done", "progress_total", "progress_message", "progress_at")
 STORED_JOB: Final = (*JOB, *STATE, *END, *PROGRESS)
 """Everything stored of a job, in the order in which `get_jobs` reads it."""
-ARCHIVE: Final = ("id", "queue", "target", "status", "business_key", "created_at", "finished_at")
-"""What has a column in `windlass_archive`. The rest of `STORED_JOB` is in its text."""
+ARCHIVE: Final = ("id", "queue", "target", "status", "business_key", "created_at", "finished_at", "flow_id")
+"""What has a column in `windlass_archive`. The rest of `STORED_JOB`, and of the position in a flow, is in its text."""
 ATTEMPT: Final = (
     *("job_id", "fence", "number", "node", "picked_at", "started_at", "ended_at", "wait_us", "outcome"),
     *("error_class", "error", "traceback"),
 )
 """`windlass_attempt`."""
+FLOW: Final = ("job_id", *(name for name in FlowPosition._fields if name != "answers"))
+"""`windlass_flow`."""
 LAST_ATTEMPT: Final = ("error", "error_class", "wait_us", "started_at", "ended_at")
 """What is read of the last attempt that counted."""
 
@@ -44,6 +47,7 @@ LISTS: Final[dict[str, tuple[str, ...]]] = {
     "end": END,
     "archive": ARCHIVE,
     "attempt": ATTEMPT,
+    "flow": FLOW,
     "last_attempt": LAST_ATTEMPT,
     "claim": CLAIM[1:],
     "payload": Payload._fields,
@@ -58,5 +62,7 @@ def _type(hint: Any) -> str:
     return "integer" if int in kinds else "text"
 
 
-NEW_JOB_TYPES: Final = {name: _type(hint) for name, hint in get_type_hints(NewJob, include_extras=True).items()}
+NEW_JOB_TYPES: Final = {
+    name: _type(hint) for name, hint in get_type_hints(NewJob, include_extras=True).items() if name != "position"
+}
 """The fields of `NewJob`, in order, with their types as the tables of statements have them."""

@@ -6,12 +6,14 @@ A dialect overrides what its database does better (a bulk statement, a locking c
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 from windlass.domain.admission import Holder
+from windlass.domain.dependencies import CountedGroup, GroupCounts, MemberChange
 from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import NO_FAILURE, Transition
@@ -104,21 +106,21 @@ class Dialect:
         for head in heads:
             name = "claim_heads" if head.lane is None else "claim_lane_heads"
             params = {"queue": head.queue, "level": head.level, "lane": head.lane}
-            places = allotted.get(head.place, ANY_NUMBER).places
-            chunk = request.chunk if places is None else min(request.chunk, at_least(places))
+            permits = allotted.get(head.place, ANY_NUMBER).permits
+            chunk = request.chunk if permits is None else min(request.chunk, at_least(permits))
             chunks.append((yield Step(name, params, literals={"chunk": chunk})))
         now = (yield Step("store_now"))[0]
         picked = merge_heads(heads, chunks, request, now, allotted)
         held = [(job, allotted.get(head.place, ANY_NUMBER).holds) for job, head in picked]
-        return (yield from self._claim_picked(request.node, held))
+        return (yield from self._claim_chosen(request.node, held))
 
-    def _claim_picked(self, node: str, picked: Sequence[tuple[str, str | None]]) -> Plan[Claimed]:
+    def _claim_chosen(self, node: str, picked: Sequence[tuple[str, str | None]]) -> Plan[Claimed]:
         if not picked or (yield Step("node_alive", {"id": node})) is None:
             return Claimed([], {})
         ids = [job for job, _ in picked]
         for holds in {holds for _, holds in picked}:
             some = json_text([job for job, held in picked if held == holds])
-            yield Step("claim_picked", {"ids": some, "node": node, "holds": holds})
+            yield Step("claim_chosen", {"ids": some, "node": node, "holds": holds})
         text = json_text(ids)
         rows = {row[0]: row for row in (yield Step("claimed_rows", {"ids": text}))}
         small = yield Step("load_small_payloads", {"ids": text, "small": SMALL_PAYLOAD})
@@ -155,8 +157,8 @@ class Dialect:
         rows = [_row(transition) for transition in transitions]
         text = json_text(rows)
         ended = yield Step("finish_done", {"rows": text})
-        yield Step("remember", {"rows": text})
-        yield Step("free_places", {"rows": text})
+        yield Step("insert_attempts", {"rows": text})
+        yield Step("release_permits", {"rows": text})
         held = [row[:2] for row in rows] if ended == len(rows) else (yield Step("held", {"rows": text}))
         ids = json_text([job for job, _ in held])
         yield Step("finish_hot", {"ids": ids})
@@ -169,7 +171,7 @@ class Dialect:
 
     def release(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Return jobs to PENDING as if never claimed, perhaps in another lane."""
-        return (yield from self._reopen("hand_back_hot", transitions))
+        return (yield from self._reopen("release_hot", transitions))
 
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Return which transitions are in the history already, after a commit whose answer was lost."""
@@ -181,8 +183,8 @@ class Dialect:
         rows = [_row(transition) for transition in transitions]
         text = json_text(rows)
         held = yield Step("held", {"rows": text})
-        yield Step("remember", {"rows": text})
-        yield Step("free_places", {"rows": text})
+        yield Step("insert_attempts", {"rows": text})
+        yield Step("release_permits", {"rows": text})
         if any(transition.outcome == "retried" for transition in transitions):
             yield Step("count_retried", {"ids": json_text([job for job, _ in held])})
         yield Step(
@@ -191,9 +193,28 @@ class Dialect:
         )
         return _won(rows, held)
 
-    def notify(self, channel: str, words: str) -> Plan[None]:
+    def release_followers(self, parents: Sequence[tuple[str, int]], most: int) -> Plan[Counter[tuple[str, int]]]:
+        """Make followers of ended parents due, at most so many; return how many by queue and priority.
+
+        A parent is given with one way to follow it.
+        """
+        return Counter((yield Step("release_followers", {"rows": json_text(parents), "most": most})))
+
+    def count_members(self, changes: Sequence[MemberChange], *, wait: bool) -> Plan[list[CountedGroup]]:
+        """Count members of groups that have ended or were revived; return the groups as they are then."""
+        del wait
+        rows = yield Step("count_members", {"rows": json_text(changes)})
+        return [CountedGroup(group, GroupCounts(*counts)) for group, *counts in rows]
+
+    def lock_flows(self, flow_ids: Sequence[str], *, wait: bool) -> Plan[list[str]]:
+        """Lock flows against being archived, purged and started over at once; return those that are locked."""
+        del wait
+        yield from ()
+        return list(flow_ids)
+
+    def notify(self, channel: str, payload: str) -> Plan[None]:
         """Notify other processes at the commit, where the database supports it."""
-        del channel, words
+        del channel, payload
         yield from ()
 
     # ------------------------------------------------------------------ reading

@@ -1,6 +1,7 @@
 """The one seam for what belongs to a job's end: follow-ups, written by the transaction in which the job ends.
 
-Every plan that ends or revives jobs calls `end` once it has moved them. A feature registers its follow-ups by the moves
+Every plan that ends or revives jobs calls `end` once it has moved them. (Canceling a paused dead letter ends nothing:
+its follow-ups were written when the job failed.) A feature registers its follow-ups by the moves
 they belong to; whatever they write is committed with the move, or not at all. A plan may be restarted, so a follow-up
 keeps no state of its own: it returns its effects.
 """

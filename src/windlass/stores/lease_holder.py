@@ -32,10 +32,10 @@ class LeaseHolder:
 
     async def take(self) -> float:
         """Try to take the lease; return 0 on success, else the seconds after which to try again."""
-        seen = await self._database.aread(leases.look, self._name)
+        seen = await self._database.aread(leases.read, self._name)
         if seen is None:
-            await self._database.arun(leases.found, self._name)
-            seen = await self._database.arun(leases.look, self._name)
+            await self._database.arun(leases.create, self._name)
+            seen = await self._database.arun(leases.read, self._name)
         if seen is None:
             return SOON
         wait = self._rhythm.wait(seen.now, seen.since, seen.passed_at)
@@ -56,8 +56,8 @@ class LeaseHolder:
             leases.held, self._lease, self._lease_us, lambda dialect: plan(dialect, *args, **kwargs)
         )
 
-    async def give_back(self, *, passed: bool) -> None:
+    async def release(self, *, passed: bool) -> None:
         """Release the lease; `passed`: all that was due is done."""
         lease, self._lease = self._lease, None
         if lease is not None:
-            await self._database.arun(leases.give_back, lease, passed=passed)
+            await self._database.arun(leases.release, lease, passed=passed)

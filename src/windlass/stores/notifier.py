@@ -27,14 +27,14 @@ MOST_BYTES = 7_000
 EVERYTHING = "*"
 
 
-def payload_of(sender: str, told: Iterable[str]) -> str:
-    """Return the sender and the parts, as far as they fit into a payload."""
-    words = ",".join(sorted(told))
-    return f"{sender} {words if len(words) < MOST_BYTES else EVERYTHING}"
+def payload_of(sender: str, parts: Iterable[str]) -> str:
+    """Return a payload of the sender and the parts, or `EVERYTHING` if they are too long."""
+    text = ",".join(sorted(parts))
+    return f"{sender} {text if len(text) < MOST_BYTES else EVERYTHING}"
 
 
 class Notifier:
-    """Collects what to tell on one channel.
+    """Collects the parts of notifications on one channel.
 
     `take` gives the payload to send now, if any; a thread sends the trailing one.
     """
@@ -44,7 +44,7 @@ class Notifier:
         self._channel = channel
         self._throttle = Throttle(INTERVAL)
         self._lock = threading.Condition()
-        self._told: set[str] = set()
+        self._pending: set[str] = set()
         self._thread: threading.Thread | None = None
         self.sender = uuid4().hex[:12]
         """Marks what this process sent, so that it can ignore its own notifications."""
@@ -55,30 +55,30 @@ class Notifier:
         self._thread = None
         self.sender = uuid4().hex[:12]
 
-    def with_commit(self, words: Iterable[str]) -> str | None:
+    def with_commit(self, parts: Iterable[str]) -> str | None:
         """Return the payload to send with the coming commit, if it is time to send.
 
-        If it is not, pass the parts to `tell` after the commit: sent earlier they would wake too soon. Pending parts
-        are included; if the commit fails, pass the payload to `owe`.
+        If it is not, pass the parts to `take` after the commit: sent earlier, they would wake nodes too soon. Pending
+        parts are included; if the commit fails, pass the payload to `owe`.
         """
         with self._lock:
             if not self._throttle.may_send(monotonic()):
                 return None
-            self._told.update(words)
+            self._pending.update(parts)
             return self._payload()
 
     def owe(self, payload: str) -> None:
         """Send the parts of a payload soon: the commit that should have carried it failed."""
-        words = payload.partition(" ")[2].split(",")
+        parts = payload.partition(" ")[2].split(",")
         with self._lock:
-            self._told.update(words)
+            self._pending.update(parts)
             self._throttle.owe()
             self._send_soon()
 
-    def take(self, words: Iterable[str]) -> str | None:
+    def take(self, parts: Iterable[str]) -> str | None:
         """Add parts; return the payload if it is time to send, else None: the trailing notification carries them."""
         with self._lock:
-            self._told.update(words)
+            self._pending.update(parts)
             decision = self._throttle.request(monotonic())
             if decision.action is Action.SEND:
                 return self._payload()
@@ -93,8 +93,8 @@ class Notifier:
         self._lock.notify()
 
     def _payload(self) -> str:
-        payload = payload_of(self.sender, self._told)
-        self._told.clear()
+        payload = payload_of(self.sender, self._pending)
+        self._pending.clear()
         return payload
 
     def _trail(self) -> None:

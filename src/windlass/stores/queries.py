@@ -68,8 +68,8 @@ def _complete(query: Query, fragments: dict[str, str]) -> Query:
     sql, before = query.sql, ""
     while sql != before:
         before = sql
-        for place, text in fragments.items():
-            sql = sql.replace(place, text)
+        for name, text in fragments.items():
+            sql = sql.replace(name, text)
         sql = _COLUMNS.sub(_list, sql)
     return query._replace(sql=sql)
 
@@ -88,8 +88,8 @@ def _table(query: Query, texts: dict[str, str]) -> str:
     columns = [column.split() for column in body.split(",")]
     each = texts[f"{way}_column"]
     made = [
-        each.replace("{place}", str(place)).replace("{name}", name).replace("{type}", texts[kind])
-        for place, (name, kind) in enumerate(columns)
+        each.replace("{position}", str(position)).replace("{name}", name).replace("{type}", texts[kind])
+        for position, (name, kind) in enumerate(columns)
     ]
     whole = texts[f"{way}_table"].replace("{columns}", ", ".join(made))
     return whole.replace("{names}", ", ".join(name for name, _ in columns))

@@ -37,7 +37,7 @@ V = TypeVar("V", Job, DeadLetter)
 class _PrincipalScope(NamedTuple):
     principal: object
     within: JobContext | None
-    """The job whose body set it. Bodies act for themselves, whoever enqueued them or started the worker."""
+    """The job whose body set it. Bodies act for themselves, not for the principal that enqueued their job."""
 
 
 _acting: ContextVar[_PrincipalScope | None] = ContextVar("windlass_acting", default=None)

@@ -1,25 +1,32 @@
-"""A call as a value: a function's stored name with arguments and options, checked but not stored yet."""
+"""Calls and flows as values, checked but not stored yet.
+
+A call is a function's stored name with arguments and options. A flow is made of calls: `a.then(b)`, `group(a, b)`.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar, Unpack
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, overload
 from uuid import UUID
 
+from windlass.domain.dependencies import Follows
+from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.submission.error_text import short
 from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
 R_co = TypeVar("R_co", covariant=True)
+S = TypeVar("S")
 
 
 class Enqueuer(Protocol):
     """Stores calls and returns handles on jobs: the `Submitter` of an application."""
 
-    def submit(self, calls: "Sequence[Call[Any]]") -> Verb[list[JobHandle[Any]]]:
-        """Store the calls, all or none, and return their handles in order."""
+    def submit(self, calls: "Sequence[Call[Any] | Flow[Any]]") -> Verb[list[JobHandle[Any]]]:
+        """Store calls and flows, all or none, and return their handles in order."""
         ...
 
     def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
@@ -58,6 +65,204 @@ class Call(Generic[R_co]):
         """Async twin of `enqueue`."""
         return (await adrive(self.submitter.submit((self,))))[0]
 
+    def then(self, step: "FlowStep") -> "Flow[R_co]":
+        """Return the flow in which `step` runs once this has succeeded; see `Flow.then`."""
+        return _flow_of(self).then(step)
+
+
+class Bindable(Protocol[R_co]):
+    """A job whose arguments are not bound yet: as a step of a flow it takes the result of the step before it."""
+
+    def bind(self, *args: Any, **kwargs: Any) -> Call[R_co]:
+        """Return a call with these arguments."""
+        ...
+
+
+class CallStep(NamedTuple):
+    """A step of a flow that is one job."""
+
+    call: Call[Any]
+    follows: Follows = Follows.THEN
+    """How it follows the step before it."""
+
+
+class GroupStep(NamedTuple):
+    """A step of a flow whose members run side by side."""
+
+    members: "tuple[Flow[Any], ...]"
+    follows: Follows = Follows.THEN
+    """How its members follow the step before it."""
+    on_failure: "tuple[Flow[Any], ...]" = ()
+    """What runs once all members have ended and not all have succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow(Generic[R_co]):
+    """Linked jobs, stored all at once; `R_co` is the result of the job whose handle `enqueue` returns.
+
+    ```python
+    validate.bind(7).then(charge.bind(7)).then(ship.bind(RESULT)).enqueue()
+    ```
+
+    A flow is a value: every step can be continued in several ways.
+    """
+
+    steps: tuple[CallStep | GroupStep, ...]
+
+    def then(self, step: "FlowStep") -> "Flow[R_co]":
+        """Return the flow in which `step` runs once the last step has succeeded.
+
+        `step` is a call, another flow, a group, or a job: `then(ship)` is `then(ship.bind(RESULT))`. If a step fails
+        for good or is canceled, those behind it are CANCELED.
+        """
+        return Flow((*self.steps, *_steps(step, Follows.THEN)))
+
+    def then_always(self, step: "FlowStep") -> "Flow[R_co]":
+        """Return the flow in which `step` runs once all members of the group before it have ended, however.
+
+        `RESULT` is the list of their `JobResult`s.
+        """
+        self._last_group("then_always")
+        return Flow((*self.steps, *_steps(step, Follows.ALWAYS)))
+
+    def then_on_failure(self, step: "FlowStep") -> "Flow[R_co]":
+        """Return the flow with a step that runs once all members of the last group have ended, if not all succeeded.
+
+        `RESULT` is the list of their `JobResult`s. The flow goes on behind the group as before.
+        """
+        last = self._last_group("then_on_failure")
+        added: Flow[Any] = Flow(_steps(step, Follows.FAILURE))
+        return Flow((*self.steps[:-1], last._replace(on_failure=(*last.on_failure, added))))
+
+    def _last_group(self, verb: str) -> GroupStep:
+        last = self.steps[-1]
+        if not isinstance(last, GroupStep):
+            raise InvalidOptionError(
+                f"{verb} stands behind a group, and the last step here is {last.call.target}; write "
+                f"group(…).{verb}(…), or on_failure= on the job for what follows its failure"
+            )
+        return last
+
+    def enqueue(self) -> JobHandle[R_co]:
+        """Store the flow; return the handle of its first job or, if it begins with a group, of the one behind it."""
+        return drive(self.submitter.submit((self,)))[0]
+
+    async def aenqueue(self) -> JobHandle[R_co]:
+        """Async twin of `enqueue`."""
+        return (await adrive(self.submitter.submit((self,))))[0]
+
+    @property
+    def submitter(self) -> Enqueuer:
+        """What stores it: the submitter of the application of its first job."""
+        return next(iter(calls_of(self))).submitter
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Calls or flows that run side by side, as a step of a flow; made by `group`."""
+
+    step: GroupStep
+
+    @overload
+    def then(self, step: "Call[S] | Flow[S] | Bindable[S]") -> "Flow[S]": ...
+    @overload
+    def then(self, step: "Group") -> "Flow[Any]": ...
+    def then(self, step: "FlowStep") -> "Flow[Any]":
+        """Return the flow in which `step` runs once all members have succeeded.
+
+        `RESULT` is the list of their results, in order. A member that fails or is canceled cancels the step.
+        """
+        return self.flow.then(step)
+
+    @overload
+    def then_always(self, step: "Call[S] | Flow[S] | Bindable[S]") -> "Flow[S]": ...
+    @overload
+    def then_always(self, step: "Group") -> "Flow[Any]": ...
+    def then_always(self, step: "FlowStep") -> "Flow[Any]":
+        """Return the flow in which `step` runs once all members have ended; see `Flow.then_always`."""
+        return self.flow.then_always(step)
+
+    def then_on_failure(self, step: "FlowStep") -> "Group":
+        """Return the group with a step for the case that not all members succeed; see `Flow.then_on_failure`."""
+        (last,) = self.flow.then_on_failure(step).steps
+        assert isinstance(last, GroupStep)
+        return Group(last)
+
+    def enqueue(self) -> JobHandle[Any]:
+        """Store the flow, which must have a step behind the group; return that step's handle."""
+        return self.flow.enqueue()
+
+    async def aenqueue(self) -> JobHandle[Any]:
+        """Async twin of `enqueue`."""
+        return await self.flow.aenqueue()
+
+    @property
+    def flow(self) -> Flow[Any]:
+        """The group as a flow of one step."""
+        return Flow((self.step,))
+
+
+FlowStep = Call[Any] | Flow[Any] | Group | Bindable[Any]
+"""What can be a step of a flow."""
+
+
+def group(*members: FlowStep) -> Group:
+    """Return calls, flows or groups that run side by side, to be followed by a step that gets their results.
+
+    ```python
+    group(resize.bind("a.png"), resize.bind("b.png")).then(publish.bind(RESULT)).enqueue()
+    ```
+    """
+    if not members:
+        raise InvalidOptionError("a group needs at least one member, got none; leave the group out, or add a call")
+    return Group(GroupStep(tuple(_flow_of(member) for member in members)))
+
+
+def calls_of(flow: Flow[Any]) -> Iterable[Call[Any]]:
+    """Yield every call of a flow, in no particular order."""
+    waiting: list[Flow[Any]] = [flow]
+    while waiting:
+        for step in waiting.pop().steps:
+            if isinstance(step, CallStep):
+                yield step.call
+            else:
+                waiting += (*step.members, *step.on_failure)
+
+
+def answering_call(flow: Flow[Any]) -> Call[Any]:
+    """Return the call whose handle is that of the flow: the first one, or the first behind a group."""
+    following: Flow[Any] | None = flow
+    while following is not None:
+        for step in following.steps:
+            if isinstance(step, CallStep):
+                return step.call
+        groups = [step for step in following.steps if isinstance(step, GroupStep) and step.on_failure]
+        following = groups[0].on_failure[0] if groups else None
+    raise InvalidOptionError(
+        "a group without a step behind it has no result to wait for; add one with then(), then_always() or "
+        "then_on_failure(), or store its members with app.enqueue_many([…])"
+    )
+
+
+def _flow_of(step: FlowStep) -> Flow[Any]:
+    return Flow(_steps(step, Follows.THEN))
+
+
+def _steps(step: FlowStep, follows: Follows) -> tuple[CallStep | GroupStep, ...]:
+    """Return a step as the steps of a flow, the first of which follows the one before it in this way."""
+    if isinstance(step, Call):
+        return (CallStep(step, follows),)
+    if isinstance(step, Group):
+        return (step.step._replace(follows=follows),)
+    if isinstance(step, Flow):
+        return (step.steps[0]._replace(follows=follows), *step.steps[1:])
+    bind = getattr(step, "bind", None)
+    if bind is None:
+        raise InvalidOptionError(
+            f"a step of a flow is a job, a call, a flow or a group, got {short(step)}; bind its arguments: job.bind(…)"
+        )
+    return (CallStep(bind(RESULT), follows),)
+
 
 def bind(
     function: Callable[..., Any],
@@ -81,10 +286,10 @@ def bind(
     return Call(known.target, args, kwargs, options, known.spec, submitter, known.circuit)
 
 
-def as_list(calls: Iterable[Call[R_co]]) -> list[Call[R_co]]:
+def as_list(calls: Iterable[Call[R_co] | Flow[R_co] | Group]) -> list[Call[R_co] | Flow[R_co]]:
     """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
-    if isinstance(calls, Call):
+    if isinstance(calls, Call | Flow | Group):
         raise InvalidOptionError(
-            "enqueue_many takes a list of calls, got a single one; write [call], or call.enqueue()"
+            "enqueue_many takes a list of calls and flows, got a single one; write [call], or call.enqueue()"
         )
-    return list(calls)
+    return [call.flow if isinstance(call, Group) else call for call in calls]

@@ -39,7 +39,7 @@ def _marked(registry: Registry) -> Iterator[str]:
     for target in registry.targets:
         try:
             found = registry.resolve(target)
-        except SerializationError:  # its annotations cannot be read: said when it is enqueued
+        except SerializationError:  # its annotations cannot be read: raised when it is enqueued
             continue
         if isinstance(found, Known) and found.circuit is not None:
             yield found.circuit

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from windlass.domain.identity import new_job_ids
+from windlass.domain.identity import new_job_id, new_job_ids
 from windlass.domain.job import NewJob
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError
 from windlass.spi import Serializer
-from windlass.submission.call import Call
+from windlass.submission.call import Call, Flow
 from windlass.submission.callbacks import stored_callbacks
 from windlass.submission.current_connection import given_connection
+from windlass.submission.flow_encoder import FlowEncoder
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
 
@@ -26,17 +27,24 @@ class CallEncoder:
         self._registry = registry
         self._serializer = serializer
         self._most_bytes = most_bytes
+        self._flows = FlowEncoder(self._row, most_bytes)
         self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
         """By identity of the options, which an entry keeps alive: comparing them would cost more than encoding."""
 
-    def rows(self, calls: Sequence[Call[Any]]) -> list[NewJob]:
-        """Check and encode calls; each gets a new id."""
+    def rows(self, calls: Sequence[Call[Any] | Flow[Any]]) -> list[NewJob]:
+        """Check and encode calls and flows; each job gets a new id."""
+        if any(isinstance(call, Flow) for call in calls):
+            return [row for call in calls for row in self._rows(call)]
         return [self._row(job_id, call) for job_id, call in zip(new_job_ids(len(calls)), calls, strict=True)]
 
-    def _row(self, job_id: str, call: Call[Any]) -> NewJob:
+    def _rows(self, call: Call[Any] | Flow[Any]) -> list[NewJob]:
+        return self._flows.rows(call) if isinstance(call, Flow) else [self._row(new_job_id(), call)]
+
+    def _row(self, job_id: str, call: Any, args: str | None = None) -> NewJob:
         if not isinstance(call, Call):
             raise InvalidOptionError(f"expected calls, e.g. charge.bind(42), got {call!r}; bind its arguments first")
-        args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._most_bytes)
+        if args is None:
+            args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._most_bytes)
         return self._template(call.options, call.circuit).row(job_id, call.target, args)
 
     def _template(self, options: JobOptions, marked_circuit: str | None) -> RowTemplate:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.job import Conflict, NewJob, SubmittedJob
-from windlass.errors import DuplicateBusinessKeyError, StoreUnavailableError
+from windlass.errors import DuplicateBusinessKeyError, KeyConflictError, StoreUnavailableError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.forks import after_fork
 from windlass.runtime.verbs import Verb, adrive, drive
@@ -25,6 +25,7 @@ from windlass.stores.database import Database, StoreDataError
 from windlass.stores.ending import FollowUps
 from windlass.stores.notifier import Notifier
 from windlass.stores.plans import jobs
+from windlass.submission.cascades import carry_out
 
 MAX_UNITS: Final = 200
 
@@ -51,6 +52,8 @@ def tasks_of(loop: asyncio.AbstractEventLoop) -> Signals:
 def settled(answer: Answer) -> list[SubmittedJob]:
     """Return the store's answer, or raise the error it stands for."""
     if isinstance(answer, Conflict):
+        if answer.of_follower:
+            raise KeyConflictError(answer.key, UUID(answer.holder))
         raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
     return answer
 
@@ -102,10 +105,10 @@ class GroupCommit:
         yield from self._access.ready()
         database, work = self._access.database, self._work
         levels = levels_of(rows := [job for unit in units for job in unit])
-        new, words = new_queues(database, levels), payload_parts(levels)
+        new, parts = new_queues(database, levels), payload_parts(levels)
         keyed = any(job.idempotency_key or job.business_key for job in rows)
         # A commit with keys may wait for a lock, or store nothing: it carries no wakeup.
-        payload = None if work is None or keyed else work.with_commit(words)
+        payload = None if work is None or keyed else work.with_commit(parts)
         try:
             submission = yield from self._access.run(jobs.submit, units, new, payload, self._follow_ups)
         except BaseException:
@@ -114,10 +117,11 @@ class GroupCommit:
             raise
         reached("submit.after_commit")
         database.known_queues.update(new)
-        if work is not None and payload is None and (later := work.take(words)) is not None:
+        if work is not None and payload is None and (later := work.take(parts)) is not None:
             yield database.notify, database.anotify, (WORK, later)
         if submission.superseded.ended:
             self._publish(*submission.superseded)
+            yield from carry_out(self._access, self._publish, submission.superseded.effects.unfinished)
         return submission.answers
 
 

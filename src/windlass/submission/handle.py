@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, cast
 from uuid import UUID
 
+from windlass.domain.flow_graph import FlowGraph
 from windlass.domain.job import SubmittedJob
 from windlass.domain.states import JobStatus
 from windlass.runtime.verbs import Verb, adrive, drive
@@ -28,6 +29,10 @@ class HandleVerbs(Protocol):
 
     def join(self, job_id: str, timeout: Timeout) -> Verb[JobStatus]:
         """Wait for the end."""
+        ...
+
+    def graph(self, job_id: str) -> Verb[FlowGraph]:
+        """See `app.graph`."""
         ...
 
     def cancel(self, job_id: str) -> Verb[bool]:
@@ -100,6 +105,20 @@ class JobHandle(Generic[R_co]):
     async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:
         """Async twin of `join`."""
         return await adrive(self._verbs.join(self._key, timeout))
+
+    def graph(self) -> FlowGraph:
+        """Return the whole flow of the job: its jobs, what follows what, its groups.
+
+        ```python
+        handle = resize.bind("a.png").then(publish.bind(RESULT)).enqueue()
+        handle.graph().counts       # {JobStatus.PENDING: 2}
+        ```
+        """
+        return drive(self._verbs.graph(self._key))
+
+    async def agraph(self) -> FlowGraph:
+        """Async twin of `graph`."""
+        return await adrive(self._verbs.graph(self._key))
 
     def cancel(self) -> bool:
         """Cancel the job; return False if it has ended."""

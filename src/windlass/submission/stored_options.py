@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -27,6 +27,8 @@ Micros = Annotated[int, Meta(gt=-(1 << 62), lt=1 << 62)]
 
 
 MarkName = Literal["outcome", "value", "error", "error_text"]
+Path = Sequence[str | int]
+"""The part of a result that a mark asks for: keys and indexes, outermost first."""
 
 
 class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,7 +38,9 @@ class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
     args: tuple[list[Any], dict[str, Any]]
     """Its arguments as JSON values."""
     marks: dict[str, MarkName] = {}
-    """The arguments to fill in when the job has ended, by index or name, and with what (see `callbacks`)."""
+    """The arguments to fill in when the job has ended, by index or name, and with what (see `templates`)."""
+    paths: dict[str, Path] = {}
+    """Marks that ask for a part of it."""
     queue: str | None = None
     """None: the queue of the job it follows."""
     priority: Annotated[int, Meta(ge=0, le=9)] = Priority.NORMAL.value
@@ -51,6 +55,29 @@ class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
     expires_at: Micros | None = None
     expires_us: Micros | None = None
 
+
+class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the engine needs to know of a job's position in a flow. The rest is in `windlass_flow`.
+
+    It has no ids of its own jobs, so that many jobs share one text, which is then decoded once.
+    """
+
+    leads: tuple[int, ...] = ()
+    """The ways in which other jobs follow it (`domain.dependencies.Follows`)."""
+    group: str | None = None
+    """The group that it counts for."""
+    marks: dict[str, MarkName] = {}
+    """The arguments to fill in when it is loaded, by index or name, and with what (see `templates`)."""
+    paths: dict[str, Path] = {}
+    """Marks that ask for a part of it."""
+    of_group: bool = False
+    """Whether the results come from a group."""
+    shape: list[Any] | None = None
+    """The form of that group, if it has nested groups (`domain.dependencies.nested`)."""
+
+
+FLOW_IN_TEXT: Final = '"flow":{'
+"""In the text of every job with a `StoredFlow`; rarely in others."""
 
 Callbacks = Mapping[str, StoredCallback]
 """Callbacks by the name of their option."""
@@ -77,6 +104,8 @@ class StoredOptions(NamedTuple):
     on_failure: StoredCallback | None = None
     rules: RetryRules | None = None
     """Which errors are retried; None: the job has no rules."""
+    flow: StoredFlow | None = None
+    """Its position in a flow; None: nothing depends on it, and it takes no results."""
 
 
 DEFAULTS = StoredOptions()
@@ -93,6 +122,7 @@ class _Text(msgspec.Struct):
     executor: Executor | None = None
     on_success: StoredCallback | None = None
     on_failure: StoredCallback | None = None
+    flow: StoredFlow | None = None
 
 
 _decode: Final = msgspec.json.Decoder(_Text).decode
@@ -114,6 +144,12 @@ def to_text(options: ResolvedOptions, callbacks: Callbacks = NO_CALLBACKS) -> st
     if options.executor is not None:
         stored["executor"] = options.executor
     return msgspec.json.encode(stored).decode() if stored else None
+
+
+def with_flow(text: str | None, flow: StoredFlow) -> str:
+    """Return stored options with a position in a flow."""
+    added = f'"flow":{msgspec.json.encode(flow).decode()}'
+    return f"{{{added}}}" if text is None else f"{text[:-1]},{added}}}"
 
 
 def from_text(text: str | None) -> StoredOptions:
@@ -138,6 +174,7 @@ def _read(text: str) -> StoredOptions:
         stored.on_success,
         stored.on_failure,
         RetryRules(stored.retry_on, stored.give_up_on) if has_rules else None,
+        stored.flow,
     )
 
 

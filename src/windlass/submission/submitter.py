@@ -18,7 +18,8 @@ from windlass.stores.access import Access
 from windlass.stores.ending import FollowUps
 from windlass.stores.plans import limits, replacement
 from windlass.submission.authorization import Authorization
-from windlass.submission.call import Call
+from windlass.submission.call import Call, Flow, answering_call, calls_of
+from windlass.submission.cascades import carry_out
 from windlass.submission.current_connection import connection_for, given_connection, one_connection
 from windlass.submission.encoder import CallEncoder
 from windlass.submission.group_commit import GroupCommit, levels_of
@@ -70,24 +71,36 @@ class Submitter:
         self._parts = parts
         """Returns the parts of the current store, which `windlass.testing` exchanges."""
 
-    def submit(self, calls: Sequence[Call[Any]]) -> Verb[list[JobHandle[Any]]]:
-        """Store calls and return handles in their order; workers are woken."""
+    def submit(self, calls: Sequence[Call[Any] | Flow[Any]]) -> Verb[list[JobHandle[Any]]]:
+        """Store calls and flows and return handles in their order; workers are woken."""
         rows = self._encoder.rows(calls)
         if not rows:
             return []
         parts = self._parts()
-        connection = one_connection([connection_for(call.options, self.registry) for call in calls])
-        yield from parts.authorization.check_calls(calls)
+        connection = one_connection([self._connection(call) for call in calls])
+        yield from parts.authorization.check_calls(_single_calls(calls))
         if connection is None:
             placed = yield from _store(parts, rows)
         else:
             placed = yield from parts.caller_transactions.submit(connection, rows)
             if parts.inline is not None:
                 parts.inline.uncommitted = True
-        return [JobHandle(place, parts.verbs, call.spec.returns) for call, place in zip(calls, placed, strict=True)]
+        return [JobHandle(place, parts.verbs, _returns(call)) for call, place in zip(calls, placed, strict=True)]
+
+    def _connection(self, call: Call[Any] | Flow[Any]) -> Any:
+        """Return the connection of a call, or the one that some or all calls of a flow have."""
+        if isinstance(call, Call):
+            return connection_for(call.options, self.registry)
+        found = [connection_for(one.options, self.registry) for one in calls_of(call)]
+        return one_connection([one for one in found if one is not None])
 
     def replace(self, job_id: UUID | str, call: Call[Any]) -> Verb[JobHandle[Any]]:
         """Store a call in place of a job that has not started."""
+        if not isinstance(call, Call):
+            raise InvalidOptionError(
+                f"a job is replaced by one call, e.g. charge.bind(42), got a {type(call).__name__}; cancel the job and "
+                "enqueue the flow"
+            )
         (row,) = self._encoder.rows([call])
         if given_connection(call.options) is not None:
             raise InvalidOptionError(
@@ -98,6 +111,7 @@ class Submitter:
         yield from parts.authorization.check_calls([call])
         replaced = yield from parts.access.run(replacement.replace, parse_job_id(job_id), row, parts.follow_ups)
         parts.publish(replaced.old.ended, replaced.old.effects)
+        yield from carry_out(parts.access, parts.publish, replaced.old.effects.unfinished)
         parts.local_node.new_work(levels_of([row]))
         return JobHandle(replaced.new, parts.verbs, call.spec.returns)
 
@@ -106,6 +120,14 @@ class Submitter:
         return JobHandle(
             SubmittedJob(parse_job_id(job_id)), self._parts().verbs, None if spec is None else spec.returns
         )
+
+
+def _single_calls(calls: Sequence[Call[Any] | Flow[Any]]) -> list[Call[Any]]:
+    return [one for call in calls for one in ((call,) if isinstance(call, Call) else calls_of(call))]
+
+
+def _returns(call: Call[Any] | Flow[Any]) -> Any:
+    return call.spec.returns if isinstance(call, Call) else answering_call(call).spec.returns
 
 
 def _store(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[list[SubmittedJob]]:

@@ -41,14 +41,14 @@ class CallerTransactions:
 
     def submit(self, connection: Any, rows: Sequence[NewJob]) -> Verb[list[SubmittedJob]]:
         """Store rows on a connection, all or none."""
-        words = self._notification(rows)
+        notification = self._notification(rows)
         if not self._database.migrates_itself:
             yield from self._access.ready()
-            return (yield from self._run(connection, _store, rows, *words))
+            return (yield from self._run(connection, _store, rows, *notification))
         try:
-            return (yield from self._run(connection, _store, rows, *words))
+            return (yield from self._run(connection, _store, rows, *notification))
         except MigrationRequiredError:
-            return (yield from self._run(connection, _create_and_store, rows, *words))
+            return (yield from self._run(connection, _create_and_store, rows, *notification))
 
     def _run(self, *args: Any) -> Verb[list[SubmittedJob]]:
         placed: list[SubmittedJob] = yield self._runner.run, self._runner.arun, (*args, self._follow_ups)

@@ -19,6 +19,7 @@ from windlass.node import Node
 from windlass.parts import Parts
 from windlass.runtime.executors import ThreadExecutor
 from windlass.spi import JobExecutor
+from windlass.stores.plans import flows
 from windlass.testing.bodies import Bodies, CallerThread
 
 LIMIT = 10_000
@@ -140,7 +141,14 @@ class _ByHand:
 
     def __init__(self, parts: Parts, queues: Sequence[str] | None) -> None:
         self._written: list[Attempt] = []
+        self._database = parts.database
         self.node = Node(parts._replace(written=self._written.extend), 1, queues)
+
+    async def _finish_flows(self) -> None:
+        """Carry out what the commit has left, as a service of a worker does."""
+        engine = self.node.engine
+        while left := engine.unfinished.take():
+            engine.publisher.publish((), await self._database.arun(flows.carry_on, left))
 
     async def step(self, left: int) -> _Ended | None:
         """Run the next job; return None when nothing is due."""
@@ -157,6 +165,7 @@ class _ByHand:
             with suppress(TimeoutError):
                 await asyncio.wait_for(freed.wait(), POLL_INTERVAL)
         await self.node.completer.flushed()
+        await self._finish_flows()
         return _ended(self._written[0]) if self._written else _Ended("canceled", None)
 
 
@@ -167,8 +176,8 @@ def _ended(attempt: Attempt) -> _Ended:
         return _Ended("canceled", None)
     if failure is None:
         return _Ended(transition.outcome, None)
-    told = (transition.reason or transition.outcome, failure.error, failure.error_class)
-    return _Ended(transition.outcome, JobFailedError(UUID(transition.job_id), *told))
+    outcome = (transition.reason or transition.outcome, failure.error, failure.error_class)
+    return _Ended(transition.outcome, JobFailedError(UUID(transition.job_id), *outcome))
 
 
 def _endless(last: Sequence[Attempt]) -> str:

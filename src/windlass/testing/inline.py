@@ -24,8 +24,8 @@ def inline(app: Windlass, *, propagate: bool = False) -> Iterator[Windlass]:
     Enters `isolated(app)` unless the test has. Jobs go through the same store and engine as ever: they are retried,
     leave their history, and `result()` raises `JobFailedError`. With `propagate`, what a body raises comes out of
     `enqueue` itself. Jobs that are not due wait for `advance`, which runs them. Jobs that were enqueued with
-    `connection=` or inside `use_connection` are there once you have committed, which nobody hears of: they run when
-    the test asks for them (`result()`, `join()`), or at the next `enqueue`, `advance` or `drain`.
+    `connection=` or inside `use_connection` are there once you have committed, which Windlass does not notice: they run
+    when the test asks for them (`result()`, `join()`), or at the next `enqueue`, `advance` or `drain`.
     """
     with nullcontext(app) if is_under_test(app) else isolated(app):
         before = app.exchange(app.parts._replace(inline=_Drains(app, propagate=propagate)))

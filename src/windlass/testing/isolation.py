@@ -40,7 +40,7 @@ def isolated(app: Windlass, *, url: str = IN_MEMORY, clock: VirtualClock | None 
             drain(app)
     ```
 
-    What `app` was made with stays (settings, policies, listeners), but for a coordinator: nobody else is told.
+    What `app` was made with stays (settings, policies, listeners), except a coordinator: no other process is notified.
     `url` names another store, which is migrated and should be empty. Waiting for a job that nothing in the test runs
     is a `NoWorkerError`, on any store.
     """

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 SECOND = 1_000_000
 STEP = 1_000
-"""Microseconds that a move takes: enough to tell before from after, never enough to end a lease."""
+"""Microseconds that a move takes: enough to distinguish before from after, never enough to end a lease."""
 LEASE = 100 * SECOND
 JOB = "00000000-0000-7000-8000-000000000001"
 HEAD = Head("default", 2, 0)
@@ -126,7 +126,7 @@ class ClusterWorld:
             self._state = before
 
     def key(self) -> Hashable:
-        """Without times: who holds a lease says all there is to say about them."""
+        """Without times: they matter only for the holders of leases, which are included."""
         stored = tuple(tuple(self._ask(question.format(now=self._state.now))) for question in _STORED)
         held = tuple(
             (node[:3], tuple((held.claim.fence, held.stage) for held in node.held)) for node in self._state.nodes
@@ -148,7 +148,7 @@ class ClusterWorld:
         return [f"{problem.rule}: {problem.seen}" for problem in judge(facts, checks)]
 
     def _come_to_rest(self) -> None:
-        """No more faults: who stalls wakes, leases of the dead run out, everybody does what it can, in turn."""
+        """No more faults: stalled nodes continue, leases of dead nodes expire, all nodes do what they can, in turn."""
         for node in self._state.nodes:
             if node.mode == "stalled":
                 self._made(self._wake, node)
@@ -284,7 +284,7 @@ class ClusterWorld:
         return f"{node.letter} is killed"
 
     def _run_out(self, node: Node) -> str:
-        """Whoever is awake beats meanwhile."""
+        """Nodes that are awake send heartbeats meanwhile."""
         self._state = self._state._replace(now=self._state.now + 2 * LEASE)
         for other in self._awake():
             self._beat(other)

@@ -1,4 +1,4 @@
-"""Explores every order in which things can happen, up to a depth, and tells the shortest story that ends badly."""
+"""Explores every order of events, up to a depth, and returns the shortest history that ends in a violation."""
 
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ class World(Protocol):
         ...
 
     def key(self) -> Hashable:
-        """What tells this state from others: equal keys have equal futures."""
+        """What distinguishes this state from others: equal keys have equal futures."""
         ...
 
     def problems(self) -> list[str]:

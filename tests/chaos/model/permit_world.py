@@ -29,7 +29,7 @@ class Node(NamedTuple):
     """Permits in the picture its statement began with."""
     stalled: bool = False
     lost: bool = False
-    """Given up: somebody has freed its permit, and its body counts no more."""
+    """Marked lost: another node has released its permit, and its body no longer counts."""
 
 
 class State(NamedTuple):
@@ -126,7 +126,7 @@ class PermitWorld:
         return f"the body ends on {node.letter}"
 
     def _give_back(self, node: Node) -> str:
-        """Guarded: the permit's row must still be there, that is, nobody else gave it back."""
+        """Guarded: the permit's row must still be there, that is, no other node has released it."""
         held = node.letter in self._state.permits
         self._change(node, stage="away")
         if held or self._defect == "unfenced release":

@@ -41,7 +41,7 @@ def witness_leases() -> None:
 
 
 def share_the_clock() -> None:
-    """The heartbeat looks at the machine's own clock too, which no test may set for everybody."""
+    """The heartbeat looks at the machine's own clock too, which no test may set for the whole machine."""
     clock = shared_clock()
     if clock is not None:
         heartbeat.wall_nanos = lambda: wall_nanos() + clock.error_micros * 1_000  # type: ignore[attr-defined]

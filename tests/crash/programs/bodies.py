@@ -82,13 +82,13 @@ def work_in_thread(number: int, seconds: float) -> int:
 
 
 async def kill_its_process(number: int) -> None:
-    """Poison work: whoever runs it dies."""
+    """A poison job: every process that runs it dies."""
     write_down("began", number)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def block_the_loop(number: int, seconds: float) -> int:
-    """What nobody should write, and everybody does once."""
+    """A frequent mistake."""
     write_down("began", number)
     time.sleep(seconds)  # noqa: ASYNC251, TID251 - the blocked loop is the point
     write_down("ran", number)
@@ -159,6 +159,15 @@ async def fail_until(number: int, attempt: int) -> int:
     return number
 
 
+async def fail_while_shut(number: int) -> int:
+    """Fail as long as the gate is shut."""
+    write_down("tried", number)
+    if not _is_open():
+        raise ConnectionError("the gateway is shut")
+    write_down("ran", number)
+    return number
+
+
 async def follow(result: JobResult) -> None:
     """What comes after another job."""
     write_down("followed", result.value)
@@ -194,6 +203,7 @@ ALL = (
     attempt_number,
     pay,
     fail_until,
+    fail_while_shut,
     follow,
     mourn,
 )

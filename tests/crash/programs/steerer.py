@@ -1,4 +1,4 @@
-"""Somebody who cancels jobs: `python -m tests.crash.programs.steerer URL ID…`. It prints `canceled ID` for each."""
+"""A program that cancels jobs: `python -m tests.crash.programs.steerer URL ID…`. It prints `canceled ID` for each."""
 
 import sys
 

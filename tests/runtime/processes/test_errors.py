@@ -64,7 +64,7 @@ def test_policies_see_the_class_and_its_attributes():
 
 
 @pytest.mark.parametrize("how", KINDS)
-def test_the_names_of_its_classes_travel_whatever_stands_in_for_it(how: str):
+def test_the_names_of_an_errors_classes_are_kept_when_it_is_replaced(how: str):
     """J5.1: `retry_on` and `give_up_on` compare names, and see those of the class that was raised."""
     error = error_of(how)
     own, members = classes_of(through_the_channel(error))

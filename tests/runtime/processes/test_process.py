@@ -140,8 +140,8 @@ async def test_cancelling_kills_the_process_and_all_it_started(pool: Pool, tmp_p
         (bodies.crash, signal.SIGKILL.value, "was killed by SIGKILL"),
     ],
 )
-async def test_a_process_that_dies_by_itself_is_told_of(pool: Pool, body: Call, argument: int, how: str):
-    """J7.4: nobody waits for it, and the next job gets another one."""
+async def test_a_process_that_dies_by_itself_is_reported(pool: Pool, body: Call, argument: int, how: str):
+    """J7.4: no job waits for it, and the next job gets another one."""
     with pytest.raises(WorkerLostError, match=rf"the job's process \d+ {how}"):
         await asyncio.wait_for(pool.run(call(body, argument)), 20)
     assert await pool.result(bodies.add, 1) == "2"
@@ -156,8 +156,8 @@ async def test_a_process_that_died_while_idle_is_not_used_again(pool: Pool):
     assert await pool.result(bodies.pid) != str(pid)
 
 
-async def test_a_copy_that_a_body_forked_does_not_answer_in_its_place(pool: Pool):
-    """J4.3: one job, one answer; a copy that lives on holds nobody up."""
+async def test_a_fork_made_by_a_body_does_not_answer_for_it(pool: Pool):
+    """J4.3: one job, one answer; a fork that lives on delays no other job."""
     for _ in range(3):
         assert await pool.result(bodies.fork_and_return) == '"parent"'
     with pytest.raises(WorkerLostError, match="ended with code 3"):
@@ -165,7 +165,7 @@ async def test_a_copy_that_a_body_forked_does_not_answer_in_its_place(pool: Pool
 
 
 async def test_a_process_that_sends_an_invalid_message_is_killed(pool: Pool, caplog: pytest.LogCaptureFixture):
-    """J7.4: nobody waits for an answer that can no longer be understood."""
+    """J7.4: no job waits for an answer that can no longer be understood."""
     with pytest.raises(WorkerLostError, match="was killed by SIGKILL"):
         await asyncio.wait_for(pool.run(call(bodies.speak_out_of_turn)), 20)
     assert "sent an invalid message" in caplog.text
@@ -181,7 +181,7 @@ async def test_a_process_that_cannot_be_started_is_the_jobs_failure(pool: Pool, 
     assert await pool.result(bodies.add, 1) == "2"
 
 
-async def test_a_body_sees_a_process_of_its_own(pool: Pool):
+async def test_a_body_runs_in_a_separate_process(pool: Pool):
     """J4.2: spawned by us, a group of its own, on its main thread; context variables are not the next job's."""
     for _ in range(2):
         seen = json.loads(await pool.result(bodies.describe_process) or "")

@@ -1,4 +1,4 @@
-"""PostgreSQL: claimers, those who make keys and those who change a resource wait for each other, never in a circle."""
+"""PostgreSQL: claims, new keys and changes of a resource wait for each other without deadlocks."""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def deadlocks(url: str) -> int:
     return int(row[0])
 
 
-def test_new_keys_and_changes_of_their_resource_make_nobody_wait_in_a_circle(bench: Workbench, clean_pg_url: str):
+def test_new_keys_and_changes_of_their_resource_cause_no_deadlock(bench: Workbench, clean_pg_url: str):
     """J6.2: each such circle would stand for a second before the database breaks it."""
     before = deadlocks(clean_pg_url)
     change = partial(bench.database.run, limits.configure_resource, "stripe", Limit(100, None, None, SECOND))

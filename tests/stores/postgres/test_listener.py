@@ -62,7 +62,7 @@ def into(heard: Heard) -> Callable[[str, str], None]:
     return lambda channel, payload: heard.put((channel, payload))
 
 
-def test_everything_told_is_heard_in_order(database: Database, loop: asyncio.AbstractEventLoop | None):
+def test_all_notifications_are_received_in_order(database: Database, loop: asyncio.AbstractEventLoop | None):
     """J3.6: also what comes in one go, and whatever the words are."""
     heard: Heard = queue.SimpleQueue()
     wakeups = database.listen(into(heard), loop)
@@ -73,7 +73,7 @@ def test_everything_told_is_heard_in_order(database: Database, loop: asyncio.Abs
 
 
 def test_a_callback_that_fails_does_not_end_the_listening(database: Database, loop: asyncio.AbstractEventLoop | None):
-    """J3.6: whatever was said, the next word is heard."""
+    """J3.6: after any payload the next notification is received."""
     heard: Heard = queue.SimpleQueue()
 
     def fail_once(channel: str, payload: str) -> None:
@@ -88,10 +88,10 @@ def test_a_callback_that_fails_does_not_end_the_listening(database: Database, lo
     wakeups.close()
 
 
-def test_after_a_cut_it_listens_again_and_says_that_anything_may_have_happened(
+def test_after_a_lost_connection_it_listens_again_and_reports_that_anything_may_have_changed(
     database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
 ):
-    """J3.6, J7.8: what was told meanwhile is lost, so nobody may rely on having heard all."""
+    """J3.6, J7.8: notifications sent meanwhile are lost, so the callback is told that anything may have changed."""
     heard: Heard = queue.SimpleQueue()
     wakeups = database.listen(into(heard), loop)
     for _ in range(2):
@@ -104,7 +104,7 @@ def test_after_a_cut_it_listens_again_and_says_that_anything_may_have_happened(
     wakeups.close()
 
 
-def test_once_closed_it_hears_nothing_and_keeps_no_session(
+def test_a_closed_listener_receives_nothing_and_keeps_no_session(
     database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
 ):
     """J7.6: closing twice is fine."""
@@ -118,7 +118,7 @@ def test_once_closed_it_hears_nothing_and_keeps_no_session(
     assert heard.empty()
 
 
-async def test_on_its_own_loop_it_hears_without_blocking_it(database: Database):
+async def test_a_listener_on_a_loop_does_not_block_it(database: Database):
     """J3.6: opened from the loop itself, it must not wait for what only that loop can bring about."""
     loop, heard = asyncio.get_running_loop(), asyncio.Queue[str]()
     thread = threading.get_ident()

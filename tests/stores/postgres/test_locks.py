@@ -1,4 +1,4 @@
-"""PostgreSQL: nobody waits for a row that somebody else holds, and a deadlock ends well."""
+"""PostgreSQL: no claim waits for a locked row, and a plan is restarted after a deadlock."""
 
 import threading
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from windlass.testing.contract.workbench import NODE, THREAD_TIMEOUT, Workbench,
 T = TypeVar("T")
 
 IMPATIENT = "options=-c%20lock_timeout%3D3000"
-"""Whoever waits for a lock of the test's own is cut off, instead of waiting for ever."""
+"""Set a lock timeout, so that nothing waits for ever for a lock of the test."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def bench(clean_pg_url: str, clock: VirtualClock) -> Iterator[Workbench]:
 
 @pytest.fixture
 def rival(clean_pg_url: str) -> Iterator[psycopg.Connection]:
-    """Somebody else's open transaction."""
+    """An open transaction of another connection."""
     with psycopg.connect(clean_pg_url) as connection:
         yield connection
         connection.rollback()
@@ -44,8 +44,8 @@ def hold(rival: psycopg.Connection, ids: list[str]) -> None:
     rival.execute("SELECT 1 FROM windlass_hot WHERE id = ANY(%s::uuid[]) FOR UPDATE", (ids,))
 
 
-def test_a_claim_passes_over_rows_that_another_claimer_holds(bench: Workbench, rival: psycopg.Connection):
-    """J3.1, J3.2: the exact order among the rows nobody holds, without waiting for the others."""
+def test_a_claim_skips_rows_that_another_claim_has_locked(bench: Workbench, rival: psycopg.Connection):
+    """J3.1, J3.2: the exact order among the rows that are not locked, without waiting for the others."""
     ids = bench.put(30)
     hold(rival, ids[:10])
     assert [claim.job_id for claim in bench.claim_all(15, chunk=15).claims] == ids[10:25]
@@ -64,7 +64,7 @@ def open_ended(plan: Plan[T]) -> Plan[T]:
         return result
 
 
-def test_a_claim_holds_no_more_rows_of_a_lane_than_its_gate_has_places(bench: Workbench, rival: psycopg.Connection):
+def test_a_claim_locks_no_more_rows_of_a_lane_than_its_gate_has_permits(bench: Workbench, rival: psycopg.Connection):
     """J3.2, J3.4: a long backlog behind a narrow gate costs a claim nothing, and is left to others."""
     bench.database.run(limits.configure_resource, "stripe", Limit(2, None, None))
     bench.put(40, lane=Lane("stripe").text)
@@ -83,8 +83,8 @@ def test_a_claim_holds_no_more_rows_of_a_lane_than_its_gate_has_places(bench: Wo
     assert left == [38]
 
 
-def test_recovery_passes_over_rows_that_somebody_holds(bench: Workbench, rival: psycopg.Connection):
-    """J7.2: a late write that is being committed is waited for by nobody; the next pass sees what became of it."""
+def test_recovery_skips_locked_rows(bench: Workbench, rival: psycopg.Connection):
+    """J7.2: recovery does not wait for a late write that is being committed; the next pass sees its result."""
     ids = bench.put(4)
     bench.claim()
     bench.lose(NODE)

@@ -36,21 +36,21 @@ def proxy(pg_url: str) -> Iterator[TcpProxy]:
 @pytest.fixture
 def wire(pg_url: str) -> Iterator[ThreadWire]:
     with pool_of(pg_url) as pool:
-        taken = completed(pool.take())
+        taken = completed(pool.acquire())
         yield taken
-        pool.give_back(taken)
+        pool.release(taken)
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_every_kind_of_value_comes_back_at_every_use(pg_url: str, pooled: bool):
+def test_every_kind_of_value_is_returned_at_every_use(pg_url: str, pooled: bool):
     """Design §4: the first use is plain, the second prepares, those after it use what was prepared."""
     statement = Statement(b"SELECT $1::text, $2::bigint, $3::float8", ("a", "b", "c"), "rows")
     values = [("ünïcödé \U0001f600", -(2**63), 0.1), ("", 0, 1e300), (None, None, None), ("tab\t\\ \"'", 7, -0.5)]
     with pool_of(pg_url, pooled=pooled) as pool:
-        taken = completed(pool.take())
+        taken = completed(pool.acquire())
         for row in values * 2:
             assert completed(taken.execute(statement, dict(zip("abc", row, strict=True)))) == [row]
-        pool.give_back(taken)
+        pool.release(taken)
 
 
 def test_texts_larger_than_every_buffer_pass_in_both_directions(wire: ThreadWire):
@@ -58,7 +58,7 @@ def test_texts_larger_than_every_buffer_pass_in_both_directions(wire: ThreadWire
     large = "xü" * 10_000_000
     for _ in range(2):
         assert completed(wire.execute(ECHO, {"value": large})) == (large,)
-    assert wire.in_order
+    assert wire.reusable
 
 
 def test_a_copy_larger_than_every_buffer_is_stored_in_its_transaction(wire: ThreadWire):
@@ -69,21 +69,21 @@ def test_a_copy_larger_than_every_buffer_is_stored_in_its_transaction(wire: Thre
     assert completed(wire.copy(COPY, parts)) == 1_000_000
     completed(wire.commit())
     assert completed(wire.execute(Statement(b"SELECT count(*), max(n) FROM t", (), "row"), {})) == (1_000_000, 999_999)
-    assert wire.in_order
+    assert wire.reusable
 
 
 @pytest.mark.parametrize("text", [COPY.replace(b"t (n)", b"nowhere (n)"), COPY])
-def test_a_copy_that_is_refused_says_why(pg_url: str, text: bytes):
+def test_a_refused_copy_raises_the_reason(pg_url: str, text: bytes):
     """J1.1: at its beginning, or when a line is not what the table takes; the connection goes on only if it can."""
     with pool_of(pg_url) as pool:
-        taken = completed(pool.take())
+        taken = completed(pool.acquire())
         completed(taken.script("CREATE TABLE t (n int)"))
         with pytest.raises(psycopg.Error, match=r"does not exist|invalid input syntax"):
             completed(taken.copy(text, ["1\n", "no number\n"]))
-        pool.give_back(taken)
-        again = completed(pool.take())
+        pool.release(taken)
+        again = completed(pool.acquire())
         assert completed(again.execute(ECHO, {"value": "x"})) == ("x",)
-        pool.give_back(again)
+        pool.release(again)
 
 
 def test_a_copy_whose_lines_cannot_be_made_stores_nothing_and_gives_its_connection_up(pg_url: str):
@@ -94,40 +94,40 @@ def test_a_copy_whose_lines_cannot_be_made_stores_nothing_and_gives_its_connecti
         raise LookupError("no more")
 
     with pool_of(pg_url) as pool:
-        taken = completed(pool.take())
+        taken = completed(pool.acquire())
         completed(taken.script("CREATE TABLE t (n int)"))
         pid = completed(taken.execute(PID, {}))
         with pytest.raises(LookupError, match="no more"):
             completed(taken.copy(COPY, lines()))
-        pool.give_back(taken)
-        again = completed(pool.take())
+        pool.release(taken)
+        again = completed(pool.acquire())
         assert completed(again.execute(PID, {})) != pid
         assert completed(again.execute(Statement(b"SELECT count(*) FROM t", (), "row"), {})) == (0,)
-        pool.give_back(again)
+        pool.release(again)
 
 
 def test_what_gets_no_answer_in_time_is_given_up_with_its_connection(pg_url: str):
     """J7.8: no caller waits for ever."""
     with pool_of(pg_url) as pool:
-        taken = completed(pool.take())
-        taken.expect(0.05)
+        taken = completed(pool.acquire())
+        taken.set_timeout(0.05)
         with pytest.raises(TimeoutError, match="no answer in time"):
             completed(taken.execute(SLEEP, {}))
-        assert not taken.in_order
-        pool.give_back(taken)
+        assert not taken.reusable
+        pool.release(taken)
         assert taken.connection.closed
 
 
 def test_a_line_that_falls_silent_while_much_is_sent_is_given_up(proxy: TcpProxy):
     """J7.8: also when it is the other side that reads no more."""
     with pool_of(proxy.unpooled_url) as pool:
-        taken = completed(pool.take())
+        taken = completed(pool.acquire())
         completed(taken.script("CREATE TABLE t (n int)"))
         proxy.fall_silent()
-        taken.expect(0.5)
+        taken.set_timeout(0.5)
         with pytest.raises(TimeoutError, match="no answer in time"):
             completed(taken.copy(COPY, ["1\n" * 10_000_000] * 10))
-        pool.give_back(taken)
+        pool.release(taken)
         assert taken.connection.closed
         proxy.speak_again()
 

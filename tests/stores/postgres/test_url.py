@@ -45,7 +45,7 @@ def names_seen(url: str) -> set[str]:
 
 
 def test_connections_name_the_program_host_and_process(pg_url: str, monkeypatch: pytest.MonkeyPatch):
-    """Who looks into pg_stat_activity sees whose connections these are."""
+    """Our connections can be recognised in pg_stat_activity."""
     monkeypatch.delenv("PGAPPNAME", raising=False)
     monkeypatch.setattr("socket.gethostname", lambda: "web1")
     monkeypatch.setattr("windlass.stores.postgres.url.getpid", lambda: 1234)

@@ -76,7 +76,7 @@ def test_a_connection_to_a_server_that_is_too_old_is_closed(pg_url: str, refused
     app.close()
 
 
-def test_health_says_that_the_server_is_too_old(pg_url: str, refused: str):
+def test_health_reports_that_the_server_is_too_old(pg_url: str, refused: str):
     """J3.2: `health` answers, and says that it is unhealthy and why."""
     app = Windlass(pg_url, settings=Settings())
     found = app.health()

@@ -31,9 +31,9 @@ PREPARED = Statement(b"SELECT count(*) FROM pg_prepared_statements WHERE $1::int
 
 
 @asynccontextmanager
-async def connections(url: str, *, pooled: bool = False, patience: float = 30.0) -> AsyncIterator[AsyncConnections]:
+async def connections(url: str, *, pooled: bool = False, timeout: float = 30.0) -> AsyncIterator[AsyncConnections]:
     url = url.removesuffix("?pooled=true")
-    pool = AsyncConnections(conninfo(url, pooled=pooled), "PostgreSQL", pooled=pooled, patience=patience)
+    pool = AsyncConnections(conninfo(url, pooled=pooled), "PostgreSQL", pooled=pooled, timeout=timeout)
     try:
         yield pool
     finally:
@@ -43,11 +43,11 @@ async def connections(url: str, *, pooled: bool = False, patience: float = 30.0)
 @asynccontextmanager
 async def wired(url: str, *, pooled: bool = False) -> AsyncIterator[Wire]:
     async with connections(url, pooled=pooled) as pool:
-        wire = await pool.take()
+        wire = await pool.acquire()
         try:
             yield wire
         finally:
-            pool.give_back(wire)
+            pool.release(wire)
 
 
 def sleeping(url: str) -> int:
@@ -86,7 +86,7 @@ async def fall_asleep(wire: Wire, url: str, within: str) -> asyncio.Task[Any]:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-async def test_every_kind_of_value_comes_back_at_the_first_use_and_at_every_other(pg_url: str, pooled: bool):
+async def test_every_kind_of_value_is_returned_at_the_first_and_at_every_later_use(pg_url: str, pooled: bool):
     """Design §4: the first use is plain, the second prepares, those after it use what was prepared."""
     statement = Statement(b"SELECT $1::text, $2::bigint, $3::float8, $1::text IS NULL", ("a", "b", "c"), "rows")
     values = [("ünïcödé \U0001f600", -(2**63), 0.1), ("", 0, 1e300), (None, None, None), ("tab\t\\ \"'", 7, -0.5)]
@@ -118,7 +118,7 @@ async def test_texts_larger_than_every_buffer_pass_in_both_directions(pg_url: st
         many = Statement(b"SELECT n, repeat('y', 100) FROM generate_series(1, $1::int) n", ("n",), "rows")
         rows = await wire.execute(many, {"n": 100_000})
         assert rows[-1] == (100_000, "y" * 100)
-        assert wire.in_order
+        assert wire.reusable
 
 
 async def test_nothing_is_prepared_behind_a_pooler_and_no_more_than_enough_elsewhere(pg_url: str):
@@ -150,7 +150,7 @@ async def test_a_session_with_another_encoding_gets_and_gives_the_same_texts(pg_
         assert await wire.execute(ECHO, {"value": "äöü"}) == ("äöü",)
         with pytest.raises(UnicodeError):
             await wire.execute(ECHO, {"value": "€"})
-        assert wire.in_order
+        assert wire.reusable
 
 
 # ---------------------------------------------------------------------- errors
@@ -191,12 +191,12 @@ async def test_errors_are_those_of_the_driver_and_leave_the_connection_in_order(
         for _ in range(3):
             with pytest.raises(error):
                 await wire.execute(Statement(text.encode(), ("n",), "rows"), {"n": 0})
-            assert wire.in_order
+            assert wire.reusable
             wire.begin()
             with pytest.raises(error):
                 await committed(wire, Statement(text.encode(), ("n",), "rows"))
             await wire.roll_back()
-            assert wire.in_order
+            assert wire.reusable
             assert await wire.execute(ECHO, {"value": "next"}) == ("next",)
 
 
@@ -225,35 +225,35 @@ async def test_a_cancelled_wait_stops_the_server_and_leaves_no_answer_behind(pg_
             await task
         assert sleeping(pg_url) == 0
         await wire.roll_back()
-        assert wire.in_order
+        assert wire.reusable
         assert await wire.execute(PID, {}) == pid
 
 
 async def test_a_statement_without_an_answer_is_given_up_in_time_and_stopped(pg_url: str):
-    """J7.8: nobody waits for ever."""
-    async with connections(pg_url, patience=0.3) as pool:
-        wire = await pool.take()
+    """J7.8: no caller waits for ever."""
+    async with connections(pg_url, timeout=0.3) as pool:
+        wire = await pool.acquire()
         with pytest.raises(TimeoutError):
             await wire.execute(SLEEP, {})
-        pool.give_back(wire)
+        pool.release(wire)
         assert sleeping(pg_url) == 0
-        wire = await pool.take()
+        wire = await pool.acquire()
         assert await wire.execute(ECHO, {"value": "again"}) == ("again",)
-        pool.give_back(wire)
+        pool.release(wire)
 
 
-async def test_whoever_finds_every_connection_busy_waits_for_one_but_not_for_ever(pg_url: str):
+async def test_a_caller_waits_for_a_busy_pool_but_not_for_ever(pg_url: str):
     """J7.8: places are bounded, and so is the wait for one."""
-    async with connections(pg_url, patience=0.5) as pool:
-        wires = [await pool.take() for _ in range(MOST_CONNECTIONS)]
+    async with connections(pg_url, timeout=0.5) as pool:
+        wires = [await pool.acquire() for _ in range(MOST_CONNECTIONS)]
         with pytest.raises(TimeoutError):
-            await pool.take()
-        waiting = asyncio.create_task(pool.take())
+            await pool.acquire()
+        waiting = asyncio.create_task(pool.acquire())
         await asyncio.sleep(0)
-        pool.give_back(wires.pop())
+        pool.release(wires.pop())
         wires.append(await waiting)
         for wire in wires:
-            pool.give_back(wire)
+            pool.release(wire)
 
 
 # ---------------------------------------------------------------------- lost connections
@@ -263,39 +263,39 @@ async def test_whoever_finds_every_connection_busy_waits_for_one_but_not_for_eve
 async def test_a_session_ended_by_the_server_is_an_operational_error_at_once(pg_url: str, within: str):
     """J7.8: in the middle of a statement, with a transaction on its way or open."""
     async with connections(pg_url) as pool:
-        wire = await pool.take()
+        wire = await pool.acquire()
         task = await fall_asleep(wire, pg_url, within)
         kill_others(pg_url)
         with pytest.raises(psycopg.OperationalError):
             await asyncio.wait_for(task, 10)
-        assert not wire.in_order
-        pool.give_back(wire)
-        another = await pool.take()
+        assert not wire.reusable
+        pool.release(wire)
+        another = await pool.acquire()
         assert another is not wire
         assert await another.execute(ECHO, {"value": "again"}) == ("again",)
-        pool.give_back(another)
+        pool.release(another)
 
 
 @pytest.mark.parametrize("begins", [False, True])
 async def test_a_session_that_ended_between_two_statements_is_an_operational_error_too(pg_url: str, begins: bool):
     """J7.8: found out at the next statement, however it is sent."""
     async with connections(pg_url) as pool:
-        wire = await pool.take()
+        wire = await pool.acquire()
         await wire.execute(ECHO, {"value": "before"})
         kill_others(pg_url)
         if begins:
             wire.begin()
         with pytest.raises(psycopg.OperationalError):
             await asyncio.wait_for(wire.execute(ECHO, {"value": "after"}), 10)
-        pool.give_back(wire)
-        idle = await pool.take()
-        pool.give_back(idle)
+        pool.release(wire)
+        idle = await pool.acquire()
+        pool.release(idle)
         kill_others(pg_url)
         await asyncio.sleep(0.06)  # longer than a connection is believed without a look
-        found = await pool.take()
+        found = await pool.acquire()
         assert found is not idle
         assert await found.execute(ECHO, {"value": "sound"}) == ("sound",)
-        pool.give_back(found)
+        pool.release(found)
 
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
@@ -335,7 +335,7 @@ def ask_the_time(dialect: Dialect) -> Plan[Any]:
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("when", ["on the loop", "from another thread", "between two runs", "when the loop is over"])
 def test_a_database_that_is_closed_keeps_no_session(pg_url: str, loop: str, when: str):
-    """J7.6: whoever closes it, and whatever its loop does at that time."""
+    """J7.6: from any thread, and whatever its loop does at that time."""
     database = open_database(pg_url, SystemClock())
 
     async def use() -> None:
@@ -390,7 +390,7 @@ async def test_plans_are_whole_or_not_there_at_all(pg_url: str, monkeypatch: pyt
         assert await database.arun(names_after, lambda: "ü") == ["a", "c3", "ü"]
         kill_others(pg_url)
         with monkeypatch.context() as slow_machine:
-            slow_machine.setattr(connection_pools, "SURELY_SOUND", 600)
+            slow_machine.setattr(connection_pools, "TRUST_SECONDS", 600)
             with pytest.raises(StoreUnavailableError, match="does not answer"):
                 await database.arun(names_after, lambda: "lost")
         assert await database.arun(names_after, lambda: "d") == ["a", "c3", "d", "ü"]

@@ -64,5 +64,5 @@ def check(evidence: Evidence) -> list[str]:
 
 
 def differences(*facts: Fact) -> list[str]:
-    """The facts that are not as expected, in words."""
+    """Return the facts that are not as expected, as text."""
     return [f"{what}: expected {expected}, found {got}" for what, expected, got in facts if expected != got]

@@ -37,6 +37,18 @@ def nap(payload: str) -> None:
     time.sleep(NAP)  # noqa: TID251 - to sleep is the workload
 
 
+async def member(payload: str) -> str:
+    """Return 20 characters, on the loop."""
+    next(_bodies)
+    return payload[:20]
+
+
+async def join(results: list[str]) -> int:
+    """Return how many results it got."""
+    next(_bodies)
+    return len(results)
+
+
 async def stamp(number: int) -> None:
     """Note when it started."""
     starts.append((number, monotonic()))
@@ -50,12 +62,14 @@ class BenchApp(NamedTuple):
     noop: Any
     nap: Any
     stamp: Any
+    member: Any
+    join: Any
 
 
 def open_app(url: str) -> BenchApp:
     """The application on a store."""
     app = Windlass(url, settings=Settings())
-    return BenchApp(app, app.job(noop), app.job(nap), app.job(stamp))
+    return BenchApp(app, *(app.job(function) for function in (noop, nap, stamp, member, join)))
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -15,7 +15,7 @@ from windlass.domain.clock import monotonic
 from windlass.domain.priority import Priority
 
 CONCURRENCY = 100
-"""Coroutines that a draining worker runs at a time, unless told otherwise; the default of the settings."""
+"""Coroutines that a draining worker runs at a time, unless configured otherwise; the default of the settings."""
 THREADS = 20
 CALLERS = 32
 KEYED_EVERY = 10

@@ -68,6 +68,8 @@ def row(result: Result) -> list[Cell]:
     value = number(workload.unit, result.value)
     if workload.unit == MILLISECONDS:
         value = f"{result.value:.2f} / {result.details['p99']:.1f} ms"
+    if "join_ms" in result.details:
+        value += f", join {result.details['join_ms']:.0f} ms"
     return [
         Cell(workload.key, "bold cyan"),
         Cell(workload.title),

@@ -40,7 +40,7 @@ class SqliteScratch:
 
 
 class PostgresScratch:
-    """Databases of their own on a server: in somebody's database our notifications would wake their workers."""
+    """Separate databases on a server: in an existing database our notifications would wake other workers."""
 
     def __init__(self, url: str) -> None:
         self._url = url

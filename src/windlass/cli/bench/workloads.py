@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import measure
+from windlass.cli.bench import flow_workloads, measure
 from windlass.cli.bench.latency import latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
@@ -24,12 +24,12 @@ class Workload(NamedTuple):
     run: Callable[[Scratch, Load], Measure]
     unit: str = RATE
     on_sqlite: bool = False
-    beside: Callable[[Scratch, int], float | None] | None = None
+    beside: Callable[[Scratch, Load], float | None] | None = None
     """Measured in turns with it, to compare with; its value is None where the store has nothing of the kind."""
 
 
-def _without_limits(scratch: Scratch, jobs: int) -> float:
-    return measure.drain(scratch, Load(jobs)).value
+def _without_limits(scratch: Scratch, load: Load) -> float:
+    return measure.drain(scratch, load).value
 
 
 def _limited(key: str, title: str, job: measure.JobOf) -> Workload:
@@ -54,7 +54,12 @@ LIMITED: Final = (
     _limited("L3", "drain, circuit", measure.behind_circuit),
 )
 """In turns with the same drain without limits."""
-BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED)}
+FLOWS: Final = (
+    Workload("F2", "chains of two", 20_000, flow_workloads.drain_chains, beside=flow_workloads.drain_loose),
+    Workload("F3", "group and its join", 10_000, flow_workloads.drain_group, beside=flow_workloads.drain_loose_members),
+)
+"""By two processes, in turns with the same number of loose jobs."""
+BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS)}
 
 
 class Result(NamedTuple):
@@ -84,7 +89,7 @@ def run(workload: Workload, stores: Stores, load: Load, repeat: int, progress: C
         turn = f"{workload.key} {workload.title}, {load.jobs:,} jobs, run {number} of {repeat}"
         if workload.beside is not None:
             progress(f"{turn} (floor)")
-            floor = workload.beside(scratch, load.jobs)
+            floor = workload.beside(scratch, load)
             floors += [] if floor is None else [floor]
         progress(turn)
         measures.append(workload.run(scratch, load))
@@ -93,8 +98,8 @@ def run(workload: Workload, stores: Stores, load: Load, repeat: int, progress: C
 
 def _result(workload: Workload, store: str, jobs: int, measures: list[Measure], floors: list[float]) -> Result:
     values = [measure.value for measure in measures]
-    middle = min(measures, key=lambda measure: abs(measure.value - median(values)))
+    details = {name: median(one.details[name] for one in measures) for name in measures[0].details}
     ratios = [] if workload.unit != RATE else [value / floor for value, floor in zip(values, floors, strict=False)]
     problems = [problem for measure in measures for problem in measure.problems]
     floor, ratio = median(floors) if floors else None, median(ratios) if ratios else None
-    return Result(workload, store, jobs, median(values), values, floor, floors, ratio, problems, middle.details)
+    return Result(workload, store, jobs, median(values), values, floor, floors, ratio, problems, details)

@@ -13,6 +13,7 @@ from windlass._version import __version__
 from windlass.cli.demo.control import steering
 from windlass.cli.demo.crash import crash
 from windlass.cli.demo.failures import dead_letters, open_circuit
+from windlass.cli.demo.flow_scene import flow
 from windlass.cli.demo.presenter import Presenter
 from windlass.cli.demo.scenes import first_program, priorities, retries
 from windlass.cli.demo.shop import open_shop
@@ -24,7 +25,7 @@ from windlass.domain.clock import monotonic
 @click.command(name="demo", epilog="Exit codes: 0 if everything happened as described, else 1.")
 @click.option("--keep", is_flag=True, show_envvar=True, help="Keep the folder with the program and its database.")
 def command(keep: bool) -> None:
-    """Watch it work: a first program, retries, priorities, a killed worker, a dead letter, an open circuit. 20 s."""
+    """Watch it work: a first program, retries, a killed worker, a flow, a dead letter, an open circuit. 20 s."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())  # failures are part of the story
     folder = Path(tempfile.mkdtemp(prefix="windlass-demo-"))
     place = f"{folder} ({'kept' if keep else 'removed at the end'})"
@@ -43,10 +44,10 @@ def play(presenter: Presenter, folder: Path) -> list[str]:
     first_program(presenter, folder)
     shop = open_shop(f"sqlite:///{folder / 'shop.db'}")
     try:
-        scenes = [scene(presenter, shop) for scene in (retries, priorities, crash, steering)]
+        scenes = [scene(presenter, shop) for scene in (retries, priorities, crash, steering, flow)]
         dead_letters(presenter, shop)
         scenes.append(open_circuit(presenter, shop))
-        presenter.scene(8, "What the store says", "Read back from the database, job by job and attempt by attempt.")
+        presenter.scene(9, "What the store says", "Read back from the database, job by job and attempt by attempt.")
         summary(presenter, shop.app, scenes)
     finally:
         shop.app.close()

@@ -17,6 +17,10 @@ Cell = tuple[str, str]
 """A text and its style, e.g. ("SUCCEEDED", "green")."""
 Board = Callable[[Sequence[Cell], str], None]
 """Replaces the cells and the caption of a row that changes while one watches."""
+Picture = Callable[[Sequence[Sequence[Cell]]], None]
+"""Replaces the lines of a picture, each of them made of cells."""
+INDENT: Final = 3
+PLAIN_WIDTH: Final = 80
 LONGEST_WAIT: Final = 30.0
 LOOK_EVERY: Final = 0.02
 
@@ -38,6 +42,11 @@ class Presenter:
         self._console = console() if drawn() else None
         self.unmet: list[str] = []
         """Expectations that did not hold."""
+
+    @property
+    def width(self) -> int:
+        """How many columns a line may have."""
+        return (PLAIN_WIDTH if self._console is None else self._console.width) - INDENT
 
     def expect(self, what: str, holds: bool) -> None:
         """Remember and show an expectation that does not hold."""
@@ -119,6 +128,25 @@ class Presenter:
 
             yield show
 
+    @contextmanager
+    def picture(self) -> Iterator[Picture]:
+        """Open a picture that changes as long as the `with` block lasts; plain, the last one is printed at its end."""
+        if self._console is None:
+            last: list[Sequence[Cell]] = []
+            yield lambda lines: last.__setitem__(slice(None), lines)
+            for line in last:
+                write_line("".join([" " * INDENT, *(text for text, _ in line)]).rstrip())
+            return
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(console=self._console, refresh_per_second=20) as live:
+
+            def show(lines: Sequence[Sequence[Cell]]) -> None:
+                live.update(_indented(Text("\n").join(Text.assemble(*line) for line in lines)))
+
+            yield show
+
     def _draw(self, what: RenderableType) -> None:
         assert self._console is not None
         self._console.print(_indented(what))
@@ -127,7 +155,7 @@ class Presenter:
 def _indented(what: RenderableType) -> RenderableType:
     from rich.padding import Padding
 
-    return Padding(what, (0, 0, 0, 3))
+    return Padding(what, (0, 0, 0, INDENT))
 
 
 def _plain_board() -> Board:

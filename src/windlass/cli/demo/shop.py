@@ -16,6 +16,8 @@ FAILURES: Final = 3
 FIRST_DELAY: Final = 0.25
 PACKING: Final = 0.8
 """Seconds it takes to pack a parcel."""
+WRAPPING: Final = 0.5
+"""Seconds it takes to wrap an article."""
 PAGES: Final = 40
 PRINTING: Final = 0.03
 """Seconds a page takes."""
@@ -24,7 +26,7 @@ NODE: Final = NodeSettings(heartbeat_interval=0.5, missed_heartbeats=3, recovery
 
 
 PRICES: Final[dict[str, int]] = {}
-"""The price list: empty, until somebody remembers to load it."""
+"""The price list: empty until it is loaded."""
 CARRIER: Final = threading.Event()
 """Set while the carrier answers."""
 CIRCUIT: Final = "carrier"
@@ -63,8 +65,37 @@ async def print_run(pages: int) -> int:
 
 
 def thank(result: JobResult) -> str:
-    """Thank whoever waits for a print run."""
+    """Thank the customer of a print run."""
     return f"{result.value} pages are ready"
+
+
+async def check(order: int) -> int:
+    """Check an order."""
+    await asyncio.sleep(WRAPPING / 2)
+    return order
+
+
+async def engrave(article: str) -> str:
+    """Engrave an article."""
+    await asyncio.sleep(WRAPPING)
+    return f"engraved {article}"
+
+
+async def wrap(article: str) -> str:
+    """Wrap an article."""
+    await asyncio.sleep(WRAPPING)
+    return article
+
+
+async def label(articles: list[str]) -> str:
+    """Write the label of a parcel with all articles."""
+    await asyncio.sleep(WRAPPING / 2)
+    return ", ".join(articles)
+
+
+async def dispatch(parcel: str) -> str:
+    """Send a parcel."""
+    return f"{parcel}: on the way"
 
 
 def invoice(article: str) -> str:
@@ -88,6 +119,11 @@ class Shop(NamedTuple):
     pack: Any
     print_run: Any
     thank: Any
+    check: Any
+    engrave: Any
+    wrap: Any
+    label: Any
+    dispatch: Any
     invoice: Any
     ship: Any
 
@@ -103,6 +139,11 @@ def open_shop(url: str) -> Shop:
         pack=app.job(pack),
         print_run=app.job(print_run),
         thank=app.job(thank),
+        check=app.job(name="shop:check")(check),
+        engrave=app.job(name="shop:engrave")(engrave),
+        wrap=app.job(name="shop:wrap")(wrap),
+        label=app.job(name="shop:label")(label),
+        dispatch=app.job(name="shop:dispatch")(dispatch),
         invoice=app.job(invoice),
         ship=app.job(max_retries=FAILURES, circuit=CIRCUIT)(ship),
     )

@@ -78,8 +78,8 @@ def command(
         note("no dead letters fit")
         return
     confirm(f"Re-drive {letters(found.selected)} in {app.database.description}?", yes=yes)
-    with _progress(found.selected) as told:
-        done = app.dead_letters.redrive(limit, rate, stop_at=stop_at, note=text, told=told, **filters)
+    with _progress(found.selected) as on_progress:
+        done = app.dead_letters.redrive(limit, rate, stop_at=stop_at, note=text, on_progress=on_progress, **filters)
     _report(done)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from windlass.cli.groups import NounGroup
-from windlass.cli.job import explain, list_command, moves, show, tail
+from windlass.cli.job import explain, graph, list_command, moves, show, tail
 
 
 @click.group(name="job", cls=NounGroup)
 def command() -> None:
-    """List, show, explain, follow, cancel, pause, resume and retry jobs."""
+    """List, show, explain, follow, draw, cancel, pause, resume and retry jobs."""
 
 
 for verb in (
@@ -18,6 +18,7 @@ for verb in (
     show.command,
     explain.command,
     tail.command,
+    graph.command,
     moves.cancel,
     moves.pause,
     moves.resume,

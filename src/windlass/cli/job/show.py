@@ -106,11 +106,11 @@ def _values(job: Job) -> Iterator[tuple[str, str | datetime | None]]:
     yield "version", str(job.version)
 
 
-def _progress(said: Progress | None) -> str | None:
-    if said is None:
+def _progress(value: Progress | None) -> str | None:
+    if value is None:
         return None
-    words = phrases.progress(said)
-    return words if said.percent is None or not drawn() else f"{phrases.bar(said.percent)}  {words}"
+    text = phrases.progress(value)
+    return text if value.percent is None or not drawn() else f"{phrases.bar(value.percent)}  {text}"
 
 
 def attempt_row(attempt: Attempt, now: datetime) -> list[Cell]:
@@ -129,10 +129,10 @@ def attempt_row(attempt: Attempt, now: datetime) -> list[Cell]:
 
 def _last_traceback(history: Sequence[Attempt]) -> None:
     """Write the traceback of the attempt that failed last."""
-    told = [attempt for attempt in history if attempt.traceback]
-    if told:
-        heading(f"traceback of attempt {told[-1].number}")
-        traceback_lines(told[-1].traceback or "")
+    failed = [attempt for attempt in history if attempt.traceback]
+    if failed:
+        heading(f"traceback of attempt {failed[-1].number}")
+        traceback_lines(failed[-1].traceback or "")
 
 
 def traceback_lines(text: str) -> None:

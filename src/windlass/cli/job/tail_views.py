@@ -66,11 +66,11 @@ class PlainView:
 
     def state(self, job: Job) -> None:
         """Write its progress if that has changed."""
-        said = job.progress
-        if said is not None and said != self._shown:
-            self._shown = said
+        progress = job.progress
+        if progress is not None and progress != self._shown:
+            self._shown = progress
             attempt = job.attempts + (job.status is JobStatus.RUNNING)  # a running attempt is counted when it has ended
-            write_line(f"{phrases.utc(said.at)}\t{attempt}\tPROGRESS\t\t{visible(phrases.progress(said))}")
+            write_line(f"{phrases.utc(progress.at)}\t{attempt}\tPROGRESS\t\t{visible(phrases.progress(progress))}")
 
     def over(self, job: Job) -> None:
         """Write how it ended, or its progress."""
@@ -103,7 +103,7 @@ class DrawnView:
         self._console = console()
         self._attempt: int | None = None
         self._bar = _bar(self._console)
-        self._task = self._bar.add_task("", total=None, status="", said="")
+        self._task = self._bar.add_task("", total=None, status="", progress="")
 
     def __enter__(self) -> Self:
         return self
@@ -132,14 +132,14 @@ class DrawnView:
         """Move the bar; a job that has ended needs none."""
         if job.status in TERMINAL:
             return
-        said = job.progress
-        total = None if said is None else said.total
+        progress = job.progress
+        total = None if progress is None else progress.total
         self._bar.update(
             self._task,
             total=total,
-            completed=0 if said is None or total is None else min(said.done, total),
+            completed=0 if progress is None or total is None else min(progress.done, total),
             status=f"[{STATUS_STYLES[job.status]}]{job.status}[/]",
-            said=_escaped(outcome(job)),
+            progress=_escaped(outcome(job)),
         )
         self._bar.start()
 
@@ -187,7 +187,7 @@ def _bar(screen: Any) -> ProgressBar:
         SpinnerColumn(),
         TextColumn("{task.fields[status]}"),
         BarColumn(bar_width=30),
-        TextColumn("{task.fields[said]}"),
+        TextColumn("{task.fields[progress]}"),
         TimeElapsedColumn(),
         console=screen,
         transient=True,

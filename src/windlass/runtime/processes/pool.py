@@ -136,7 +136,7 @@ class ProcessExecutor:
         if process.alive:
             self._idle[process] = self._loop.call_later(IDLE_SECONDS, self._retire, process)
 
-    # ------------------------------------------------------------------ who leaves
+    # ------------------------------------------------------------------ exits
 
     def _retire(self, process: JobProcess) -> None:
         timer = self._idle.pop(process, None)

@@ -1,5 +1,5 @@
 """Plans on the caller's own connection, inside the caller's transaction.
 
-`connections` speak to each kind of connection, `rules` say what is particular to each database, `runner` runs a plan:
-in a savepoint, so that it is stored whole or not at all, and a failure leaves the caller's transaction usable.
+`connections` wraps each kind of connection, `rules` describes how the databases differ, `runner` runs a plan in a
+savepoint: it is stored completely or not at all, and a failure leaves the caller's transaction usable.
 """

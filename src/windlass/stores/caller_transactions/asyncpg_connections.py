@@ -1,4 +1,4 @@
-"""asyncpg as a lender: parameters by number, the state of the transaction as libpq tells it."""
+"""Connections of asyncpg: numbered parameters, and the transaction state by libpq's numbers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final
 from windlass.stores.caller_transactions.commands import Command, answer
 
 IDLE, IN_TRANSACTION, UNKNOWN = 0, 2, 4
-"""Of libpq's transaction states."""
+"""Transaction states of libpq."""
 
 _PARAMETER: Final = re.compile(r"%\((\w+)\)s(::\w+\[\])?|%%")
 
 
 @lru_cache(maxsize=256)
 def _numbered(text: str) -> tuple[str, tuple[str, ...]]:
-    """`%(name)s` → `$1`, and which name each number stands for.
+    """Convert `%(name)s` to `$1`; return also the name of each number.
 
-    Arrays come as text literals, which asyncpg takes for a parameter that is a text, and PostgreSQL then reads.
+    Arrays are text literals: the parameter is declared as text, which PostgreSQL then casts to an array.
     """
     numbers: dict[str, int] = {}
 
@@ -26,14 +26,14 @@ def _numbered(text: str) -> tuple[str, tuple[str, ...]]:
         name, array = found.groups()
         if name is None:
             return "%"
-        place = f"${numbers.setdefault(name, len(numbers) + 1)}"
-        return f"{place}::text{array}" if array else place
+        parameter = f"${numbers.setdefault(name, len(numbers) + 1)}"
+        return f"{parameter}::text{array}" if array else parameter
 
     return _PARAMETER.sub(number, text), tuple(numbers)
 
 
 def numbered(command: Command) -> tuple[str, tuple[Any, ...]]:
-    """A statement as asyncpg takes it."""
+    """Return the text and the parameters of a statement in asyncpg's form."""
     if command.params is None:
         return command.text, ()
     text, names = _numbered(command.text)
@@ -41,32 +41,32 @@ def numbered(command: Command) -> tuple[str, tuple[Any, ...]]:
 
 
 class AsyncpgState:
-    """An asyncpg connection as `PostgresRules` looks at it: with the names that psycopg has for its state."""
+    """The state of an asyncpg connection under psycopg's names, for `PostgresRules`."""
 
     def __init__(self, connection: Any, *, autocommit: bool = True) -> None:
-        self.connection = getattr(connection, "_con", None) or connection  # of a pool: the connection behind its proxy
+        self.connection = getattr(connection, "_con", None) or connection  # the connection behind a pool's proxy
         self.autocommit = autocommit
 
     @property
     def info(self) -> AsyncpgState:
-        """Itself."""
+        """This object."""
         return self
 
     @property
     def closed(self) -> bool:
-        """Whether it is of no more use."""
+        """Whether the connection is closed."""
         return bool(self.connection.is_closed())
 
     @property
     def transaction_status(self) -> int:
-        """As libpq counts; a transaction that failed is one, too."""
+        """The state by libpq's numbers; a failed transaction counts as open."""
         if self.closed:
             return UNKNOWN
         return IN_TRANSACTION if self.connection.is_in_transaction() else IDLE
 
 
 class CallerAsyncpg:
-    """An `asyncpg.Connection`, or one of a pool."""
+    """An `asyncpg.Connection`, also one from a pool."""
 
     database = "postgres"
     pyformat = True
@@ -76,10 +76,10 @@ class CallerAsyncpg:
         self.driver = AsyncpgState(connection)
 
     async def catch_up(self) -> None:
-        """Every statement of the caller's has been answered."""
+        """Do nothing: every statement of the caller has been answered."""
 
     async def execute(self, command: Command) -> Any:
-        """By its own methods: the number of rows is at the end of what PostgreSQL answers, e.g. `INSERT 0 3`."""
+        """Run a statement; the row count is at the end of PostgreSQL's answer, e.g. `INSERT 0 3`."""
         text, params = numbered(command)
         if command.kind == "count":
             done: str = await self._connection.execute(text, *params)

@@ -1,4 +1,4 @@
-"""Connections of the caller's that are closed: refused before anything is done on them."""
+"""The check for closed connections, which are refused before anything is done on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windlass.errors import InvalidOptionError, StoreUnavailableError
 
 
 def check_open(connection: Any, kind: ConnectionKind) -> None:
-    """Raise an error of ours for a connection that its library would refuse to use."""
+    """Raise an error with advice if the connection is closed."""
     if not _is_closed(connection, kind):
         return
     if getattr(connection, "broken", False):
@@ -29,9 +29,9 @@ def _is_closed(connection: Any, kind: ConnectionKind) -> bool:
         return _is_closed_sqlite(connection)
     if kind is ConnectionKind.ASYNCPG:
         return _is_closed_asyncpg(connection)
-    if kind is ConnectionKind.DJANGO:  # opens again by itself, except where that would lose a transaction
+    if kind is ConnectionKind.DJANGO:  # reconnects by itself, except in a transaction
         return bool(connection.closed_in_transaction)
-    return bool(getattr(connection, "closed", False))  # sessions of SQLAlchemy have no such state: they begin again
+    return bool(getattr(connection, "closed", False))  # SQLAlchemy sessions are never closed for good
 
 
 def _is_closed_sqlite(connection: sqlite3.Connection) -> bool:
@@ -45,5 +45,5 @@ def _is_closed_sqlite(connection: sqlite3.Connection) -> bool:
 def _is_closed_asyncpg(connection: Any) -> bool:
     try:
         return bool(connection.is_closed())
-    except Exception:  # noqa: BLE001 - one of a pool, which it was given back to
+    except Exception:  # noqa: BLE001 - it was returned to its pool
         return True

@@ -1,4 +1,4 @@
-"""Statements as drivers take them, and their answers as plans are sent them."""
+"""Statements in the form of a driver, and results in the form that plans expect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 
 class Command(NamedTuple):
-    """A statement in the driver's own form. Without parameters nothing in its text is replaced."""
+    """A statement in the driver's form. If `params` is None, the text is used as it is."""
 
     text: str
     params: Mapping[str, Any] | None = None
@@ -16,7 +16,7 @@ class Command(NamedTuple):
 
 
 def answer(kind: str, rows: Sequence[Sequence[Any]], count: int) -> Any:
-    """What a plan is sent: rows of plain values, whatever the connection's own settings make of them."""
+    """Return the result for a plan: rows of plain values, independent of the connection's settings."""
     if kind == "count":
         return count
     plain = [tuple(_plain(value) for value in row) for row in rows]

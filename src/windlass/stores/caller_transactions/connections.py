@@ -1,4 +1,4 @@
-"""One interface to every kind of connection: run a statement, and look at the driver's connection below."""
+"""One interface for all kinds of connections: run a statement, and access the driver's own connection."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from windlass.stores.caller_transactions.commands import Command, answer
 
 
 class CallerConnection(Protocol):
-    """A connection of the caller's, whatever its library."""
+    """A connection of the caller, of any supported library."""
 
     driver: Any
-    """The driver's connection: what knows whether a transaction is open."""
+    """The driver's connection, which knows whether a transaction is open."""
     database: str
     """`sqlite` or `postgres`."""
     pyformat: bool
     """Whether parameters are written `%(name)s`; else `:name`."""
 
     def execute(self, command: Command) -> Any:
-        """Run a statement and answer by its kind."""
+        """Run a statement and return its result, by its kind."""
         ...
 
 
 def wrap_connection(connection: Any, kind: ConnectionKind) -> CallerConnection:
-    """Wrap a sync connection, or of what an async SQLAlchemy connection gives inside `run_sync`."""
+    """Wrap a sync connection, or the one that an async SQLAlchemy connection passes to `run_sync`."""
     if kind is ConnectionKind.SQLITE3:
         return CallerSqlite(connection)
     if kind is ConnectionKind.PSYCOPG:
@@ -48,7 +48,7 @@ class CallerSqlite:
         self.driver = connection
 
     def execute(self, command: Command) -> Any:
-        """On a cursor of the plain class, whose rows are tuples."""
+        """Run a statement on a plain cursor, whose rows are tuples."""
         cursor = sqlite3.Cursor(self.driver)
         cursor.row_factory = None
         cursor.execute(command.text, command.params or {})
@@ -65,14 +65,14 @@ class CallerPsycopg:
     def __init__(self, connection: Any) -> None:
         self.driver = connection
         with self._pipeline():
-            pass  # what the caller sent is then answered: only now is it known whether a transaction is open
+            pass  # waits for the caller's statements: only then is it known whether a transaction is open
 
     def _pipeline(self) -> Any:
-        """Inside a pipeline of the caller's one more, at the end of which the answers are there."""
+        """Return a nested pipeline if the caller uses one: its end waits for the results."""
         return self.driver.pipeline() if self.driver.info.pipeline_status else nullcontext()
 
     def execute(self, command: Command) -> Any:
-        """On a cursor of the plain class, whose rows are tuples; nothing is left prepared in the caller's session."""
+        """Run a statement on a plain cursor, whose rows are tuples; nothing is prepared in the caller's session."""
         import psycopg
 
         with psycopg.Cursor(self.driver, row_factory=psycopg.rows.tuple_row) as cursor:
@@ -92,7 +92,7 @@ class CallerPsycopgAsync:
         self.driver = connection
 
     async def catch_up(self) -> None:
-        """Have what the caller sent answered, as in `CallerPsycopg`."""
+        """Wait for the statements that the caller has sent, as `CallerPsycopg` does."""
         async with self._pipeline():
             pass
 
@@ -100,7 +100,7 @@ class CallerPsycopgAsync:
         return self.driver.pipeline() if self.driver.info.pipeline_status else nullcontext()
 
     async def execute(self, command: Command) -> Any:
-        """`CallerPsycopg.execute`, awaited."""
+        """Do `CallerPsycopg.execute`, awaited."""
         import psycopg
 
         async with psycopg.AsyncCursor(self.driver, row_factory=psycopg.rows.tuple_row) as cursor:
@@ -111,25 +111,28 @@ class CallerPsycopgAsync:
 
 
 class CallerSqlalchemy:
-    """A SQLAlchemy `Connection`, or the one a `Session` has; by SQLAlchemy itself, so that its errors and logs hold."""
+    """A SQLAlchemy `Connection`, or that of a `Session`.
+
+    Statements run through SQLAlchemy, so that its errors, logs and events work as usual.
+    """
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection.connection() if callable(connection.connection) else connection
         if not self._connection.in_transaction():
-            self._connection.begin()  # as its own first statement would
+            self._connection.begin()  # as its first statement would do
         dialect = self._connection.dialect
         self.database = _database(dialect.name, dialect.driver, *_SQLALCHEMY_DRIVERS)
         self.pyformat = self.database == "postgres"
         self._numbers = dialect.driver == "asyncpg"
         proxied = self._connection.connection
         self.driver = proxied.driver_connection
-        if self._numbers:  # it begins by itself, at its first statement, unless it was told to commit each
+        if self._numbers:  # begins at its first statement, unless in autocommit mode
             self.driver = AsyncpgState(self.driver, autocommit=proxied.dbapi_connection.autocommit)
         elif dialect.driver == "aiosqlite":
             self.driver = self.driver._conn
 
     def execute(self, command: Command) -> Any:
-        """As the driver takes it: the text is not SQLAlchemy's to read."""
+        """Run a statement in the driver's form: SQLAlchemy does not parse its text."""
         text, params = numbered(command) if self._numbers else (command.text, command.params)
         result = self._connection.exec_driver_sql(text, params or None, execution_options={"preserve_rowcount": True})
         rows = result.fetchall() if result.returns_rows else ()
@@ -140,7 +143,7 @@ _SQLALCHEMY_DRIVERS: Final = ("psycopg", "psycopg_async", "asyncpg", "pysqlite",
 
 
 class CallerDjango:
-    """A Django connection; by its own cursors, so that its errors, wrappers and query log hold."""
+    """A Django connection; statements run on its cursors, so that its errors, wrappers and query log work."""
 
     pyformat = True
 
@@ -152,7 +155,7 @@ class CallerDjango:
         self.database = _database(connection.vendor, driver, "psycopg", "sqlite3")
 
     def execute(self, command: Command) -> Any:
-        """Whatever the backend, Django takes parameters written `%(name)s`."""
+        """Run a statement; Django expects parameters written `%(name)s` for every backend."""
         with self._connection.cursor() as cursor:
             cursor.execute(command.text, command.params)
             rows = cursor.fetchall() if cursor.description else ()
@@ -160,7 +163,7 @@ class CallerDjango:
 
 
 def _database(vendor: str, driver: str, *known: str) -> str:
-    """The database behind a library's connection, if it is one of those we know through a driver we know."""
+    """Return the database of a library's connection; raise if it or its driver is not supported."""
     databases = {"sqlite": "sqlite", "postgresql": "postgres"}
     if vendor not in databases or driver not in known:
         raise InvalidOptionError(

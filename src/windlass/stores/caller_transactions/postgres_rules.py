@@ -1,4 +1,4 @@
-"""Rules of PostgreSQL for connections of callers, through whichever library, on psycopg or asyncpg."""
+"""Rules for callers' connections to PostgreSQL, on psycopg or asyncpg, through any supported library."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from windlass.stores.postgres.dialect import PostgresDialect
 from windlass.stores.queries import Query
 
 ROWS_AT_ONCE = 500
-"""Rows in one statement: COPY, which takes any number, is not for every driver."""
+"""Number of rows in one statement: not every driver supports COPY, which has no limit."""
 
 _IDLE, _UNKNOWN = 0, 4
-"""Of libpq's transaction states: outside a transaction, and nobody knows because the connection is gone."""
+"""Transaction states of libpq: outside a transaction, and unknown because the connection is lost."""
 
 
 class CallerPostgresDialect(PostgresDialect):
-    """Without COPY."""
+    """The plans of PostgreSQL, without COPY."""
 
     copy_from: ClassVar[int] = ROWS_AT_ONCE + 1
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
-        """In statements of bounded size; the last one carries the wakeup."""
+        """Store rows with statements of bounded size; the last one sends the notification."""
         del alone
         for start in range(0, len(jobs), ROWS_AT_ONCE):
             part = jobs[start : start + ROWS_AT_ONCE]
@@ -40,7 +40,7 @@ class CallerPostgresDialect(PostgresDialect):
 
 
 class PostgresRules:
-    """PostgreSQL: as on connections of ours, but for COPY and prepared statements."""
+    """PostgreSQL: as on the application's own connections, without COPY and prepared statements."""
 
     writes_first: ClassVar[bool] = False
 
@@ -53,35 +53,35 @@ class PostgresRules:
         self._checked: WeakSet[Any] = WeakSet()
 
     def transaction_start(self, driver: Any) -> TransactionStart:
-        """A driver that begins by itself does so for any statement, also for a savepoint."""
+        """Begin only in autocommit mode: otherwise the driver begins before any statement, even a savepoint."""
         if driver.autocommit and driver.info.transaction_status == _IDLE:
             return TransactionStart("BEGIN", commits=True)
         return TransactionStart()
 
     def in_transaction(self, driver: Any) -> bool:
-        """Also one that failed."""
+        """Return whether a transaction is open; a failed one counts."""
         return driver.info.transaction_status not in (_IDLE, _UNKNOWN)
 
     def preparation(self) -> Generator[Command, Any, None]:
-        """Nothing."""
+        """Prepare nothing."""
         yield from ()
 
     def query(self, step: Step) -> Query:
-        """The statement a step names."""
+        """Return the statement a step names."""
         return self._statements.query(step)
 
     def text(self, query: Query, literals: Mapping[str, int] | None, *, pyformat: bool) -> str:
-        """As on connections of ours."""
-        del pyformat  # all of them do
+        """Return the text as for the application's own connections."""
+        del pyformat  # true for all drivers
         return self._statements.text(query, literals)
 
     def parameters(self) -> Mapping[str, Any]:
-        """The time, if it is not the server's own."""
+        """Return the time, if the clock is virtual."""
         return {"now": self._virtual_now()} if self._virtual_now else {}
 
     def check_database(self, driver: Any) -> Plan[None]:
-        """By the database's name and the moment our tables were made in it; each connection is asked once."""
-        known = getattr(driver, "connection", driver)  # of asyncpg: what is looked at is made anew each time
+        """Compare the database's name and the creation time of our tables, once per connection."""
+        known = getattr(driver, "connection", driver)  # `AsyncpgState` is a new object each time
         if known in self._checked:
             return
         found = yield from migrate.installation(self.dialect)
@@ -90,7 +90,7 @@ class PostgresRules:
         self._checked.add(known)
 
     def translate(self, error: BaseException) -> Exception | None:
-        """Our tables are not where this connection looks: another database, or another search path."""
+        """Return `MigrationRequiredError` if our tables are not found: another database, or another search path."""
         for link in (error, error.__cause__, getattr(error, "orig", None)):
             if getattr(link, "sqlstate", None) == "42P01":
                 return MigrationRequiredError(

@@ -1,4 +1,4 @@
-"""What is particular to each database when a plan runs on a connection that is not ours."""
+"""How databases differ when a plan runs on a connection of the caller."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from windlass.stores.sqlite.session import statements_of
 
 
 class TransactionStart(NamedTuple):
-    """How to begin the transaction of a plan where the caller has begun none."""
+    """How to begin a transaction for a plan, if the caller has not begun one."""
 
     begin: str | None = None
     commits: bool = False
-    """Whether it ends with the plan, or is left to the caller to commit."""
+    """Whether it is committed after the plan; otherwise the caller commits it."""
 
 
 class DatabaseRules(Protocol):
-    """What one database needs of connections of callers."""
+    """What differs between databases on callers' connections."""
 
     dialect: Dialect
     installation: tuple[Any, ...] | None
-    """The application's own database, as the plan `installation` tells it; None until it has been asked."""
+    """The identity of the application's database, from the plan `installation`; None until it was read."""
     writes_first: ClassVar[bool]
-    """Whether the first statement must be a write: a transaction that reads first may be refused the lock later."""
+    """Whether the first statement must be a write: a transaction that reads first may not get the lock later."""
 
     def transaction_start(self, driver: Any) -> TransactionStart:
-        """Return how to begin on this connection as it is now."""
+        """Return how to begin a transaction on this connection in its current state."""
         ...
 
     def in_transaction(self, driver: Any) -> bool:
@@ -39,7 +39,7 @@ class DatabaseRules(Protocol):
         ...
 
     def preparation(self) -> Generator[Command, Any, None]:
-        """Return what a connection needs before it writes our tables."""
+        """Return the commands that a connection needs before it writes our tables."""
         ...
 
     def query(self, step: Step) -> Query:
@@ -47,24 +47,24 @@ class DatabaseRules(Protocol):
         ...
 
     def text(self, query: Query, literals: Mapping[str, int] | None, *, pyformat: bool) -> str:
-        """Its text as the connection takes it."""
+        """Return the text of a statement in the connection's form."""
         ...
 
     def parameters(self) -> Mapping[str, Any]:
-        """Parameters that every statement gets."""
+        """Return the parameters that every statement gets."""
         ...
 
     def check_database(self, driver: Any) -> Plan[None]:
-        """Refuse a connection to another database than the application's."""
+        """Raise if the connection leads to another database than the application's."""
         ...
 
     def translate(self, error: BaseException) -> Exception | None:
-        """Return an error of ours in place of the driver's, where that would not say what to do."""
+        """Return an error with advice that replaces the driver's error, or None."""
         ...
 
 
 def commands_of(rules: DatabaseRules, step: Step, *, pyformat: bool) -> Generator[Command, Any, Any]:
-    """Return the commands of one step, and what the plan is sent for it."""
+    """Yield the commands of one step; return the result for the plan."""
     if step.name == SCRIPT:
         for part in statements_of(step.params["text"]):
             yield Command(part)

@@ -1,6 +1,6 @@
-"""Runs a plan on a connection of the caller's, as a part of the caller's transaction that stands or falls with it.
+"""Runs plans on a connection of the caller, as part of the caller's transaction.
 
-The transaction control is itself a generator, of statements as drivers take them: one body for sync and async.
+The transaction control is itself a generator of statements in the driver's form: one body for sync and async.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAVEPOINT, ROLL_BACK, RELEASE = "SAVEPOINT windlass", "ROLLBACK TO SAVEPOINT win
 
 
 class CallerPlanRunner:
-    """Runs plans of one application on connections that are not its own. Commits nothing that it did not begin."""
+    """Runs an application's plans on callers' connections. Commits only transactions that it began itself."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -111,7 +111,7 @@ def _kind(connection: Any, *, is_async: bool) -> ConnectionKind:
 def _run_in_transaction(
     rules: DatabaseRules, driver: Any, pyformat: bool, plan: Callable[[Dialect], Plan[T]]
 ) -> Commands[T]:
-    """The plan, whole or not at all: in the caller's transaction, or in one that is begun for it."""
+    """Run the plan completely or not at all: in the caller's transaction, or in one that is begun for it."""
     begin, commits = rules.transaction_start(driver)
     if begin is None:
         return (yield from _run_in_savepoint(rules, driver, pyformat, plan))
@@ -124,7 +124,7 @@ def _run_in_transaction(
         raise
     except BaseException as error:
         if rules.in_transaction(driver):
-            yield from _roll_back(error, "ROLLBACK")  # there is nothing in it but what we did
+            yield from _roll_back(error, "ROLLBACK")  # it contains only our own writes
         raise
     return result
 
@@ -132,7 +132,7 @@ def _run_in_transaction(
 def _run_in_savepoint(
     rules: DatabaseRules, driver: Any, pyformat: bool, plan: Callable[[Dialect], Plan[T]]
 ) -> Commands[T]:
-    """The plan in a savepoint, again after a lost race; whatever fails, the transaction around it stays usable."""
+    """Run the plan in a savepoint, again after a lost race; the transaction around it stays usable after errors."""
     for _ in range(MOST_RESTARTS):
         yield Command(SAVEPOINT)
         try:
@@ -151,15 +151,15 @@ def _run_in_savepoint(
             raise
         yield Command(RELEASE)
         return result
-    raise StoreUnavailableError(f"others took the same keys first {MOST_RESTARTS} times in a row; try again")
+    raise StoreUnavailableError(f"other writers took the same keys first {MOST_RESTARTS} times in a row; try again")
 
 
 def _roll_back(error: BaseException, *texts: str) -> Commands[None]:
-    """Undo after an error, which is the one to be raised, whatever becomes of this."""
+    """Roll back after an error, which is raised even if the rollback fails."""
     try:
         for text in texts:
             yield Command(text)
-    except Exception as second:  # noqa: BLE001 - told along with the error that came first
+    except Exception as second:  # noqa: BLE001 - added to the first error as a note
         error.add_note(f"and then {texts[0]} failed: {second}")
 
 
@@ -176,7 +176,7 @@ def _steps(rules: DatabaseRules, pyformat: bool, plan: Plan[T]) -> Commands[T]:
 
 
 def _play(commands: Commands[T], execute: Callable[[Command], Any]) -> T:
-    """Run commands; what fails is raised where the command was given."""
+    """Run commands; errors are raised in the generator, where the command was yielded."""
     try:
         command = next(commands)
         while True:
@@ -192,7 +192,7 @@ def _play(commands: Commands[T], execute: Callable[[Command], Any]) -> T:
 
 
 async def _aplay(commands: Commands[T], execute: Callable[[Command], Awaitable[Any]]) -> T:
-    """`_play`, awaited."""
+    """Do `_play`, awaited."""
     try:
         command = next(commands)
         while True:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windlass.domain.identity import lowest_job_id
 from windlass.runtime.failpoints import reached
-from windlass.stores.columns import ATTEMPT, STORED_JOB
+from windlass.stores.columns import ATTEMPT, FLOW, STORED_JOB
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import reads
+from windlass.stores.plans import flow_retention, reads
 
 WINDOW = 1024
 """Number of ended jobs that one statement checks."""
@@ -42,23 +42,26 @@ class Moved(NamedTuple):
 def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_tell_time: bool = True) -> Plan[OldJobs]:
     """Return the next jobs in the order of ids that ended so long ago; only reads.
 
-    A job cannot have ended before its id was created, so nothing younger is checked. `ids_tell_time`: False with a
-    test's own clock.
+    Jobs of a flow are left out until the whole flow has ended so long ago. A job cannot have ended before its id was
+    created, so nothing younger is checked. `ids_tell_time`: False with a test's own clock.
     """
-    del dialect
     top = LAST_ID
     if ids_tell_time:
         (now,) = yield Step("store_time")
         top = lowest_job_id(now - age_us + SKEW_US)
     old: list[str] = []
+    flows: dict[str, bool] = {}
     looked_at = 0
     while looked_at < MOST_LOOKED_AT:
         rows = yield Step("oldest_ended", {"after": after, "age_us": age_us}, literals={"window": WINDOW})
-        for job, is_old in rows:
+        new = {flow for *_, flow in rows if flow is not None} - flows.keys()
+        kept = yield from flow_retention.not_archivable(dialect, new, age_us)
+        flows |= {flow: flow not in kept for flow in new}
+        for job, is_old, flow in rows:
             if job >= top:
                 return OldJobs(old, None)
             after = job
-            if is_old:
+            if is_old and (flow is None or flows[flow]):
                 old.append(job)
                 if len(old) == limit:
                     return OldJobs(old, after)
@@ -71,31 +74,70 @@ def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_tell_
 def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
     """Move jobs that ended so long ago, with their history, into the archive; skip others.
 
-    The number of statements is the same for one job and for hundreds.
+    Those of a flow are skipped until all of it ended so long ago. The number of statements is the same for one job and
+    for hundreds.
     """
     locked = yield Step("lock_archivable", {"ids": dialect.ids(ids), "age_us": age_us})
-    if not locked:
+    positions = {job: reads.named(FLOW, row) for job, *row in locked}
+    flows = yield from flow_retention.lock_archivable(dialect, (one["flow_id"] for one in positions.values()), age_us)
+    movable = [
+        job for job, position in positions.items() if position["flow_id"] is None or position["flow_id"] in flows
+    ]
+    if not movable:
         return Moved(0, 0)
-    chosen = {"ids": dialect.ids([job for (job,) in locked])}
-    jobs = [reads.named(STORED_JOB, row) for row in (yield Step("get_jobs", chosen))]
-    history = [reads.named(ATTEMPT, row) for row in (yield Step("histories", chosen))]
-    attempts = {job: list(rows) for job, rows in groupby(history, itemgetter("job_id"))}
-    rows = [reads.packed(job, attempts.get(job["id"], [])) for job in jobs]
+    rows = yield from _packed(dialect, movable, positions)
     yield Step("archive_jobs", {"rows": json_text(rows)})
     reached("archive.copied")
     for step in _FORGET:
-        yield Step(step, chosen)
+        yield Step(step, {"ids": dialect.ids(movable)})
+    if flows:
+        yield from flow_retention.forget(dialect, movable, flows)
     return Moved(len(rows), sum(len(row[-1]) for row in rows))
 
 
-def bring_back(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
-    """Move archived dead letters back to the working tables; return how many. Other jobs are skipped."""
-    found = yield Step("lock_archived", {"ids": dialect.ids(ids)})
-    for row in found:
-        archived = reads.unpacked(row)
+def _packed(dialect: Dialect, ids: Sequence[str], positions: Mapping[str, reads.Record]) -> Plan[list[tuple[Any, ...]]]:
+    """Return jobs as rows of the archive."""
+    chosen = {"ids": dialect.ids(ids)}
+    jobs = [reads.named(STORED_JOB, row) for row in (yield Step("get_jobs", chosen))]
+    history = [reads.named(ATTEMPT, row) for row in (yield Step("histories", chosen))]
+    attempts = {job: list(rows) for job, rows in groupby(history, itemgetter("job_id"))}
+    groups = {positions[job]["group_id"] for job in ids} - {None}
+    totals: dict[str, int] = {}
+    if groups:
+        totals = dict((yield Step("group_totals", {"ids": dialect.ids(sorted(groups))})))
+    return [
+        reads.packed(
+            reads.Archived(
+                job,
+                attempts.get(job["id"], []),
+                position if position["flow_id"] is not None else None,
+                totals.get(position["group_id"]),
+            )
+        )
+        for job in jobs
+        for position in (positions[job["id"]],)
+    ]
+
+
+def bring_back(dialect: Dialect, ids: Sequence[str]) -> Plan[list[reads.Archived]]:
+    """Move archived dead letters back to the working tables; return them. Other jobs are skipped.
+
+    Those of a flow come back alone; `flow_returns` moves back the rest of it.
+    """
+    found = [reads.unpacked(row) for row in (yield Step("lock_archived", {"ids": dialect.ids(ids)}))]
+    yield from restore(dialect, found)
+    return found
+
+
+def restore(dialect: Dialect, found: Sequence[reads.Archived]) -> Plan[None]:
+    """Move jobs from the archive, where they are locked, to the working tables."""
+    if not found:
+        return
+    for archived in found:
         yield Step("restore_job", archived.job)
         yield Step("restore_done", archived.job)
         yield Step("restore_attempt", rows=archived.attempts)
-    if found:
-        yield Step("forget_archived", {"ids": dialect.ids([row[0] for row in found])})
-    return len(found)
+    positions = [tuple(one.position[name] for name in FLOW) for one in found if one.position is not None]
+    if positions:
+        yield Step("insert_flow", {"rows": json_text(positions)})
+    yield Step("forget_archived", {"ids": dialect.ids([archived.job["id"] for archived in found])})

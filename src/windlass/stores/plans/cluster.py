@@ -49,7 +49,7 @@ def beat(dialect: Dialect, node_id: str, lease_us: int, running: int, error: str
     """Renew a node's lease, with its services' errors; return False when the cluster has given it up."""
     del dialect
     params = {"id": node_id, "lease_us": lease_us, "running": running, "error": error}
-    count: int = yield Step("beat", params, alone=True)
+    count: int = yield Step("heartbeat", params, alone=True)
     return count == 1
 
 
@@ -80,14 +80,14 @@ def nodes(dialect: Dialect) -> Plan[list[Sequence[Any]]]:
 def ask_to_drain(dialect: Dialect, node_id: str) -> Plan[bool]:
     """Ask a node to drain; return False when no such node is alive."""
     del dialect
-    count: int = yield Step("ask_to_drain", {"id": node_id}, alone=True)
+    count: int = yield Step("request_drain", {"id": node_id}, alone=True)
     return count == 1
 
 
 def asked_to_drain(dialect: Dialect, node_id: str) -> Plan[bool]:
     """Return whether the node was asked to drain."""
     del dialect
-    return (yield Step("asked_to_drain", {"id": node_id}, alone=True)) is not None
+    return (yield Step("drain_requested", {"id": node_id}, alone=True)) is not None
 
 
 def serve_nothing(dialect: Dialect, node_id: str) -> Plan[None]:
@@ -117,7 +117,7 @@ def anything_lost(dialect: Dialect) -> Plan[bool]:
     del dialect
     if (yield Step("lost_node")) is not None:
         return True
-    return (yield Step("abandoned_place")) is not None or bool((yield Step("orphaned_nodes")))
+    return (yield Step("abandoned_permit")) is not None or bool((yield Step("orphaned_nodes")))
 
 
 def recover(dialect: Dialect, crash_budget: int, follow_ups: FollowUps = ()) -> Plan[Recovered]:
@@ -155,7 +155,7 @@ def _bring_back(dialect: Dialect, ids: Sequence[str], node: str) -> Plan[int]:
     """Requeue all at once: this transaction has locked their rows, and a node may have hundreds."""
     params = {"ids": dialect.ids(ids), "node": node, "error": f"node {node} was lost"}
     yield Step("recover_attempts", params)
-    yield Step("free_places_of_lost", params)
+    yield Step("release_permits_of_lost", params)
     for _ in ids:
         reached("recovery.attempt_written")
     count: int = yield Step("recover_hots", params)
@@ -170,7 +170,7 @@ def _give_up(job: str, fence: int, node: str, crashes: object) -> Plan[bool]:
     if (yield Step("recover_attempt", params)) != 1:
         return False
     yield Step("give_up_done", params)
-    yield Step("free_place", params)
+    yield Step("release_permit", params)
     reached("recovery.given_up")
     yield Step("give_up_hot", params)
     yield Step("delete_live_key", params)

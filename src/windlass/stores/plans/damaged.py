@@ -10,7 +10,7 @@ def pause(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
     """Pause a claimed job without its history, so that nothing written can be refused; return False if it is gone."""
     del dialect
     row = {"id": job_id, "fence": fence}
-    yield Step("free_place", row)
+    yield Step("release_permit", row)
     count: int = yield Step("pause_damaged", row)
     return count == 1
 
@@ -19,7 +19,7 @@ def remove_orphan(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
     """Remove the live row of a job that has no other; return False if it has one, or another claim owns it."""
     del dialect
     row = {"id": job_id, "fence": fence, "holder_id": job_id}
-    yield Step("free_place", row)
+    yield Step("release_permit", row)
     count: int = yield Step("remove_orphan", row)
     if count:
         yield Step("delete_live_key", row)

@@ -19,9 +19,11 @@ from windlass.domain.tags import tags_of
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import reads
+from windlass.stores.plans import flow_retention, reads
 
 NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+FIRST: Final = (-1, NOBODY)
+"""Where a purge begins."""
 
 
 class Letter(NamedTuple):
@@ -122,24 +124,42 @@ def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         yield Step("count_letters", {"rows": json_text(_by_fingerprint(letters))})
 
 
-def purge(dialect: Dialect, older_than_us: int, limit: int, entry: AuditEntry | None = None) -> Plan[int]:
+class Purged(NamedTuple):
+    """Number of jobs that one batch has deleted, and where the next one begins; None when all have been checked."""
+
+    jobs: int
+    next_after: tuple[int, str] | None
+
+
+def purge(
+    dialect: Dialect,
+    older_than_us: int,
+    limit: int,
+    after: tuple[int, str] = FIRST,
+    entry: AuditEntry | None = None,
+) -> Plan[Purged]:
     """Delete up to `limit` jobs that failed for good so long ago, wherever they are, with all their data.
 
-    Return how many; 0 when nothing is left. Their idempotency keys stay forever. Alerts of that age and empty groups
-    are deleted too. An `entry` is written with the count added.
+    Jobs of a flow stay while another job of it is live. Idempotency keys stay forever. Alerts of that age and empty
+    groups are deleted too. `after`: the time and the job of the last failure that was checked. An `entry` is written
+    with the count added.
     """
     age, bound = {"older_than_us": older_than_us}, {"window": limit}
-    old = [job for (job,) in (yield Step("old_letters", age, literals=bound))]
-    found = (yield from _still_dead(dialect, old)) if old else _Dead([], {})
-    gone = [*found.live, *found.archived]
+    old = yield Step("old_letters", {**age, "at": after[0], "id": after[1]}, literals=bound)
+    flows = {job: flow for job, _, flow in old if flow is not None}
+    found = (yield from _still_dead(dialect, [row[0] for row in old])) if old else _Dead([], {})
+    ended = yield from flow_retention.lock_ended(dialect, {flows[job] for job in found.live if job in flows})
+    gone = [*(job for job in found.live if job not in flows or flows[job] in ended), *found.archived]
     if gone:
         yield from _forget(dialect, gone, found.archived)
+    if ended:
+        yield from flow_retention.forget(dialect, gone, ended)
     yield Step("forget_alerts", age, literals=bound)
     yield Step("forget_groups", age, literals=bound)
     if entry is not None:
         yield from audit(dialect, entry._replace(affected=entry.affected + len(gone)))
     reached("purge.before_commit", lambda: bool(gone))
-    return len(gone)
+    return Purged(len(gone), (old[-1][1], old[-1][0]) if len(old) == limit else None)
 
 
 def audit(dialect: Dialect, entry: AuditEntry) -> Plan[None]:

@@ -17,7 +17,7 @@ from windlass.stores.channels import DONE
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import permits
+from windlass.stores.plans import flows, permits
 
 Answer = list[SubmittedJob] | Conflict
 
@@ -43,7 +43,7 @@ def submit(
     jobs = [job for unit in units for job in unit]
     if new_queues:
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
-    if not any(job.idempotency_key or job.business_key or job.tags for job in jobs):
+    if not any(job.idempotency_key or job.business_key or job.tags or job.position for job in jobs):
         yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
         reached("submit.before_commit")
         return Submission([[SubmittedJob(job.id) for job in unit] for unit in units])
@@ -74,6 +74,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: 
             raise RestartPlanError
     if rows:
         yield from dialect.insert_jobs(rows, alone=False, tell=tell)
+        yield from flows.store_positions(dialect, rows)
     superseded = yield from _supersede(dialect, admission.replaced, follow_ups)
     business = sorted(
         (job.business_key, job.id) for job in rows if job.business_key and job.id not in admission.replaced
@@ -111,9 +112,9 @@ def _supersede(dialect: Dialect, replaced: dict[str, str], follow_ups: FollowUps
     return MovedJobs(ended, (yield from end(dialect, ended, follow_ups)))
 
 
-def _superseded(job_id: str, queue: str, priority: int, target: str, correlation_id: str | None) -> Ended:
-    left, reason = JobStatus.PENDING, "superseded"
-    return Ended(job_id, target, queue, priority, Move.CANCEL, left, correlation_id, reason=reason)
+def _superseded(job_id: str, queue: str, priority: int, target: str, correlation_id: str | None, in_flow: int) -> Ended:
+    left, reason, follows = JobStatus.PENDING, "superseded", bool(in_flow)
+    return Ended(job_id, target, queue, priority, Move.CANCEL, left, correlation_id, reason=reason, in_flow=follows)
 
 
 def claims_of(dialect: Dialect, node: str) -> Plan[list[Claim]]:
@@ -166,7 +167,7 @@ def apply(
             won[index] = answer
     moved = [transitions[i].job_id for i in todo if won[i] and transitions[i].lane]
     if moved:
-        yield Step("enter_lanes", {"ids": dialect.ids(moved)})
+        yield Step("insert_lanes", {"ids": dialect.ids(moved)})
     if crashed:
         yield from _charge_crashes(dialect, [transitions[i] for i in crashed if won[i]])
     freed = [transitions[i].job_id for i in keys if won[i]]

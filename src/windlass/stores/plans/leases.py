@@ -16,6 +16,7 @@ from windlass.stores.plan import Plan, Step
 T = TypeVar("T")
 
 ARCHIVE: Final = "archive"
+FLOWS: Final = "flows"
 RECOVERY: Final = "recovery"
 STATISTICS: Final = "statistics"
 SWEEPER: Final = "sweeper"
@@ -42,17 +43,17 @@ class Seen(NamedTuple):
     """When it will be free at the latest."""
 
 
-def look(dialect: Dialect, name: str) -> Plan[Seen | None]:
+def read(dialect: Dialect, name: str) -> Plan[Seen | None]:
     """Return the state of a lease; None when it does not exist."""
     del dialect
-    row = yield Step("look_at_lease", {"name": name}, alone=True)
+    row = yield Step("read_lease", {"name": name}, alone=True)
     return None if row is None else Seen._make(row)
 
 
-def found(dialect: Dialect, name: str) -> Plan[None]:
+def create(dialect: Dialect, name: str) -> Plan[None]:
     """Create a lease without a holder, unless it exists."""
     del dialect
-    yield Step("found_lease", {"name": name}, alone=True)
+    yield Step("create_lease", {"name": name}, alone=True)
 
 
 def take(dialect: Dialect, lease: Lease, lease_us: int) -> Plan[Lease | None]:
@@ -75,10 +76,10 @@ def held(dialect: Dialect, lease: Lease, lease_us: int, work: Callable[[Dialect]
     return result
 
 
-def give_back(dialect: Dialect, lease: Lease, *, passed: bool) -> Plan[bool]:
+def release(dialect: Dialect, lease: Lease, *, passed: bool) -> Plan[bool]:
     """Release a lease; `passed`: its duty is done for this time. Return False when it was taken over before."""
     del dialect
-    count: int = yield Step("give_back_lease", {**lease._asdict(), "passed": int(passed)}, alone=True)
+    count: int = yield Step("release_lease", {**lease._asdict(), "passed": int(passed)}, alone=True)
     return count == 1
 
 

@@ -14,13 +14,14 @@ from uuid import UUID
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
-from windlass.errors import DuplicateBusinessKeyError
+from windlass.errors import DuplicateBusinessKeyError, JobStateError
 from windlass.runtime.failpoints import reached
 from windlass.stores.channels import CANCELED, DONE, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import archive, dead_letters, permits, search
+from windlass.stores.plans import archive, dead_letters, flow_returns, permits, search
+from windlass.stores.plans.flow_returns import ReturnedFlows
 
 MOST_BYTES = 7_000
 """Largest payload of a notification: PostgreSQL accepts less than 8,000 bytes."""
@@ -38,6 +39,7 @@ class Steered(NamedTuple):
     priority: int
     target: str
     correlation_id: str | None
+    in_flow: int = 0
     business_key: str | None = None
     """Of a dead letter: the key it has to take again."""
 
@@ -52,6 +54,7 @@ class Steered(NamedTuple):
             left=self.left,
             correlation_id=self.correlation_id,
             reason=reason,
+            in_flow=bool(self.in_flow),
         )
 
 
@@ -59,6 +62,23 @@ def cancel(
     dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = (), reason: str = "canceled"
 ) -> Plan[MovedJobs]:
     """Cancel jobs that have not ended. A running one loses its row, so that its outcome is refused."""
+    canceled, effects = yield from _cancel(dialect, ids, follow_ups, reason)
+    missed = sorted(set(ids) - {job.job_id for job in canceled})
+    if missed:  # it may have been revived between the reads of live and ended jobs
+        again, further = yield from _cancel(dialect, missed, follow_ups, reason)
+        canceled, effects = canceled + again, effects | further
+    running = [job.job_id for job in canceled if job.left is JobStatus.RUNNING]
+    if running:
+        yield from dialect.notify(CANCELED, ",".join(running) if len(running) <= MOST_NAMED else "")
+    if canceled:
+        yield from dialect.notify(DONE, "")
+    reached("cancel.before_commit")
+    return MovedJobs([job.by(Move.CANCEL, reason) for job in canceled], effects)
+
+
+def _cancel(
+    dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps, reason: str
+) -> Plan[tuple[list[Steered], Effects]]:
     live = yield from lock_live(dialect, ids, Move.CANCEL)
     effects = NO_EFFECTS
     if live:
@@ -70,13 +90,7 @@ def cancel(
         yield Step("carry_progress", _ids(dialect, ended))
         yield Step("cancel_ended", {**_ids(dialect, ended), "reason": reason})
         yield from dead_letters.remove(dialect, [job.job_id for job in ended])
-    running = [job.job_id for job in live if job.left is JobStatus.RUNNING]
-    if running:
-        yield from dialect.notify(CANCELED, ",".join(running) if len(running) <= MOST_NAMED else "")
-    if live or ended:
-        yield from dialect.notify(DONE, "")
-    reached("cancel.before_commit")
-    return MovedJobs([job.by(Move.CANCEL, reason) for job in live + ended], effects)
+    return live + ended, effects
 
 
 def cancel_expired(dialect: Dialect, most: int, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
@@ -137,29 +151,43 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 
 def retry(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
-    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them."""
-    failed = yield from _dead(dialect, ids)
+    """Start dead letters over: no attempt spent, due now, with their business keys. All or none of them.
+
+    An archived one comes back from the archive for that, with its whole flow. Raises `JobStateError` if that is too
+    large.
+    """
+    failed, flows = yield from _dead(dialect, ids)
+    for error in flows.refused.values():
+        raise error
     keys = _keys(failed)
     if keys:
         yield from _refuse_held(dialect, keys)
     return (yield from _revive(dialect, failed, follow_ups))
 
 
+NotRevived = DuplicateBusinessKeyError | JobStateError
+"""Why a dead letter cannot be started over: another job holds its key, or its archived flow is too large."""
+
+
 class Revived(NamedTuple):
-    """Dead letters that were started over, and those that could not be: their key, and the job that holds it."""
+    """Dead letters that were started over, and those that were not."""
 
     moved: MovedJobs
-    kept: dict[str, DuplicateBusinessKeyError]
+    kept: dict[str, NotRevived]
+    """Those that could not be, and why."""
+    later: frozenset[str] = frozenset()
+    """Those of archived flows that are too many for one transaction."""
 
 
 def retry_free(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ()) -> Plan[Revived]:
-    """Do `retry` for those whose business keys are free. Of several that need one key, the first gets it."""
-    failed = {job.job_id: job for job in (yield from _dead(dialect, ids))}
+    """Do `retry` for those that can be started over. Of several that need one business key, the first gets it."""
+    dead, flows = yield from _dead(dialect, ids, part=True)
+    failed = {job.job_id: job for job in dead if job.job_id not in flows.refused and job.job_id not in flows.later}
     wanted = {job.business_key for job in failed.values() if job.business_key is not None}
     held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
     holders = {key: holder.id for key, holder in held.items()}
     free: list[Steered] = []
-    kept: dict[str, DuplicateBusinessKeyError] = {}
+    kept: dict[str, NotRevived] = dict(flows.refused)
     for job in (failed[job_id] for job_id in ids if job_id in failed):
         key = job.business_key
         if key is not None and key in holders:
@@ -168,16 +196,19 @@ def retry_free(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ())
         if key is not None:
             holders[key] = job.job_id
         free.append(job)
-    return Revived((yield from _revive(dialect, free, follow_ups)), kept)
+    return Revived((yield from _revive(dialect, free, follow_ups)), kept, flows.later)
 
 
-def _dead(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
-    """Return those that are dead letters; archived ones are moved back."""
+def _dead(dialect: Dialect, ids: Sequence[str], *, part: bool = False) -> Plan[tuple[list[Steered], ReturnedFlows]]:
+    """Return those that are dead letters; archived ones are moved back, with their flows."""
     failed = yield from _ended(dialect, ids, Move.RETRY)
     missed = sorted(set(ids) - {job.job_id for job in failed})
-    if missed and (yield from archive.bring_back(dialect, missed)):
+    letters = (yield from archive.bring_back(dialect, missed)) if missed else []
+    if letters:
         failed = yield from _ended(dialect, ids, Move.RETRY)
-    return failed
+    in_flow = {job.job_id for job in failed if job.in_flow}
+    asked = [job for job in ids if job in in_flow]
+    return failed, (yield from flow_returns.bring_back(dialect, asked, letters, part=part))
 
 
 def _revive(dialect: Dialect, failed: Sequence[Steered], follow_ups: FollowUps) -> Plan[MovedJobs]:
@@ -216,9 +247,9 @@ def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[li
 
 def _notify_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
     """Notify every node of jobs that wait again, without a sender, so that this node reacts too."""
-    words = sorted({f"{job.queue}:{job.priority}" for job in moved})
-    if words:
-        text = ",".join(words)
+    parts = sorted({f"{job.queue}:{job.priority}" for job in moved})
+    if parts:
+        text = ",".join(parts)
         yield from dialect.notify(WORK, f" {text}" if len(text) < MOST_BYTES else " *")
 
 

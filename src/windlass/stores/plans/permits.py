@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from windlass.domain.gates import Gate, most_at_once, narrowest, places, taken_after
+from windlass.domain.gates import Gate, free_permits, most_at_once, narrowest, taken_after
 from windlass.domain.lanes import CIRCUIT
 from windlass.runtime.failpoints import reached
 from windlass.stores.claim_order import QueueLane, Share
@@ -40,13 +40,13 @@ class LockedGates:
     def free(self) -> dict[str, int | None]:
         """Return how many may still pass each gate."""
         return {
-            name: None if (number := places(gate, self._now)) is None else number - self._taken[name]
+            name: None if (number := free_permits(gate, self._now)) is None else number - self._taken[name]
             for name, gate in self.gates.items()
         }
 
     def have_room_for(self, number: int) -> bool:
         """Return whether so many more may pass each gate, after all that were counted here."""
-        return all(places is None or places >= number for places in self.free().values())
+        return all(permits is None or permits >= number for permits in self.free().values())
 
     def holds(self, names: Iterable[str]) -> str | None:
         """Return what a job that has passed these holds: a permit of each gate that counts."""
@@ -120,7 +120,7 @@ def held_gates(holds: str | None) -> list[str]:
         return []
 
 
-# ---------------------------------------------------------------------- giving back
+# ---------------------------------------------------------------------- release
 
 
 class Body(NamedTuple):
@@ -151,36 +151,36 @@ def _keep(dialect: Dialect, holders: Sequence[tuple[str, int, str, str]]) -> Pla
         kept = [name for name in held if not name.startswith(CIRCUIT)]
         row = {"job_id": job_id, "fence": fence, "node": node, "holds": msgspec.json.encode(kept).decode()}
         if kept:
-            yield Step("keep_place", row)
-        yield Step("pass_place_on", row)
-        yield from _give_back(dialect, [name for name in held if name.startswith(CIRCUIT)])
+            yield Step("keep_permits", row)
+        yield Step("clear_permits", row)
+        yield from _add_freed(dialect, [name for name in held if name.startswith(CIRCUIT)])
 
 
 def release(dialect: Dialect, bodies: Sequence[Body]) -> Plan[int]:
     """Release the permits of bodies that outlived their jobs; return how many permits."""
     freed: list[str] = []
     for body in bodies:
-        for (holds,) in (yield Step("leave", body._asdict())):
+        for (holds,) in (yield Step("delete_kept_permits", body._asdict())):
             freed += held_gates(holds)
-    yield from _give_back(dialect, freed)
+    yield from _add_freed(dialect, freed)
     return len(freed)
 
 
 def kept_by(dialect: Dialect, node: str) -> Plan[list[Body]]:
     """Return the bodies of a node that kept permits after their jobs' ends."""
     del dialect
-    return [Body._make(row) for row in (yield Step("kept_places", {"node": node}))]
+    return [Body._make(row) for row in (yield Step("kept_permits", {"node": node}))]
 
 
 def release_for_lost_nodes(dialect: Dialect) -> Plan[int]:
     """Release the permits of bodies of lost nodes."""
-    freed = [name for (holds,) in (yield Step("abandoned_places")) for name in held_gates(holds)]
-    reached("places.taken_off", lambda: bool(freed))
-    yield from _give_back(dialect, freed)
+    freed = [name for (holds,) in (yield Step("delete_abandoned_permits")) for name in held_gates(holds)]
+    reached("permits.deleted", lambda: bool(freed))
+    yield from _add_freed(dialect, freed)
     return len(freed)
 
 
-def _give_back(dialect: Dialect, names: Sequence[str]) -> Plan[None]:
+def _add_freed(dialect: Dialect, names: Sequence[str]) -> Plan[None]:
     if names:
         yield Step("insert_freed", {"names": dialect.names(names)})
 

@@ -11,7 +11,7 @@ from windlass.domain.ended import Ended
 from windlass.domain.job import Outcome
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, Times
-from windlass.stores.columns import ARCHIVE, ATTEMPT, LAST_ATTEMPT, STORED_JOB
+from windlass.stores.columns import ARCHIVE, ATTEMPT, FLOW, LAST_ATTEMPT, STORED_JOB
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 
@@ -71,7 +71,7 @@ def history(dialect: Dialect, job_id: str) -> Plan[list[Record] | None]:
     if not rows:
         archived = yield Step("archived_jobs", {"ids": dialect.ids([job_id])})
         if archived:
-            return unpacked(archived[0]).attempts
+            return list(unpacked(archived[0]).attempts)
         if (yield Step("job_exists", {"id": job_id})) is None:
             return None
     return [named(ATTEMPT, row) for row in rows]
@@ -81,7 +81,11 @@ class Archived(NamedTuple):
     """What the archive stores of a job."""
 
     job: Record
-    attempts: list[Record]
+    attempts: Sequence[Record]
+    position: Record | None = None
+    """Its row of `windlass_flow`."""
+    group_total: int | None = None
+    """Number of members of the group that it counted for."""
 
     @property
     def stored(self) -> StoredJob:
@@ -95,21 +99,38 @@ def named(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(columns, row, strict=True))
 
 
-def packed(job: Record, attempts: Sequence[Record]) -> tuple[Any, ...]:
-    """Return a job and its attempts as a row of the archive.
+def packed(archived: Archived) -> tuple[Any, ...]:
+    """Return a job, its attempts and its position in a flow as a row of the archive.
 
     NULLs, and what has a column there, are not in its text.
     """
-    rest = {name: value for name, value in job.items() if value is not None and name not in ARCHIVE}
-    kept = [{name: value for name, value in attempt.items() if value is not None} for attempt in attempts]
-    return (*(job[name] for name in ARCHIVE), json_text({"job": rest, "attempts": kept}))
+    job, position = archived.job, archived.position
+    text: dict[str, Any] = {
+        "job": _without(ARCHIVE, job),
+        "attempts": [_without((), attempt) for attempt in archived.attempts],
+    }
+    flow_id = None
+    if position is not None:
+        flow_id = position["flow_id"]
+        text["flow"] = _without(("job_id", "flow_id"), {**position, "group_total": archived.group_total})
+    columns = {**job, "flow_id": flow_id}
+    return (*(columns[name] for name in ARCHIVE), json_text(text))
+
+
+def _without(names: Sequence[str], record: Record) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None and name not in names}
 
 
 def unpacked(row: Sequence[Any]) -> Archived:
     """Return a row of the archive as it was before; unknown columns are None."""
     kept = msgspec.json.decode(row[-1])
     job = dict.fromkeys(STORED_JOB) | kept["job"] | named(ARCHIVE, row[:-1])
-    return Archived(job, [dict.fromkeys(ATTEMPT) | attempt for attempt in kept["attempts"]])
+    attempts = [dict.fromkeys(ATTEMPT) | attempt for attempt in kept["attempts"]]
+    if job["flow_id"] is None:
+        return Archived(job, attempts)
+    flow = kept["flow"]
+    position = {name: flow.get(name) for name in FLOW} | {"job_id": job["id"], "flow_id": job["flow_id"]}
+    return Archived(job, attempts, position, flow.get("group_total"))
 
 
 def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:
@@ -144,7 +165,7 @@ def failed(
 
 
 def _failed(row: Sequence[Any], move: Move, left: JobStatus) -> Ended:
-    job, target, queue, priority, correlation_id, attempts, error, error_class, reason, finished_at, node = row
+    job, target, queue, priority, correlation_id, attempts, error, error_class, reason, finished_at, node, in_flow = row
     return Ended(
         job_id=job,
         target=target,
@@ -159,4 +180,5 @@ def _failed(row: Sequence[Any], move: Move, left: JobStatus) -> Ended:
         failure=Failure(error, error_class),
         times=Times(None, finished_at, None),
         node=node,
+        in_flow=bool(in_flow),
     )

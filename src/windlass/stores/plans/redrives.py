@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 from typing import NamedTuple
 
-from windlass.errors import DuplicateBusinessKeyError
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plan import Plan
@@ -18,7 +18,7 @@ class RedriveBatch(NamedTuple):
 
     selected: list[str]
     moved: MovedJobs
-    kept: dict[str, DuplicateBusinessKeyError]
+    kept: dict[str, moves.NotRevived]
     next_spot: triage.Spot | None
 
 
@@ -31,6 +31,10 @@ def select(
 ) -> Plan[RedriveBatch]:
     """Return the next jobs that could be re-driven, without changes. Those in `known` were re-driven before."""
     found = yield from triage.oldest(dialect, filters, spot, limit)
+    return _selected(found, known)
+
+
+def _selected(found: triage.TriagePage, known: Collection[str]) -> RedriveBatch:
     ids = [facts.job_id for facts in found.letters if facts.job_id not in known]
     return RedriveBatch(ids, MovedJobs([]), {}, found.next_spot)
 
@@ -44,13 +48,22 @@ def redrive(
     entry: AuditEntry,
     follow_ups: FollowUps = (),
 ) -> Plan[RedriveBatch]:
-    """Start the next jobs over. A job whose business key is taken is skipped, and returned with the reason."""
-    batch = yield from select(dialect, filters, spot, limit, known)
+    """Start the next jobs over. One that cannot be is skipped, and returned with the reason."""
+    found = yield from triage.oldest(dialect, filters, spot, limit)
+    batch = _selected(found, known)
     if batch.selected:
-        moved, kept = yield from moves.retry_free(dialect, batch.selected, follow_ups)
-        batch = batch._replace(moved=moved, kept=kept)
+        moved, kept, later = yield from moves.retry_free(dialect, batch.selected, follow_ups)
+        batch = _selected(_until(found, later), {*known, *later})._replace(moved=moved, kept=kept)
         yield from dead_letters.audit(dialect, counted(entry, batch))
     return batch
+
+
+def _until(found: triage.TriagePage, later: Collection[str]) -> triage.TriagePage:
+    """Return the same letters, with the next ones beginning at the first that is left for later."""
+    for before, facts in pairwise(found.letters):
+        if facts.job_id in later:
+            return found._replace(next_spot=triage.Spot(before.created_at, before.job_id))
+    return found
 
 
 def counted(entry: AuditEntry, batch: RedriveBatch) -> AuditEntry:

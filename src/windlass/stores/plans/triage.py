@@ -122,7 +122,7 @@ class TriagePage(NamedTuple):
     next_spot: Spot | None
 
 
-class Group(NamedTuple):
+class LetterGroup(NamedTuple):
     """Dead letters of one fingerprint."""
 
     fingerprint: str
@@ -227,7 +227,7 @@ def page(
 # ---------------------------------------------------------------------- groups
 
 
-def groups(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[Group]]:
+def groups(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[LetterGroup]]:
     """Return fingerprints with their number of dead letters, largest first."""
     if filters.filters_whole_groups:
         counts = yield from _largest(dialect, filters, limit)
@@ -262,7 +262,7 @@ def _largest(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[
     return found[:limit]
 
 
-def _described(dialect: Dialect, counts: dict[str, int]) -> Plan[list[Group]]:
+def _described(dialect: Dialect, counts: dict[str, int]) -> Plan[list[LetterGroup]]:
     """Return groups in the order of `counts`. A row that is deleted meanwhile is left out."""
     if not counts:
         return []
@@ -271,5 +271,5 @@ def _described(dialect: Dialect, counts: dict[str, int]) -> Plan[list[Group]]:
     for word, count in counts.items():
         if word in rows:
             _, target, error_class, sample, _, first_at, last_at = rows[word]
-            found.append(Group(word, target, error_class, sample, count, first_at or 0, last_at or 0))
+            found.append(LetterGroup(word, target, error_class, sample, count, first_at or 0, last_at or 0))
     return found

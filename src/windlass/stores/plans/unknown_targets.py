@@ -27,13 +27,13 @@ def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
     del dialect
     for queue, lane, _ in (yield Step("target_lanes", {"waited_us": 0})):
         if read_lane(lane).target in targets:
-            yield Step("lane_is_known", {"queue": queue, "lane": lane})
+            yield Step("mark_lane_known", {"queue": queue, "lane": lane})
 
 
 def start_over(dialect: Dialect) -> Plan[None]:
     """Start the time for which targets are unknown over: there was no node that could have known them."""
     del dialect
-    yield Step("start_over_unknown")
+    yield Step("reset_unknown_since")
 
 
 def fail_unknown(

@@ -1,6 +1,6 @@
 """Connections to PostgreSQL.
 
-Made when needed, kept when idle, thrown away when broken. Sync for threads, async for one loop each.
+Opened when needed, kept when idle, closed when broken. One pool for threads, and one for each event loop.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from windlass.stores.postgres.version import check_version
 from windlass.stores.postgres.wire import Wire
 
 MOST_CONNECTIONS = 10
-"""Per process and kind; callers beyond that wait for one to come back."""
+"""Largest size of one pool; further callers wait until a connection is released."""
 WAIT_SECONDS = 30.0
-SURELY_SOUND = 0.05
-"""Seconds after its last use in which a connection is believed to be good without a look."""
-LOOK_EVERY = 1.0
-"""Seconds between two looks at what is out."""
+TRUST_SECONDS = 0.05
+"""Seconds after its last use during which a connection is assumed to be healthy."""
+CHECK_INTERVAL = 1.0
+"""Seconds between two checks of the connections in use."""
 
 Connection = psycopg.Connection[Any]
 AsyncConnection = psycopg.AsyncConnection[Any]
 
 
-def is_sound(connection: Connection | AsyncConnection) -> bool:
-    """Whether an idle connection is still good: the server says nothing unasked, except that it has ended it."""
+def is_healthy(connection: Connection | AsyncConnection) -> bool:
+    """Return whether an idle connection is still open.
+
+    A server sends nothing to an idle connection, except that it has closed it.
+    """
     if connection.closed:
         return False
     ready = select.poll()
@@ -43,7 +46,7 @@ def is_sound(connection: Connection | AsyncConnection) -> bool:
 
 
 class SyncConnections:
-    """For callers on threads."""
+    """A pool for callers on threads."""
 
     def __init__(self, conninfo: str, description: str, *, pooled: bool) -> None:
         self._conninfo = conninfo
@@ -51,39 +54,39 @@ class SyncConnections:
         self._pooled = pooled
         self._idle: list[ThreadWire] = []
         self._lock = threading.Lock()
-        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._semaphore = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._closed = False
 
-    async def take(self) -> ThreadWire:
-        """Borrow a connection; give it back whatever happens. Waits on the thread: run it with `completed`."""
-        if not self._places.acquire(timeout=WAIT_SECONDS):
+    async def acquire(self) -> ThreadWire:
+        """Return a connection, which the caller must release. Blocks its thread: run it with `completed`."""
+        if not self._semaphore.acquire(timeout=WAIT_SECONDS):
             raise StoreUnavailableError(
                 f"all {MOST_CONNECTIONS} connections of this process have been busy for {WAIT_SECONDS:.0f} s"
             )
         try:
-            return self._sound_one() or self._new_one()
+            return self._pop_healthy() or self._open()
         except BaseException:
-            self._places.release()
+            self._semaphore.release()
             raise
 
-    def give_back(self, wire: Wire) -> None:
-        """It is kept only if it is in good order."""
+    def release(self, wire: Wire) -> None:
+        """Return a connection to the pool; one that is not reusable is closed."""
         assert isinstance(wire, ThreadWire)
-        if self._closed or not wire.in_order:
+        if self._closed or not wire.reusable:
             wire.close()
         else:
             with self._lock:
                 self._idle.append(wire)
-        self._places.release()
+        self._semaphore.release()
 
-    def _sound_one(self) -> ThreadWire | None:
+    def _pop_healthy(self) -> ThreadWire | None:
         while (found := self._pop()) is not None:
-            if is_sound(found.connection):
+            if is_healthy(found.connection):
                 return found
             found.close()
         return None
 
-    def _new_one(self) -> ThreadWire:
+    def _open(self) -> ThreadWire:
         connection: Connection = psycopg.connect(self._conninfo, autocommit=True)
         try:
             check_version(connection, self._description)
@@ -98,12 +101,12 @@ class SyncConnections:
             return self._idle.pop() if self._idle else None
 
     def close(self) -> None:
-        """Close what is idle; what is out is closed when it comes back."""
+        """Close idle connections; those in use are closed when they are released."""
         self._closed = True
         self.close_idle()
 
     def close_idle(self) -> None:
-        """Have new ones made for whoever comes next."""
+        """Close idle connections; the next callers open new ones."""
         with self._lock:
             idle, self._idle = self._idle, []
         for wire in idle:
@@ -111,60 +114,60 @@ class SyncConnections:
 
 
 class AsyncConnections:
-    """For callers on one event loop. A plan that has had no answer for `patience` seconds is given up."""
+    """A pool for callers on one event loop. A statement without an answer within `timeout` seconds is canceled."""
 
-    def __init__(self, conninfo: str, description: str, *, pooled: bool, patience: float) -> None:
+    def __init__(self, conninfo: str, description: str, *, pooled: bool, timeout: float) -> None:
         self._conninfo = conninfo
         self._description = description
         self._pooled = pooled
-        self._patience = patience
+        self._timeout = timeout
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._idle: list[tuple[LoopWire, float]] = []
-        self._out: set[LoopWire] = set()
+        self._in_use: set[LoopWire] = set()
         self._watched = False
-        self._places = asyncio.BoundedSemaphore(MOST_CONNECTIONS)
+        self._semaphore = asyncio.BoundedSemaphore(MOST_CONNECTIONS)
         self._closed = False
 
-    async def take(self) -> LoopWire:
-        """Borrow a connection; give it back whatever happens."""
-        if self._places.locked():
-            async with asyncio.timeout(self._patience):
-                await self._places.acquire()
+    async def acquire(self) -> LoopWire:
+        """Return a connection, which the caller must release."""
+        if self._semaphore.locked():
+            async with asyncio.timeout(self._timeout):
+                await self._semaphore.acquire()
         else:
-            await self._places.acquire()
+            await self._semaphore.acquire()
         try:
-            wire = self._sound_one() or await self._new_one()
+            wire = self._pop_healthy() or await self._open()
         except BaseException:
-            self._places.release()
+            self._semaphore.release()
             raise
-        wire.expect(self._patience)
-        self._out.add(wire)
+        wire.set_timeout(self._timeout)
+        self._in_use.add(wire)
         if not self._watched:
             self._watched = True
-            self._loop.call_later(LOOK_EVERY, self._look)
+            self._loop.call_later(CHECK_INTERVAL, self._check_in_use)
         return wire
 
-    def give_back(self, wire: Wire) -> None:
-        """It is kept only if it is in good order."""
+    def release(self, wire: Wire) -> None:
+        """Return a connection to the pool; one that is not reusable is closed."""
         assert isinstance(wire, LoopWire)
-        self._out.discard(wire)
-        self._places.release()
-        if self._closed or not wire.in_order:
+        self._in_use.discard(wire)
+        self._semaphore.release()
+        if self._closed or not wire.reusable:
             wire.close()
         else:
             self._idle.append((wire, monotonic()))
 
-    def _sound_one(self) -> LoopWire | None:
+    def _pop_healthy(self) -> LoopWire | None:
         while self._idle:
             found, since = self._idle.pop()
-            if monotonic() - since < SURELY_SOUND or is_sound(found.connection):
+            if monotonic() - since < TRUST_SECONDS or is_healthy(found.connection):
                 return found
             found.close()
         return None
 
-    async def _new_one(self) -> LoopWire:
-        async with asyncio.timeout(self._patience):
+    async def _open(self) -> LoopWire:
+        async with asyncio.timeout(self._timeout):
             connection: AsyncConnection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
         try:
             check_version(connection, self._description)
@@ -174,17 +177,20 @@ class AsyncConnections:
         session.prepare_connection(connection)
         return LoopWire(connection, prepares=not self._pooled)
 
-    def _look(self) -> None:
-        """One timer for all plans: one for each would cost as much as a tenth of a small plan."""
+    def _check_in_use(self) -> None:
+        """Check for timeouts with one timer for all plans: one timer each would cost a tenth of a small plan."""
         now = monotonic()
-        for wire in self._out:
-            wire.look(now)
-        self._watched = bool(self._out)
+        for wire in self._in_use:
+            wire.check(now)
+        self._watched = bool(self._in_use)
         if self._watched:
-            self._loop.call_later(LOOK_EVERY, self._look)
+            self._loop.call_later(CHECK_INTERVAL, self._check_in_use)
 
     def close(self) -> None:
-        """Close what is idle; what is out is closed when it comes back. From any thread, also when the loop is over."""
+        """Close idle connections; those in use are closed when they are released.
+
+        Safe to call from any thread, even after the loop has ended.
+        """
         self._closed = True
         if self._loop.is_running() and threading.get_ident() != self._thread:
             with suppress(RuntimeError):  # it has just ended
@@ -193,7 +199,7 @@ class AsyncConnections:
         self.close_idle()
 
     def close_idle(self) -> None:
-        """Have new ones made for whoever comes next. On the loop, or when it is over."""
+        """Close idle connections; the next callers open new ones. Call it on the loop, or after the loop has ended."""
         idle, self._idle = self._idle, []
         for wire, _ in idle:
             wire.close()

@@ -1,4 +1,4 @@
-"""A PostgreSQL database: runs plans on connections of its own, and carries wakeups by LISTEN and NOTIFY."""
+"""A PostgreSQL database: runs plans on its own connections, and sends wakeups by LISTEN and NOTIFY."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_SENT = (psycopg.Error, OSError, StoreUnavailableError, StoreStatementError, 
 
 
 class PostgresDatabase:
-    """A PostgreSQL server, reached by a libpq URL. `pooled` says that a transaction pooler stands in between."""
+    """A PostgreSQL server, reached by a libpq URL. `pooled`: through a transaction pooler."""
 
     notifies: ClassVar[bool] = True
     migrates_itself: ClassVar[bool] = False
@@ -40,8 +40,8 @@ class PostgresDatabase:
     def __init__(self, url: str, virtual_now: Callable[[], int] | None = None, *, pooled: bool = False) -> None:
         self.dialect: Dialect = PostgresDialect()
         parts = parts_of(url)
-        place = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
-        self.description = f"PostgreSQL {place}"
+        address = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+        self.description = f"PostgreSQL {address}"
         self.wakeup_mode = "in process, else polling (a pooler delivers no LISTEN)" if pooled else "LISTEN/NOTIFY"
         self.known_queues: set[str] = set()
         self._url = url
@@ -52,7 +52,7 @@ class PostgresDatabase:
         after_fork(self._start)
 
     def _start(self) -> None:
-        """No connections yet: also right after a fork, where the parent's sockets must not be used."""
+        """Start without connections; also right after a fork, where the parent's sockets must not be used."""
         self._conninfo = conninfo(self._url, pooled=self._pooled)
         self._sync = SyncConnections(self._conninfo, self.description, pooled=self._pooled)
         self._by_loop: dict[asyncio.AbstractEventLoop, AsyncConnections] = {}
@@ -64,21 +64,21 @@ class PostgresDatabase:
     # ------------------------------------------------------------------ plans
 
     def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a plan in a transaction, again after a deadlock or a lost race."""
+        """Run a plan in a transaction, and run it again after a deadlock or a lost race."""
         return completed(self._run(self._sync, lambda: plan(self.dialect, *args, **kwargs)))
 
     async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`run` on the running loop."""
+        """Do `run` on the running loop."""
         return await self._run(self._on_this_loop(), lambda: plan(self.dialect, *args, **kwargs))
 
     async def _run(self, connections: SyncConnections | AsyncConnections, plan: Callable[[], Plan[T]]) -> T:
         for restart in range(MOST_RESTARTS):
             try:
-                wire = await connections.take()
+                wire = await connections.acquire()
                 try:
                     return await self._play(plan(), wire)
                 finally:
-                    connections.give_back(wire)
+                    connections.release(wire)
             except (psycopg.Error, OSError, UnicodeError, RestartPlanError) as error:
                 if restart == 0 and session.only_reads(error):
                     connections.close_idle()
@@ -98,24 +98,24 @@ class PostgresDatabase:
             if not alone:
                 wire.begin()
             while True:
-                wire.expect(session.limit_of(step))
+                wire.set_timeout(session.limit_of(step))
                 if step.final and not alone and not are_armed():
                     assert step.rows is None, "a step of many rows cannot be the last"
                     wire.commit_with_next()
                     committed = True
                 following = plan.send(await session.execute(wire, statements, step, extra))
                 check_promises(first, step, following)
-                assert not committed, f"the step {following.name} comes after one that was the last"
+                assert not committed, f"the step {following.name} follows a final step"
                 step = following
         except StopIteration as stop:
             answer = stop.value
         except BaseException as error:
-            wire.spoiled = wire.spoiled or session.kind_of(error) is ErrorKind.GONE
+            wire.broken = wire.broken or session.kind_of(error) is ErrorKind.GONE
             await wire.roll_back()
             raise
         if not alone and not committed:
             reached("store.before_commit")
-            wire.expect(session.STATEMENT_TIMEOUT)
+            wire.set_timeout(session.STATEMENT_TIMEOUT)
             await wire.commit()
             reached("store.after_commit")
         return cast("T", answer)
@@ -124,11 +124,11 @@ class PostgresDatabase:
         loop = asyncio.get_running_loop()
         connections = self._by_loop.get(loop)
         if connections is None:
-            for over in [known for known in list(self._by_loop) if known.is_closed()]:
-                if (left := self._by_loop.pop(over, None)) is not None:
-                    left.close()
+            for ended in [known for known in list(self._by_loop) if known.is_closed()]:
+                if (unused := self._by_loop.pop(ended, None)) is not None:
+                    unused.close()
             connections = self._by_loop[loop] = AsyncConnections(
-                self._conninfo, self.description, pooled=self._pooled, patience=session.STATEMENT_TIMEOUT
+                self._conninfo, self.description, pooled=self._pooled, timeout=session.STATEMENT_TIMEOUT
             )
         return connections
 
@@ -144,10 +144,10 @@ class PostgresDatabase:
             raise StoreDataError(str(error)) from error
         if kind is ErrorKind.GONE:
             raise session.unavailable(self.description, error) from error
-        raise session.refused(self.description, error) from None  # below its first line it may show values
+        raise session.refused(self.description, error) from None  # its further lines may show values
 
     def apart(self, *, outlives: bool = False) -> PostgresDatabase:
-        """The same database by connections of its own: who uses it need not wait for those who use this one."""
+        """Return the same database with separate pools, so that its users do not wait for the users of this one."""
         del outlives
         return PostgresDatabase(self._url, self.virtual_now, pooled=self._pooled)
 
@@ -169,7 +169,7 @@ class PostgresDatabase:
             logger.debug("notification on %s was not sent: %s", channel, error)
 
     def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
-        """Listen on a connection of its own, on that loop or on a thread; not behind a pooler, where nothing comes."""
+        """Listen on a separate connection, on `loop` or on a thread. A pooler delivers nothing, so do nothing there."""
         if self._pooled:
             return NoNotifications()
         self._listeners = [listener for listener in self._listeners if not listener.closed]
@@ -185,10 +185,10 @@ class PostgresDatabase:
     # ------------------------------------------------------------------ end
 
     def require(self) -> None:
-        """Nothing to find out without asking: whether a server is there is seen at first use."""
+        """Do nothing: whether the server answers shows at first use."""
 
     def close(self) -> None:
-        """Close listeners and connections; what comes after opens new ones."""
+        """Close listeners and connections; later use opens new ones."""
         for listener in self._listeners:
             listener.close()
         self._sync.close()
@@ -206,4 +206,4 @@ class PostgresDatabase:
 
 def _notify(dialect: Dialect, channel: str, payload: str) -> Plan[None]:
     del dialect
-    yield Step("notify", {"channel": channel, "words": payload}, alone=True)
+    yield Step("notify", {"channel": channel, "payload": payload}, alone=True)

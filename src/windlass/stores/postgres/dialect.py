@@ -1,12 +1,14 @@
-"""PostgreSQL's own ways: many rows in one statement, claims that skip what others hold, COPY for large submissions."""
+"""What PostgreSQL does differently: arrays of rows, claims that skip locked rows, COPY for large submissions."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, ClassVar
 
+from windlass.domain.dependencies import CountedGroup, GroupCounts, MemberChange
 from windlass.domain.job import Claim, NewJob, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
 from windlass.domain.transition import NO_FAILURE, Transition
@@ -17,52 +19,55 @@ from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres.text import copy_lines, ids, numbers, texts
 
 COPY_FROM = 100
-"""Submissions of at least this many rows go by COPY, a quarter faster than arrays."""
+"""Number of rows from which a submission uses COPY, which is a quarter faster than arrays."""
 COPY_CHUNK = 500
-"""Rows written at a time, so that the server works while the next ones are put into words."""
+"""Number of rows sent at a time, so that the server works while the next ones are encoded."""
 
 
 class PostgresDialect(Dialect):
-    """The set-based plans."""
+    """Plans that write many rows with one statement."""
 
     name: ClassVar[str] = "postgres"
     copy_from: ClassVar[int] = COPY_FROM
 
     def ids(self, values: Sequence[str]) -> str:
-        """An array."""
+        """Return an array literal."""
         return ids(values)
 
     def names(self, values: Sequence[str]) -> str:
-        """An array."""
+        """Return an array literal."""
         return texts(values)
 
     # ------------------------------------------------------------------ submission
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
-        """Plain values for one row, a quarter faster; arrays for a few; COPY for many. The wakeup rides along."""
+        """Store one row with plain values (a quarter faster), a few with arrays, many with COPY.
+
+        The notification is sent in the same statement or transaction.
+        """
         if not jobs:
             return
         if len(jobs) == 1:
-            yield Step("insert_job", {**jobs[0]._asdict(), "tell": tell}, alone=alone)
+            yield Step("insert_job", {**jobs[0]._asdict(), "notification": tell}, alone=alone)
             return
         if len(jobs) < self.copy_from:
-            yield Step("insert_jobs", {**_job_arrays(jobs), "tell": tell}, alone=alone)
+            yield Step("insert_jobs", {**_job_arrays(jobs), "notification": tell}, alone=alone)
             return
         now = (yield Step("store_now"))[0]
         yield Step("copy_jobs", {"texts": _in_chunks(jobs, now, _job_columns)})
         yield Step("copy_hot", {"texts": _in_chunks(jobs, now, _hot_columns)})
         if tell is not None:
-            yield Step("tell_of_work", {"tell": tell})
+            yield Step("notify_work", {"notification": tell})
 
     def insert_keys(self, step: str, keys: Sequence[tuple[str, str]]) -> Plan[int]:
-        """All keys in one statement."""
+        """Insert all keys with one statement."""
         count: int = yield Step(step, {"word": texts([key for key, _ in keys]), "id": ids([job for _, job in keys])})
         return count
 
     # ------------------------------------------------------------------ claim
 
     def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
-        """One statement for all queues and lanes."""
+        """Claim from all queues and lanes with one statement."""
         heads, alone = request.heads, allotted is None
         allotted = allotted or {}
         if len(heads) == 1:
@@ -81,16 +86,16 @@ class PostgresDialect(Dialect):
             shares = [allotted.get(head.place, ANY_NUMBER) for head in heads]
             params["lanes"] = texts([head.lane for head in heads])
             params["gates"] = texts([share.gate for share in shares])
-            params["places"] = numbers([share.places for share in shares])
+            params["permits"] = numbers([share.permits for share in shares])
             params["holds"] = _holds(allotted)
             rows = yield Step("claim_gated", params, literals={"chunk": request.chunk})
         _sort(rows, {head.level for head in heads}, request.boost_us)
         return _claimed(rows)
 
     def _claim_level(self, request: ClaimRequest, head: Head, allotted: Share | None, *, alone: bool) -> Plan[Claimed]:
-        """From one level of a queue or a lane, where nothing is to be merged."""
+        """Claim from one level of a queue or lane, where nothing has to be merged."""
         share = allotted or ANY_NUMBER
-        wanted = request.wanted if share.places is None else min(request.wanted, share.places)
+        wanted = request.wanted if share.permits is None else min(request.wanted, share.permits)
         chunk = request.chunk if allotted is None else min(request.chunk, at_least(wanted))
         params = {
             "node": request.node,
@@ -108,22 +113,47 @@ class PostgresDialect(Dialect):
         return _claimed(rows)
 
     def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
-        """One statement."""
+        """Find the lanes with one statement."""
         queue, lane = after
         rows = yield Step("waiting_lanes", {"queue": queue, "lane": lane}, autocommit=True, literals={"window": most})
         lanes = groupby(rows, key=itemgetter(0, 1))
-        return [WaitingLane(name, way, {level: due for _, _, level, due in levels}) for (name, way), levels in lanes]
+        return [
+            WaitingLane(name, found, {level: due for _, _, level, due in levels}) for (name, found), levels in lanes
+        ]
 
     def write_gates(self, rows: Sequence[tuple[str, int, str | None]], *, final: bool) -> Plan[None]:
-        """One statement."""
+        """Write all gates with one statement."""
         names, changes, taken = zip(*rows, strict=True)
         params = {"name": texts(names), "change": numbers(changes), "taken": texts(taken)}
         yield Step("write_gates", params, final=final)
 
+    def release_followers(self, parents: Sequence[tuple[str, int]], most: int) -> Plan[Counter[tuple[str, int]]]:
+        """Release with arrays: the planner expects fewer rows of them than of a JSON text, and looks each up."""
+        jobs, ways = zip(*parents, strict=True)
+        rows = yield Step("release_followers", {"parent_id": ids(jobs), "follows": numbers(ways), "most": most})
+        return Counter({(queue, priority): count for queue, priority, count in rows})
+
+    def count_members(self, changes: Sequence[MemberChange], *, wait: bool) -> Plan[list[CountedGroup]]:
+        """Groups that other transactions have locked are not waited for unless `wait` is True."""
+        if wait:
+            yield Step("lock_groups", {"ids": ids(sorted(change.group_id for change in changes))})
+        groups, succeeded, failed = zip(*changes, strict=True)
+        params = {"id": ids(groups), "succeeded": numbers(succeeded), "failed": numbers(failed)}
+        rows = yield Step("count_members", params)
+        return [CountedGroup(group, GroupCounts(*counts) if counted else None) for group, *counts, counted in rows]
+
+    def lock_flows(self, flow_ids: Sequence[str], *, wait: bool) -> Plan[list[str]]:
+        """Flows that other transactions have locked are left out unless `wait` is True."""
+        chosen = {"ids": ids(sorted(flow_ids))}
+        if wait:
+            yield Step("lock_flows", chosen)
+            return list(flow_ids)
+        return [flow for (flow,) in (yield Step("try_lock_flows", chosen))]
+
     # ------------------------------------------------------------------ completion
 
     def finish(self, transitions: Sequence[Transition], *, alone: bool) -> Plan[list[bool]]:
-        """Delete, insert and remember in one statement; the usual case, all succeeded, with half the arrays."""
+        """Write ends, history and counts with one statement; if all succeeded, as usual, with half the arrays."""
         columns = _Columns(transitions)
         if columns.moves.count(Move.SUCCEED) == len(transitions):
             name, params = "finish_succeeded", columns.of_successes()
@@ -138,11 +168,11 @@ class PostgresDialect(Dialect):
         return _won(transitions, zip(ids or (), fences or (), strict=True))
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """Due after their delay."""
+        """Make jobs due after their delay."""
         return (yield from self._reopen_all(transitions, [t.delay_us for t in transitions]))
 
     def release(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """Due as before."""
+        """Leave the due times as they were."""
         return (yield from self._reopen_all(transitions, [None] * len(transitions)))
 
     def _reopen_all(self, transitions: Sequence[Transition], delays: Sequence[int | None]) -> Plan[list[bool]]:
@@ -153,28 +183,28 @@ class PostgresDialect(Dialect):
         return _won(transitions, rows)
 
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        """All in one statement."""
+        """Look all of them up with one statement."""
         params = {"ids": ids([t.job_id for t in transitions]), "fences": numbers([t.fence for t in transitions])}
         found = {(job, fence) for job, fence in (yield Step("applied", params))}
         return [(t.job_id, t.fence) in found for t in transitions]
 
-    def notify(self, channel: str, words: str) -> Plan[None]:
-        """In the transaction, so that nobody hears of what does not happen."""
-        yield Step("notify", {"channel": channel, "words": words})
+    def notify(self, channel: str, payload: str) -> Plan[None]:
+        """Notify in the transaction: nothing is sent if it is rolled back."""
+        yield Step("notify", {"channel": channel, "payload": payload})
 
 
 _PRIORITY, _DUE, _PICKED = (Claim._fields.index(name) for name in ("priority", "due_at", "picked_at"))
 _CLAIM = slice(len(Claim._fields))
 _PAYLOAD = slice(len(Claim._fields), None)
 _ARGS = len(Claim._fields) + Payload._fields.index("args")
-"""Where a claimed row has what: by position, since every claim passes here, hundreds at a time."""
+"""Positions in a claimed row. Claims are read by position for speed: they come hundreds at a time."""
 
 _by_due = itemgetter(_DUE, 0)
 """Due time and id of a claimed row."""
 
 
 def _holds(allotted: Mapping[QueueLane, Share]) -> str:
-    """What jobs of a place will hold, as a JSON object by queue and lane."""
+    """Return the permits that jobs will hold, as a JSON object by queue and lane."""
     return json_text({f"{queue} {lane or ''}": one.holds for (queue, lane), one in allotted.items() if one.holds})
 
 
@@ -184,8 +214,10 @@ def _claimed(rows: Sequence[Sequence[Any]]) -> Claimed:
 
 
 def _sort(rows: list[Sequence[Any]], levels: Collection[int], boost_us: int) -> None:
-    """The order of J3.1: RETURNING has none of its own. Within one level it is that of due times: boost grows with
-    them."""
+    """Sort rows as J3.1 demands, since RETURNING has no order.
+
+    Within one level that is the order of due times, because the boost grows with the waiting time.
+    """
 
     def rank(row: Sequence[Any]) -> tuple[int, int, str]:
         due = row[_DUE]
@@ -195,13 +227,13 @@ def _sort(rows: list[Sequence[Any]], levels: Collection[int], boost_us: int) -> 
 
 
 def _won(transitions: Sequence[Transition], held: Iterable[tuple[str, int]]) -> list[bool]:
-    """By id and fence: a late transition of a job may share its flush with one of the job's present holder."""
+    """Match by id and fence: a late transition may share its flush with one of the job's current holder."""
     winners = set(held)
     return [(t.job_id, t.fence) in winners for t in transitions]
 
 
 class _Columns:
-    """Transitions turned from rows to columns: in one call, because this is the hot path."""
+    """Transitions as columns instead of rows, transposed in one call because this is the hot path."""
 
     def __init__(self, transitions: Sequence[Transition]) -> None:
         values = dict(zip(Transition._fields, zip(*transitions, strict=True), strict=True))
@@ -235,12 +267,12 @@ class _Columns:
 CopyColumns = list[Sequence[str | int | None]]
 
 _ARRAYS: dict[str, Callable[[Sequence[Any]], str]] = {"id": texts, "text": texts, "integer": numbers}
-"""Array literals, by the types of columns."""
+"""Functions that make array literals, by column type."""
 
 
 def _job_arrays(jobs: Sequence[NewJob]) -> dict[str, str]:
-    values = zip(*jobs, strict=True)
-    return {name: _ARRAYS[kind](column) for (name, kind), column in zip(NEW_JOB_TYPES.items(), values, strict=True)}
+    columns = zip(*jobs, strict=True)  # the last one, the position in a flow, has its own table
+    return {name: _ARRAYS[kind](column) for (name, kind), column in zip(NEW_JOB_TYPES.items(), columns, strict=False)}
 
 
 def _in_chunks(
@@ -251,15 +283,15 @@ def _in_chunks(
 
 
 def _job_columns(jobs: Sequence[NewJob], now: int) -> CopyColumns:
-    """As `copy_jobs` names them."""
+    """Return the columns in the order of `copy_jobs`."""
     values = dict(zip(NewJob._fields, zip(*jobs, strict=True), strict=True))
     return [*(values[name] for name in NEW_JOB), [now] * len(jobs)]
 
 
 def _hot_columns(jobs: Sequence[NewJob], now: int) -> CopyColumns:
-    """As `copy_hot` names them."""
+    """Return the columns in the order of `copy_hot`."""
     values = dict(zip(NewJob._fields, zip(*jobs, strict=True), strict=True))
-    dues = [now + job.delay_us if job.due_at is None else job.due_at for job in jobs]
+    dues = [job.due_at if job.due_at is not None or job.delay_us is None else now + job.delay_us for job in jobs]
     ends = [job.expires_at if job.expires_us is None else now + job.expires_us for job in jobs]
     zeros, pending = [0] * len(jobs), [JobStatus.PENDING.value] * len(jobs)
     names = [values[name] for name in ("id", "queue", "target", "lane")]

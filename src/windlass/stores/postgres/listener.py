@@ -29,12 +29,15 @@ logger = loggers.logger("windlass.store")
 
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 5.0
-LOOK_EVERY: Final = 5.0
-"""Seconds between two reads unasked: uvloop shows a socket in trouble once, perhaps with words on it to be read."""
+READ_EVERY: Final = 5.0
+"""Seconds between two reads of a socket that was not reported readable.
+
+uvloop reports a broken socket only once, although there may be unread data on it.
+"""
 PROBE_EVERY = 30.0
-"""Seconds between two looks whether a connection that listens is still one."""
-WAKE_EVERY: Final = 0.5
-"""Seconds between two looks of a thread whether it is to stop."""
+"""Seconds between two probes of a connection that listens."""
+STOP_CHECK_EVERY: Final = 0.5
+"""Seconds between two checks of a thread whether it should stop."""
 LISTEN: Final = "; ".join(f"LISTEN {channel}" for channel in CHANNELS)
 
 
@@ -54,17 +57,17 @@ class Notifications:
         self.ready = threading.Event()
         """Set once it is known whether notifications can be received."""
         self.delay = FIRST_DELAY
-        """Seconds to wait before the next try to connect."""
+        """Seconds to wait before the next attempt to connect."""
 
     def deliver(self, channel: str, payload: str) -> None:
         """Deliver one notification."""
         try:
             self._callback(channel, payload)
-        except Exception as error:  # noqa: BLE001 - whatever was said, the listener must go on hearing
+        except Exception as error:  # noqa: BLE001 - the listener must survive every payload
             logger.error("%s: a notification could not be handled (%s)", self._description, type(error).__name__)
 
     def pass_on(self, notification: pq.PGnotify) -> None:
-        """Pass one notification on as libpq has it."""
+        """Deliver one notification of libpq."""
         self.deliver(notification.relname.decode(errors="replace"), notification.extra.decode(errors="replace"))
 
     def connected(self) -> None:
@@ -74,8 +77,8 @@ class Notifications:
         self.ready.set()
         self.delay = FIRST_DELAY
 
-    def cut_off(self, error: BaseException) -> float:
-        """Log a lost connection; return how long to wait before the next try."""
+    def disconnected(self, error: BaseException) -> float:
+        """Log a lost connection; return the seconds to wait before the next attempt."""
         delay, self.delay = self.delay, min(self.delay * 2, LONGEST_DELAY)
         logger.debug("%s: listening connection lost (%s), reconnecting in %.1f s", self._description, error, delay)
         self.ready.set()
@@ -90,7 +93,7 @@ class Listener:
         self._notifications = notifications
         self._stop = threading.Event()
         self._connection: psycopg.Connection[Any] | None = None
-        self._thread = threading.Thread(target=self._live, name="windlass-postgres-listen", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="windlass-postgres-listen", daemon=True)
         self._thread.start()
         notifications.ready.wait(CONNECT_TIMEOUT)
 
@@ -99,36 +102,36 @@ class Listener:
         """Whether it was stopped."""
         return self._stop.is_set()
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         while not self._stop.is_set():
             try:
                 with psycopg.connect(self._conninfo, autocommit=True) as connection:
                     wire = ThreadWire(connection, prepares=False)
-                    wire.expect(session.STATEMENT_TIMEOUT)
+                    wire.set_timeout(session.STATEMENT_TIMEOUT)
                     completed(wire.script(LISTEN))
                     self._notifications.connected()
                     self._connection = connection
-                    self._hear(connection)
+                    self._receive(connection)
             except (psycopg.Error, OSError) as error:
                 self._connection = None
-                self._stop.wait(self._notifications.cut_off(error))
+                self._stop.wait(self._notifications.disconnected(error))
 
-    def _hear(self, connection: psycopg.Connection[Any]) -> None:
+    def _receive(self, connection: psycopg.Connection[Any]) -> None:
         readable = select.poll()
         readable.register(connection.fileno(), select.POLLIN)
         probe = _Probe(connection.pgconn)
         while not self._stop.is_set():
             for notification in probe.read():
                 self._notifications.pass_on(notification)
-            probe.look()
-            readable.poll(WAKE_EVERY * 1000)
+            probe.check()
+            readable.poll(STOP_CHECK_EVERY * 1000)
 
     def close(self) -> None:
-        """Stop listening, at once: a drain on the caller's loop waits for this."""
+        """Stop listening at once: a drain on the caller's loop waits for this."""
         self._stop.set()
         connection = self._connection
         if connection is not None:
-            _cut(connection)  # ends the wait for notifications
+            _shut_down(connection)  # ends the wait for notifications
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=2)
 
@@ -141,11 +144,11 @@ class LoopListener:
         self._notifications = notifications
         self._loop = loop
         self.closed = False
-        self._life = asyncio.run_coroutine_threadsafe(self._live(), loop)
+        self._task = asyncio.run_coroutine_threadsafe(self._run(), loop)
         if not _runs_here(loop):
             notifications.ready.wait(CONNECT_TIMEOUT)
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         while not self.closed:
             try:
                 async with asyncio.timeout(session.STATEMENT_TIMEOUT):
@@ -154,14 +157,14 @@ class LoopListener:
                     async with asyncio.timeout(session.STATEMENT_TIMEOUT):
                         await connection.execute(LISTEN.encode())
                     self._notifications.connected()
-                    await self._hear(connection)
+                    await self._receive(connection)
                 finally:
                     await connection.close()
             except (psycopg.Error, OSError) as error:
-                await asyncio.sleep(self._notifications.cut_off(error))
+                await asyncio.sleep(self._notifications.disconnected(error))
 
-    async def _hear(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        socket_number = os.dup(connection.fileno())  # libpq closes its own by itself, while the loop still watches
+    async def _receive(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        socket_number = os.dup(connection.fileno())  # libpq may close its own while the loop still watches it
         lost: asyncio.Future[None] = self._loop.create_future()
         probe = _Probe(connection.pgconn)
 
@@ -177,26 +180,26 @@ class LoopListener:
         try:
             while not lost.done():
                 read()
-                probe.look()
-                await asyncio.wait({lost}, timeout=min(LOOK_EVERY, PROBE_EVERY))
+                probe.check()
+                await asyncio.wait({lost}, timeout=min(READ_EVERY, PROBE_EVERY))
             lost.result()
         finally:
             self._loop.remove_reader(socket_number)
             os.close(socket_number)
 
     def close(self) -> None:
-        """Stop listening; safe to call twice, from any thread, also when the loop is over."""
+        """Stop listening; safe to call twice, from any thread, even after the loop has ended."""
         self.closed = True
         if not self._loop.is_closed():
-            self._life.cancel()
+            self._task.cancel()
 
 
 class _Probe:
-    """Asks now and then whether anybody is there: a line that has fallen silent looks like nothing happening."""
+    """Checks periodically that the server answers: a dead connection looks like one without notifications."""
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         self._pgconn = pgconn
-        self._notifications = monotonic()
+        self._answered_at = monotonic()
         self._asked: float | None = None
 
     def read(self) -> list[pq.PGnotify]:
@@ -205,27 +208,27 @@ class _Probe:
         if self._asked is not None and not self._pgconn.is_busy():
             while self._pgconn.get_result() is not None:
                 pass
-            self._asked, self._notifications = None, monotonic()
+            self._asked, self._answered_at = None, monotonic()
         found = []
         while (notification := self._pgconn.notifies()) is not None:
             found.append(notification)
         return found
 
-    def look(self) -> None:
-        """Ask, or give up what was asked too long ago."""
+    def check(self) -> None:
+        """Send a probe if it is time; raise if the last one was not answered in time."""
         now = monotonic()
         if self._asked is not None and now - self._asked > session.STATEMENT_TIMEOUT:
-            raise psycopg.OperationalError("the connection has fallen silent")
-        if self._asked is None and now - self._notifications > PROBE_EVERY:
+            raise psycopg.OperationalError("no answer to a probe of the connection")
+        if self._asked is None and now - self._answered_at > PROBE_EVERY:
             self._asked = now
             self._pgconn.send_query(b"SELECT 1")
             self._pgconn.flush()
 
 
-def _cut(connection: psycopg.Connection[Any]) -> None:
-    """Shut a connection's line, so that whoever waits on it does so no longer."""
-    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
-        line.shutdown(socket.SHUT_RDWR)
+def _shut_down(connection: psycopg.Connection[Any]) -> None:
+    """Shut down a connection's socket, which ends every wait on it."""
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as copy:
+        copy.shutdown(socket.SHUT_RDWR)
 
 
 def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:

@@ -1,4 +1,4 @@
-"""Runs the steps of a plan on one PostgreSQL connection, and says what the driver's errors mean."""
+"""Runs the steps of a plan on one PostgreSQL connection, and classifies the driver's errors."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from windlass.stores.postgres.wire import Wire
 from windlass.stores.queries import Query, load, to_numbered, to_pyformat
 
 NOW = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
-"""The time the running statement came in: fresh in an old transaction, and constant enough for an index."""
+"""The time when the statement started: current even in an old transaction, and constant for the planner."""
 MOMENT = NOW.replace("statement_timestamp", "clock_timestamp")
-"""The time at this moment, for a statement that may have waited for a lock."""
+"""The current time, for a statement that may have waited for a lock."""
 VIRTUAL = ":now::bigint"
-"""Either, where the clock is not the server's."""
+"""Both, where the clock is virtual."""
 
 STATEMENT_TIMEOUT = 30.0
-"""Seconds an answer may take before its connection is given up."""
+"""Seconds without an answer after which a statement fails."""
 COPY_TIMEOUT = 600.0
-"""The same for COPY, whose length is the caller's."""
+"""The same for COPY, whose duration depends on the caller's rows."""
 
 
 class _IdLoader(Loader):
-    """Ids as text, from their 16 bytes."""
+    """Loads ids as text from their 16 bytes."""
 
     format = pq.Format.BINARY
 
@@ -54,7 +54,7 @@ class Statements:
         return self._queries[step.name]
 
     def text(self, query: Query, literals: Mapping[str, int] | None) -> LiteralString:
-        """Its text, with literals written in."""
+        """Return the text of a statement, with its literals filled in."""
         key = (query.name, tuple(sorted(literals.items())) if literals else ())
         text = self._texts.get(key)
         if text is None:
@@ -63,7 +63,7 @@ class Statements:
         return text
 
     def numbered(self, step: Step) -> Statement:
-        """Return the same as the server itself takes it."""
+        """Return the statement of a step in the server's form, with numbered parameters."""
         if not step.literals:
             statement = self._plain.get(step.name)
             if statement is None:
@@ -97,12 +97,12 @@ def limit_of(step: Step) -> float | None:
 
 
 def prepare_connection(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    """What every connection of ours needs."""
+    """Register the loaders that every connection of ours needs."""
     connection.adapters.register_loader("uuid", _IdLoader)
 
 
 async def execute(wire: Wire, statements: Statements, step: Step, extra: Mapping[str, Any]) -> Any:
-    """Run one step, with the commit where `wire` was told so."""
+    """Run one step, with the commit if `wire` is set to send it along."""
     if step.name == SCRIPT:
         return await wire.script(step.params["text"])
     statement = statements.numbered(step)
@@ -118,10 +118,10 @@ async def execute(wire: Wire, statements: Statements, step: Step, extra: Mapping
 
 _ONLY_READS = "25006"
 _UNUSABLE = frozenset({_ONLY_READS, "25P03", "25P04"})
-"""Only reading is allowed here, or the server has ended the transaction: another connection may fare better."""
+"""The session is read-only, or the server has ended the transaction: another connection may succeed."""
 
 _LIMIT = "54"
-"""A limit of the server's was exceeded: a value too large for an index, JSON nested too deep for its stack."""
+"""A limit of the server was exceeded: a value is too large for an index, JSON is nested too deeply."""
 _ADVICE = {
     "42501": "grant the right to the user of the URL (to migrate: CREATE on the schema), or use another user",
     "42601": "the server may be one that only resembles PostgreSQL",
@@ -129,7 +129,7 @@ _ADVICE = {
     "42P05": "this may be a pooler: in transaction mode add ?pooled=true to the URL",
 }
 _SCHEMA = frozenset({"42703", "42P01", "42883", "42804", "42P10"})
-"""A table, column, function or constraint is not there, or is another."""
+"""A table, column, function or constraint is missing or different."""
 
 
 def kind_of(error: BaseException) -> ErrorKind:
@@ -148,10 +148,10 @@ def kind_of(error: BaseException) -> ErrorKind:
 
 
 def only_reads(error: BaseException) -> bool:
-    """Whether a write was refused because its session may only read: nothing was written, and a new one may do it.
+    """Return whether a write was refused because its session is read-only: a new session may succeed.
 
-    Sessions keep what they began with. Those that were made while the server only let read, and have only read since,
-    are found out by the first write after it, which must not fail for that.
+    A session keeps the mode in which it was opened. One that was opened while the server was read-only shows this at
+    its first write, perhaps long after the server became writable; that write is repeated on a new connection.
     """
     return getattr(error, "sqlstate", None) == _ONLY_READS
 
@@ -166,9 +166,9 @@ def unavailable(description: str, error: BaseException) -> StoreUnavailableError
 
 
 def contended(description: str, error: BaseException) -> StoreUnavailableError:
-    """Return the error users see when a plan was restarted in vain."""
+    """Return the error users see when no restart of a plan succeeded."""
     return StoreUnavailableError(
-        f"{description}: others were first {MOST_RESTARTS} times in a row ({_first_line(error)}); try again"
+        f"{description}: conflicts with other writers {MOST_RESTARTS} times in a row ({_first_line(error)}); try again"
     )
 
 
@@ -183,5 +183,5 @@ def refused(description: str, error: BaseException) -> StoreStatementError:
 
 
 def _first_line(error: BaseException) -> str:
-    """What is below it may show the values of a row."""
+    """Return the first line of a message: further lines may show the values of a row."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,4 +1,4 @@
-"""A statement as PostgreSQL takes it, and what it answers as libpq has it: a result that is good, or an error."""
+"""Statements in PostgreSQL's own form, and the check of libpq's results for errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BAD = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE, pq.ExecStatus.PIP
 
 
 class Statement(NamedTuple):
-    """A statement as the server takes it: `$1`, `$2` … stand for the parameters of these names."""
+    """A statement with parameters `$1`, `$2` …, which stand for `names`."""
 
     text: bytes
     names: tuple[str, ...]
@@ -26,8 +26,8 @@ COMMIT: Final = Statement(b"COMMIT", (), COMMAND)
 ROLLBACK: Final = Statement(b"ROLLBACK", (), COMMAND)
 
 
-def good(results: Sequence[pq.abc.PGresult], encoding: str) -> Sequence[pq.abc.PGresult]:
-    """Return the results, if none of them is an error: a commit that fails says so after the statement's own answer."""
+def checked(results: Sequence[pq.abc.PGresult], encoding: str) -> Sequence[pq.abc.PGresult]:
+    """Return the results; raise if any is an error: a failed commit comes after the result of its statement."""
     for result in results:
         if result.status in _BAD:
             raise _error(result, encoding)
@@ -35,6 +35,6 @@ def good(results: Sequence[pq.abc.PGresult], encoding: str) -> Sequence[pq.abc.P
 
 
 def _error(result: pq.abc.PGresult, encoding: str) -> psycopg.Error:
-    if result.error_field(pq.DiagnosticField.SQLSTATE) is None:  # not the server's words: libpq's, on a lost connection
+    if result.error_field(pq.DiagnosticField.SQLSTATE) is None:  # from libpq, on a lost connection
         return psycopg.OperationalError(pq.error_message(result, encoding))
     return error_from_result(result, encoding)

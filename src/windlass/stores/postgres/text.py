@@ -1,4 +1,4 @@
-"""PostgreSQL's text forms, built here because they are the hot path: array literals and COPY lines."""
+"""Array literals and COPY lines, built here because they are on the hot path."""
 
 from __future__ import annotations
 

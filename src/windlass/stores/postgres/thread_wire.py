@@ -1,4 +1,4 @@
-"""A wire of threads: waits for the socket where it is used, as long as a statement may take."""
+"""A wire for threads: blocks the thread until its socket is ready or the statement times out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ThreadWire(Wire):
         self.connection = connection
         self._poll = select.poll()
 
-    async def _readable(self, *, unsent: bool) -> None:
+    async def _wait_readable(self, *, unsent: bool) -> None:
         while True:
             self._wait(select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
             if unsent:
@@ -29,15 +29,15 @@ class ThreadWire(Wire):
             if not self._pgconn.is_busy():
                 return
 
-    async def _flushed(self) -> None:
+    async def _flush(self) -> None:
         while self._pgconn.flush() == 1:
             self._wait(select.POLLIN | select.POLLOUT)
 
     def _wait(self, events: int) -> None:
         """Wait for the socket, and read what is there.
 
-        The driver would wait for ever on a line that is open and silent: a proxy that forwards nothing any more, a
-        server that stands still. Keepalives do not help there: somebody answers them.
+        The driver would wait for ever on a connection that is open but silent: a proxy that no longer forwards, a
+        server that is stopped. Keepalives do not help: the kernel on the other side still answers them.
         """
         left = None if self._deadline == NO_LIMIT else max(self._deadline - monotonic(), 0) * 1000
         self._poll.register(self._pgconn.socket, events)
@@ -47,6 +47,6 @@ class ThreadWire(Wire):
         if ready[0][1] & ~select.POLLOUT:
             self._pgconn.consume_input()
 
-    async def _call_off(self) -> None:
-        """The line is silent: what is left to do is to close it."""
-        self.spoiled = True
+    async def _cancel_statement(self) -> None:
+        """Mark the connection as broken: it is silent, and can only be closed."""
+        self.broken = True

@@ -1,4 +1,4 @@
-"""Reads PostgreSQL URLs: what libpq makes of them, the options we add, and what is wrong with those it refuses."""
+"""PostgreSQL URLs: their parts, the options that Windlass adds, and errors for URLs that libpq refuses."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SOCKET: Final[dict[str, int]] = {
     "tcp_user_timeout": 15_000,
 }
 GENERIC_PLANS: Final = "-c plan_cache_mode=force_generic_plan"
-"""No statement of ours is planned for its values; planning a claim takes as long as running a small one."""
+"""No statement needs a plan for its values, and planning a claim takes as long as running a small one."""
 _SESSION: Final = {
-    # A worker that stands still, or is gone with its machine, in the middle of a transaction must not keep the locks on
-    # its jobs from those who would recover them. The server gives up on it after this.
+    # A worker that hangs, or whose machine is gone, in the middle of a transaction must not hold the locks on its jobs
+    # against the nodes that recover them. The server ends its transaction after this time.
     "idle_in_transaction_session_timeout": "10s",
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
@@ -64,15 +64,15 @@ def _parameter_refused(name: str) -> str:
 
 
 def conninfo(url: str, *, pooled: bool) -> str:
-    """Return the URL with options that make a dead network show within seconds, on both sides, where the user set none.
+    """Return the URL with options that detect a dead network within seconds on both sides, unless the user set them.
 
-    And with a name for `pg_stat_activity`, unless the URL, PGAPPNAME or a service file has one.
+    Also adds a name for `pg_stat_activity`, unless the URL, PGAPPNAME or a service file has one.
     """
     given = psycopg.conninfo.conninfo_to_dict(url)
     added: dict[str, Any] = {key: value for key, value in _SOCKET.items() if key not in given}
     if "fallback_application_name" not in given:
         added["fallback_application_name"] = f"windlass {process_name(socket.gethostname(), getpid())}"
-    if not pooled:  # a pooler takes no options for its server connections
+    if not pooled:  # a pooler accepts no options for its server connections
         options = str(given.get("options") or "")
         ours = [f"-c {name}={value}" for name, value in _SESSION.items() if f"{name}=" not in options]
         added["options"] = " ".join([options, GENERIC_PLANS, *ours]).strip()

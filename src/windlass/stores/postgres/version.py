@@ -1,4 +1,4 @@
-"""Which PostgreSQL servers Windlass works on. The version comes with the connection: asking costs no statement."""
+"""The PostgreSQL versions that Windlass supports. The version comes with the connection: no statement is needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_too_old(number: int, oldest: int) -> bool:
 def check_version(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], description: str) -> None:
     """Raise `ConfigurationError` if the server is too old.
 
-    No `StoreUnavailableError`: that would be waited for and tried again, and this server does not grow newer.
+    Not `StoreUnavailableError`, which means that a retry may help.
     """
     number = connection.info.server_version
     if is_too_old(number, OLDEST):

@@ -1,10 +1,10 @@
-"""The way to PostgreSQL: a statement goes out, its answer comes in, and next to nothing in between.
+"""A thin client on libpq: sends statements and reads their results.
 
-psycopg connects, and knows how values are read; its cursors take as long for one statement as all the rest of an
-enqueue. So statements go straight to libpq: parameters as text, whose types the server infers, results in binary.
+psycopg connects and converts values, but its cursors take as long for one statement as the rest of an enqueue. So
+statements go straight to libpq: parameters as text, whose types the server infers, results in binary.
 
-The same coroutines serve event loops (`LoopWire`) and threads (`ThreadWire`). They differ in how they wait: a thread
-waits inside, so that there a coroutine never suspends, and `completed` runs it to its end.
+The same coroutines serve event loops (`LoopWire`) and threads (`ThreadWire`), which differ in how they wait. On a
+thread a wait blocks inside the coroutine, which therefore never suspends; `completed` runs it to its end.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from psycopg import pq
 from psycopg.adapt import Transformer
 
 from windlass.domain.clock import monotonic
-from windlass.stores.postgres.statements import BEGIN, COMMAND, COMMIT, ROLLBACK, Statement, good
+from windlass.stores.postgres.statements import BEGIN, COMMAND, COMMIT, ROLLBACK, Statement, checked
 
 MOST_PREPARED: Final = 100
-"""Statements a session keeps prepared: each takes memory on the server."""
-CALL_OFF_SECONDS: Final = 5.0
-"""How long a server may take to give up a statement, before its connection is given up."""
+"""Number of statements that a session keeps prepared: each takes memory on the server."""
+CANCEL_SECONDS: Final = 5.0
+"""Seconds that a server may take to cancel a statement before its connection is closed."""
 
 T = TypeVar("T")
 
@@ -35,15 +35,15 @@ NO_LIMIT: Final = float("inf")
 
 
 class Wire:
-    """One connection. One statement at a time, each with a limit of its own."""
+    """One connection: runs one statement at a time, each with its own timeout."""
 
     __slots__ = (
         *("_begins", "_commits", "_deadline", "_encoding", "_names", "_number", "_pgconn", "_prepares", "_seen"),
-        *("_values", "spoiled"),
+        *("_values", "broken"),
     )
 
     def __init__(self, connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], *, prepares: bool) -> None:
-        self.spoiled = False  # if True it must not be used again, whatever it looks like
+        self.broken = False  # if True it must not be used again
         self._deadline = NO_LIMIT
         self._pgconn = connection.pgconn
         self._encoding = connection.info.encoding
@@ -56,64 +56,64 @@ class Wire:
         self._commits = False
 
     def close(self) -> None:
-        """Give the connection up."""
+        """Close the connection."""
         self._pgconn.finish()
 
-    # ------------------------------------------------------------------ how it waits
+    # ------------------------------------------------------------------ waits
 
-    async def _readable(self, *, unsent: bool) -> None:
-        """Wait until libpq has something to give; meanwhile send what did not fit into the socket."""
+    async def _wait_readable(self, *, unsent: bool) -> None:
+        """Wait until libpq has a result; meanwhile send what did not fit into the socket buffer."""
         raise NotImplementedError
 
-    async def _flushed(self) -> None:
-        """Wait until all that was sent has left."""
+    async def _flush(self) -> None:
+        """Wait until everything is written to the socket."""
         raise NotImplementedError
 
-    async def _call_off(self) -> None:
-        """Nobody waits for the answer any more."""
+    async def _cancel_statement(self) -> None:
+        """Cancel a statement whose caller no longer waits."""
         raise NotImplementedError
 
     @property
-    def in_order(self) -> bool:
-        """Whether it can be used again: it is up, in no transaction, and no answer is on its way."""
-        return not (self.spoiled or self._pgconn.pipeline_status) and self._pgconn.transaction_status == _IDLE
+    def reusable(self) -> bool:
+        """Whether it can be used again: it is open, in no transaction, and no answer is outstanding."""
+        return not (self.broken or self._pgconn.pipeline_status) and self._pgconn.transaction_status == _IDLE
 
-    def expect(self, seconds: float | None) -> None:
-        """From now on an answer may take that long; None: as long as it takes."""
+    def set_timeout(self, seconds: float | None) -> None:
+        """Set how many seconds from now an answer may take; None: no limit."""
         self._deadline = NO_LIMIT if seconds is None else monotonic() + seconds
 
-    # ------------------------------------------------------------------ what plans ask for
+    # ------------------------------------------------------------------ transactions and statements
 
     def begin(self) -> None:
-        """Open a transaction: along with the next statement, to save a round trip."""
+        """Open a transaction with the next statement, which saves a round trip."""
         self._begins = True
 
-    async def begun(self) -> None:
-        """Open it now, for what does not go through `execute`."""
+    async def begin_now(self) -> None:
+        """Send a pending BEGIN now, before something that does not go through `execute`."""
         if self._begins:
             self._begins = False
             await self.execute(BEGIN, {})
 
     def commit_with_next(self) -> None:
-        """End the transaction along with the next statement, to save another."""
+        """Commit the transaction with the next statement, which saves another round trip."""
         self._commits = True
 
     async def commit(self) -> None:
-        """End the transaction."""
+        """Commit the transaction."""
         if not self._begins:
             await self.execute(COMMIT, {})
         self._begins = False
 
     async def roll_back(self) -> None:
-        """End the transaction, if there still is one; a connection that cannot is not in order, which says enough."""
+        """Roll back the transaction, if there is one; a connection on which that fails is not reusable."""
         self._begins = self._commits = False
         if self._pgconn.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
-            self.expect(CALL_OFF_SECONDS)
+            self.set_timeout(CANCEL_SECONDS)
             with suppress(psycopg.Error, OSError):
                 await self.execute(ROLLBACK, {})
 
     async def execute(self, statement: Statement, params: Mapping[str, Any]) -> Any:
-        """Run a statement; what it answers is rows, a row or None, or a count, by its kind."""
+        """Run a statement; return rows, a row or None, or a count, by its kind."""
         text = statement.text
         name = self._names.get(text)
         if self._begins or self._commits or (name is None and text in self._seen):
@@ -124,36 +124,36 @@ class Wire:
         else:
             self._pgconn.send_query_params(text, values, None, None, pq.Format.BINARY)
             self._remember(statement)
-        return self._value(statement.kind, good(await self._results(), self._encoding)[-1])
+        return self._value(statement.kind, checked(await self._results(), self._encoding)[-1])
 
     async def script(self, text: str) -> list[int]:
-        """Run several statements without parameters, such as a migration; answers how many rows each has touched."""
-        await self.begun()
+        """Run several statements without parameters, such as a migration; return the row count of each."""
+        await self.begin_now()
         self._pgconn.send_query(text.encode(self._encoding))
-        return [result.command_tuples or 0 for result in good(await self._results(), self._encoding)]
+        return [result.command_tuples or 0 for result in checked(await self._results(), self._encoding)]
 
     async def copy(self, text: bytes, parts: Iterable[str]) -> int:
-        """Send the lines of a COPY part by part; answers how many there were."""
-        await self.begun()
+        """Send the lines of a COPY part by part; return their number."""
+        await self.begin_now()
         pgconn = self._pgconn
-        self.spoiled = True  # until it has ended: what goes wrong in between leaves the server waiting for more
+        self.broken = True  # until the end: after an error in between, the server still waits for lines
         pgconn.send_query(text)
-        await self._flushed()
+        await self._flush()
         while pgconn.is_busy():
-            await self._readable(unsent=False)
+            await self._wait_readable(unsent=False)
         if (refusal := pgconn.get_result()) is not None:
-            good([refusal], self._encoding)
+            checked([refusal], self._encoding)
         for part in parts:
             while pgconn.put_copy_data(part.encode(self._encoding)) == 0:
-                await self._flushed()
-            await self._flushed()
+                await self._flush()
+            await self._flush()
         pgconn.put_copy_end()
         results = await self._results()
-        self.spoiled = False
-        return good(results, self._encoding)[-1].command_tuples or 0
+        self.broken = False
+        return checked(results, self._encoding)[-1].command_tuples or 0
 
     def _remember(self, statement: Statement) -> None:
-        """What is run once more is worth preparing."""
+        """Record a statement that was run: it is prepared when it is run again."""
         if self._prepares and statement.kind != COMMAND and len(self._seen) < MOST_PREPARED:
             self._seen.add(statement.text)
 
@@ -180,10 +180,10 @@ class Wire:
             return self._values.load_rows(0, result.ntuples, tuple)
         return self._values.load_row(0, tuple) if result.ntuples else None
 
-    # ------------------------------------------------------------------ out and in
+    # ------------------------------------------------------------------ messages
 
     async def execute_together(self, calls: Sequence[tuple[Statement, Mapping[str, Any]]]) -> list[Any]:
-        """Several statements in one message, with what they need: the transaction's begin and end, and preparations."""
+        """Run several statements in one message, with pending BEGIN, COMMIT and preparations."""
         values = [self._parameters(*call) for call in calls]
         pgconn = self._pgconn
         begins, self._begins = self._begins, False
@@ -205,11 +205,11 @@ class Wire:
                 at += 1
             answers.append((statement.kind, at))
             at += 1
-        good(results, self._encoding)
+        checked(results, self._encoding)
         return [self._value(kind, results[at]) for kind, at in answers]
 
     def _send(self, statement: Statement, values: Sequence[bytes | None]) -> bytes | None:
-        """Send one of several, prepared if it was seen before; answers the name if that is new."""
+        """Send one of several statements, prepared if it was run before; return its name if that is new."""
         pgconn, text = self._pgconn, statement.text
         known = self._names.get(text)
         if known is None and text not in self._seen:
@@ -217,32 +217,32 @@ class Wire:
             self._remember(statement)
             return None
         if known is None:
-            self._number += 1  # never again: what became of one that was called off is not known
+            self._number += 1  # never reused: a canceled statement may or may not have been prepared
             pgconn.send_prepare(b"windlass_%d" % self._number, text)
         pgconn.send_query_prepared(known or b"windlass_%d" % self._number, values, None, pq.Format.BINARY)
         return None if known else b"windlass_%d" % self._number
 
     async def _results(self) -> list[pq.abc.PGresult]:
-        """What the server answers to what was sent, to its end."""
+        """Return all results of what was sent."""
         try:
-            return await self._gathered()
+            return await self._read_results()
         except (asyncio.CancelledError, TimeoutError):
-            await self._call_off()
+            await self._cancel_statement()
             raise
 
-    async def _gathered(self) -> list[pq.abc.PGresult]:
+    async def _read_results(self) -> list[pq.abc.PGresult]:
         pgconn = self._pgconn
         unsent = pgconn.flush() == 1
         results: list[pq.abc.PGresult] = []
         while True:
             if pgconn.is_busy():
-                await self._readable(unsent=unsent)
+                await self._wait_readable(unsent=unsent)
                 unsent = False
             result = pgconn.get_result()
             if result is None:
                 if not pgconn.pipeline_status:
                     return results
-                if pgconn.status != pq.ConnStatus.OK:  # nothing more will come, and libpq would say so for ever
+                if pgconn.status != pq.ConnStatus.OK:  # nothing more will come; libpq would return None for ever
                     raise psycopg.OperationalError("the connection was lost")
             elif result.status == pq.ExecStatus.PIPELINE_SYNC:
                 return results
@@ -251,11 +251,11 @@ class Wire:
 
 
 def completed(work: Coroutine[Any, Any, T]) -> T:
-    """Run what awaits nothing but a `ThreadWire`."""
+    """Run a coroutine that awaits nothing but a `ThreadWire`, and return its result."""
     try:
         work.send(None)
     except StopIteration as stop:
         result: T = stop.value
         return result
     work.close()
-    raise AssertionError("it waits for an event loop")
+    raise AssertionError("the coroutine waits for an event loop")

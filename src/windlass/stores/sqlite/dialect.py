@@ -48,8 +48,8 @@ class SqliteDatabase:
     ) -> None:
         self.dialect: Dialect = SqliteDialect()
         self.path = path
-        self.place = Location(path, is_default=is_default)
-        in_memory = self.place.in_memory
+        self.location = Location(path, is_default=is_default)
+        in_memory = self.location.in_memory
         self.description = "SQLite in memory" if in_memory else f"SQLite {path} (WAL, synchronous={synchronous})"
         self.wakeup_mode = "in process" if in_memory else "in process, and by watching the file"
         self.known_queues: set[str] = set()
@@ -65,7 +65,7 @@ class SqliteDatabase:
 
     def _start(self) -> None:
         """Start with new threads and no connections; also after a fork, where the parent's must not be touched."""
-        self._writer = Writer(self.place, self._synchronous, self.now)
+        self._writer = Writer(self.location, self._synchronous, self.now)
         self._idle_readers: list[Session] = []
         self._readers = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -73,9 +73,9 @@ class SqliteDatabase:
 
     def apart(self, *, outlives: bool = False) -> SqliteDatabase:
         """Return this one: a file has one writer at a time anyway. A separate one if it must stay open longer."""
-        if not outlives or self.place.in_memory:
+        if not outlives or self.location.in_memory:
             return self
-        return SqliteDatabase(self.place.path, self.now, self._synchronous)
+        return SqliteDatabase(self.location.path, self.now, self._synchronous)
 
     # ------------------------------------------------------------------ plans
 
@@ -91,18 +91,18 @@ class SqliteDatabase:
 
     def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on a reading connection, in its own snapshot."""
-        if self.place.in_memory:
+        if self.location.in_memory:
             return self.run(plan, *args, **kwargs)
-        self.place.check()
+        self.location.check()
         try:
             with self._reader() as session, FORK_GATE:
                 return _read(plan(self.dialect, *args, **kwargs), session)
         except sqlite3.Error as error:
-            raise translate(self.place.path, error) from error
+            raise translate(self.location.path, error) from error
 
     async def aread(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do `read` on a thread, so that the loop is not blocked."""
-        if self.place.in_memory:
+        if self.location.in_memory:
             return await self.arun(plan, *args, **kwargs)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(2, thread_name_prefix="windlass-sqlite-reader")
@@ -124,13 +124,13 @@ class SqliteDatabase:
     def _new_reader(self) -> Session:
         """Open without the lock: only the writer switches a new file to WAL, and readers notice that by themselves."""
         with FORK_GATE:
-            connection = connect(self.place.path, self._synchronous, self.now, writes=False)
-            self.place.opened()
+            connection = connect(self.location.path, self._synchronous, self.now, writes=False)
+            self.location.opened()
         return Session(connection)
 
     def require(self) -> None:
         """Raise if there is no file."""
-        self.place.require()
+        self.location.require()
 
     # ------------------------------------------------------------------ wakeups
 
@@ -141,7 +141,7 @@ class SqliteDatabase:
         """Do nothing: other processes see the file change."""
 
     def listen(self, callback: Callable[[str, str], None], loop: asyncio.AbstractEventLoop | None = None) -> Wakeups:
-        """CommitWatch the file for commits of other connections, on a thread."""
+        """Watch the file for commits of other connections, on a thread."""
         del loop
         watch = CommitWatch(self, callback)
         self._watches = [*(known for known in self._watches if not known.closed), watch]
@@ -162,7 +162,7 @@ class SqliteDatabase:
         with self._readers:
             idle, self._idle_readers = self._idle_readers, []
         self._writer.close(idle)
-        self.place.forget()
+        self.location.forget()
         self.known_queues.clear()
         self._start()
 
@@ -181,7 +181,7 @@ class CommitWatch:
         self._callback = callback
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        if not database.place.in_memory:
+        if not database.location.in_memory:
             self._thread = threading.Thread(target=self._loop, name="windlass-sqlite-watch", daemon=True)
             self._thread.start()
 
@@ -193,7 +193,7 @@ class CommitWatch:
     def _loop(self) -> None:
         while not self._stop.wait(WATCH_INTERVAL):
             try:
-                self._database.place.check()
+                self._database.location.check()
             except StoreUnavailableError as loss:
                 self._callback(LOST, str(loss))
                 return
@@ -203,7 +203,7 @@ class CommitWatch:
     def _watch(self, session: Session) -> None:
         seen = None
         while not self._stop.wait(WATCH_INTERVAL):
-            self._database.place.check()
+            self._database.location.check()
             with FORK_GATE:
                 version = session.connection.execute("PRAGMA data_version").fetchone()
             if version != seen:

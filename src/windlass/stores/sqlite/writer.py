@@ -28,7 +28,7 @@ from windlass.stores.sqlite.session import Session
 
 MOST_IN_A_COMMIT = 128
 RETRY_PAUSE = 0.05
-"""Seconds between two tries for a lock that SQLite does not wait for itself: the switch of a file to WAL."""
+"""Seconds before a lock is requested again where SQLite does not wait itself: when a file is switched to WAL."""
 
 
 class Work:
@@ -55,8 +55,8 @@ class Writer:
     lock file, or SQLite's own lock. The thread itself waits as long as there is work.
     """
 
-    def __init__(self, place: Location, synchronous: str, now: Callable[[], int]) -> None:
-        self._place = place
+    def __init__(self, location: Location, synchronous: str, now: Callable[[], int]) -> None:
+        self._location = location
         self._synchronous = synchronous
         self._now = now
         self._queue: SimpleQueue[Work | None] = SimpleQueue()
@@ -75,7 +75,7 @@ class Writer:
         """Run work and block until it is committed."""
         future = self._submit(action)
         try:
-            return future.result(None if self._place.in_memory else files.LOCK_DEADLINE)
+            return future.result(None if self._location.in_memory else files.LOCK_DEADLINE)
         except TimeoutError:
             if future.cancel():
                 raise self._locked() from None
@@ -84,7 +84,7 @@ class Writer:
     async def arun(self, action: Callable[[Session], Any]) -> Any:
         """Run work and await its commit."""
         future = self._submit(action)
-        if self._place.in_memory:
+        if self._location.in_memory:
             return await asyncio.wrap_future(future)
         given_up = False
 
@@ -105,7 +105,7 @@ class Writer:
 
     def _submit(self, action: Callable[[Session], Any]) -> Future[Any]:
         if self._closed:
-            raise StoreUnavailableError(f"SQLite database {self._place.path}: this application was closed")
+            raise StoreUnavailableError(f"SQLite database {self._location.path}: this application was closed")
         work = Work(action)
         self._start()
         self._queue.put(work)
@@ -119,7 +119,7 @@ class Writer:
                     self._thread.start()
 
     def _locked(self) -> StoreUnavailableError:
-        path = self._place.path
+        path = self._location.path
         holder = holder_of(path, own_writer_writes=self._writing)
         return StoreUnavailableError(
             f"SQLite database {path}: it is locked by {holder} (waited {files.LOCK_DEADLINE:g} s)"
@@ -128,8 +128,8 @@ class Writer:
     def close(self, readers: Sequence[Session] = ()) -> None:
         """Finish queued work, then close these connections and the writer's own, under the lock.
 
-        The last connection to close makes a checkpoint. A lock that stays taken is not waited for longer than by an
-        operation: the thread then closes them when it is free, or the process ends first.
+        The last connection to close makes a checkpoint. If the lock is not free within the deadline of an operation,
+        the thread closes them later, or the process ends first.
         """
         self._closed = True
         self._last = readers
@@ -138,12 +138,12 @@ class Writer:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
-            thread.join(None if self._place.in_memory else files.LOCK_DEADLINE)
+            thread.join(None if self._location.in_memory else files.LOCK_DEADLINE)
 
     def never_close_in_child(self) -> None:
-        """In a forked child.
+        """Abandon the parent's connections in a forked child.
 
-        Touch nothing, but close the lock files, or they would stay locked after the parent's death.
+        Only the lock files are closed, which otherwise would stay locked after the parent's death.
         """
         never_close_in_child(self, self._session)
         if self._lock is not None:
@@ -170,11 +170,11 @@ class Writer:
                 return
 
     def _commit(self, works: list[Work]) -> bool:
-        """Set the outcomes of works; return False if SQLite is locked, and they are to be tried again."""
+        """Set the outcomes of works; return False if SQLite is locked and the caller must repeat this."""
         outcomes: list[tuple[bool, Any]] = []
         try:
             with self._turn(), FORK_GATE:
-                self._place.check()
+                self._location.check()
                 works, outcomes = self._transaction(works)
                 if self._checkpoints is not None:
                     self._checkpoints.after_commit()
@@ -209,11 +209,11 @@ class Writer:
     @contextlib.contextmanager
     def _turn(self, *, create: bool = True) -> Iterator[None]:
         """Hold the lock file, if there is one: a database in memory has none."""
-        if self._place.in_memory:
+        if self._location.in_memory:
             yield
             return
         if self._lock is None:
-            self._lock = WriteLock(self._place.path)
+            self._lock = WriteLock(self._location.path)
         with self._lock.held(create=create):
             yield
 
@@ -243,7 +243,7 @@ class Writer:
                 value = work.action(session)
             except Exception as error:
                 if not connection.in_transaction:
-                    raise  # SQLite itself undid everything (disk full): nothing of this transaction stands
+                    raise  # SQLite itself undid everything (disk full): nothing of this transaction is left
                 connection.execute("ROLLBACK TO work")
                 connection.execute("RELEASE work")
                 if isinstance(error, RestartPlanError) and restart + 1 < MOST_RESTARTS:
@@ -255,10 +255,10 @@ class Writer:
 
     def _connected(self) -> Session:
         if self._session is None:
-            connection = connect(self._place.path, self._synchronous, self._now)
-            if not self._place.in_memory:
-                self._place.opened()
-                self._checkpoints = Checkpoints(connection, self._place.path)
+            connection = connect(self._location.path, self._synchronous, self._now)
+            if not self._location.in_memory:
+                self._location.opened()
+                self._checkpoints = Checkpoints(connection, self._location.path)
             self._session = Session(connection)
         return self._session
 
@@ -273,7 +273,7 @@ class Writer:
             self._lock.close()
 
     def _translate(self, error: Exception) -> Exception:
-        return translate(self._place.path, error)
+        return translate(self._location.path, error)
 
 
 def translate(path: str, error: Exception) -> Exception:

@@ -43,6 +43,12 @@ _PARTS = (
     "completion",
     "dead_letters",
     "expiry",
+    "flow_archive",
+    "flow_checks",
+    "flow_counts",
+    "flow_revival",
+    "flow_setup",
+    "flows",
     "follow_ups",
     "gate_setup",
     "gates",
@@ -71,6 +77,11 @@ from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
 from windlass.testing.contract.completion import CompletionContract  # noqa: E402
 from windlass.testing.contract.dead_letters import DeadLettersContract  # noqa: E402 - see above
 from windlass.testing.contract.expiry import ExpiryContract  # noqa: E402
+from windlass.testing.contract.flow_archive import FlowArchiveContract  # noqa: E402
+from windlass.testing.contract.flow_checks import FlowChecksContract  # noqa: E402
+from windlass.testing.contract.flow_counts import FlowCountsContract  # noqa: E402
+from windlass.testing.contract.flow_revival import FlowRevivalContract  # noqa: E402
+from windlass.testing.contract.flows import FlowsContract  # noqa: E402
 from windlass.testing.contract.follow_ups import FollowUpsContract  # noqa: E402
 from windlass.testing.contract.gates import GatesContract  # noqa: E402
 from windlass.testing.contract.keys import KeysContract  # noqa: E402
@@ -97,6 +108,11 @@ __all__ = [
     "CompletionContract",
     "DeadLettersContract",
     "ExpiryContract",
+    "FlowArchiveContract",
+    "FlowChecksContract",
+    "FlowCountsContract",
+    "FlowRevivalContract",
+    "FlowsContract",
     "FollowUpsContract",
     "GatesContract",
     "KeysContract",

@@ -42,11 +42,11 @@ class ArchiveContract(StoreContract):
         """J7.7: bounded batches, none of them with a statement per job."""
         bench.put(70, tags=("t",))
         ids = [claim.job_id for claim in bench.claim() if bench.succeed(claim)]
-        taken = [_steps(bench, archive.move, part) for part in (ids[:1], ids[1:])]
+        taken = [steps_of(bench, archive.move, part) for part in (ids[:1], ids[1:])]
         assert taken[0] == taken[1] <= 12
         assert [bench.job(job).status for job in ids] == [S.SUCCEEDED] * 70
 
-    def test_what_ended_lately_stays(self, bench: Workbench) -> None:
+    def test_jobs_that_ended_recently_are_not_archived(self, bench: Workbench) -> None:
         """J7.7: by the store's clock, and by when it ended, not by when it was made."""
         jobs = ended_jobs(bench)
         bench.clock.advance(DAY)
@@ -62,7 +62,7 @@ class ArchiveContract(StoreContract):
         assert move(bench, [*jobs.values(), late, waiting], week) == len(jobs)
         assert old(bench, week) == []
 
-    def test_old_jobs_are_found_whatever_stands_between_them(
+    def test_old_jobs_are_found_whatever_is_between_them(
         self, bench: Workbench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """J7.7: made long ago and ended lately, or held by hand: passed over, in bounded steps."""
@@ -96,7 +96,7 @@ class ArchiveContract(StoreContract):
 
     # ------------------------------------------------------------------ looking
 
-    def test_finding_spans_both_places(self, bench: Workbench) -> None:
+    def test_find_reads_live_and_archived_jobs(self, bench: Workbench) -> None:
         """J7.7: by every filter there is, page by page, in one order."""
         jobs = [ended_jobs(bench, tags=("t",), business_key="k", queue="q", target="a:b") for _ in range(4)]
         filters = {"tag": "t", "business_key": "k", "queue": "q", "target": "a:b"}
@@ -110,8 +110,8 @@ class ArchiveContract(StoreContract):
             move(bench, list(part.values()))
             assert [pages(bench, each) for each in asked] == before
 
-    def test_tags_of_jobs_that_are_no_more_lead_nowhere(self, bench: Workbench) -> None:
-        """J7.7: somebody deleted what he did not want to keep."""
+    def test_tags_of_deleted_jobs_find_nothing(self, bench: Workbench) -> None:
+        """J7.7: its rows were deleted by hand."""
         jobs = ended_jobs(bench, tags=("t",))
         move(bench, list(jobs.values()))
         bench.script("DELETE FROM windlass_archive WHERE status <> 'FAILED'")
@@ -128,7 +128,7 @@ class ArchiveContract(StoreContract):
         assert bench.submit_one(new_job(business_key="k")).duplicate is False
 
     def test_a_dead_letter_keeps_its_envelope(self, bench: Workbench) -> None:
-        """J7.7, J5.4: what is written of its death stays where dead letters are looked for."""
+        """J7.7, J5.4: its dead letter stays in its table."""
         (job,) = ended_jobs(bench, only=("failed",)).values()
         bench.script("DELETE FROM windlass_dead_letter")
         bench.script(
@@ -160,7 +160,7 @@ class ArchiveContract(StoreContract):
         assert bench.outcomes(jobs["failed"])[-1] == (1, "succeeded")
 
     def test_a_retry_that_is_refused_leaves_the_archive_as_it_was(self, bench: Workbench) -> None:
-        """J2.4, J1.5: somebody else holds the key by now."""
+        """J2.4, J1.5: another job holds the key by now."""
         (job,) = ended_jobs(bench, only=("failed",), business_key="k").values()
         move(bench, [job])
         bench.put(business_key="k")
@@ -181,7 +181,7 @@ class ArchiveContract(StoreContract):
             bench.database.run(replacement.replace, jobs["succeeded"], new_job())
 
     def test_a_retry_and_the_archive_at_once_have_one_winner_at_a_time(self, bench: Workbench) -> None:
-        """J2.1, J7.7: the job waits again, and is nowhere else, whoever came first."""
+        """J2.1, J7.7: the job waits again, and is nowhere else, in any order."""
         for _ in range(6):
             (job,) = ended_jobs(bench, only=("failed",)).values()
             retried, _ = at_once(partial(bench.database.run, moves.retry, [job]), partial(move, bench, [job]))
@@ -235,7 +235,8 @@ def pages(bench: Workbench, filters: search.Filters) -> list[str]:
             return found
 
 
-def _steps(bench: Workbench, plan: Any, *args: Any) -> int:
+def steps_of(bench: Workbench, plan: Any, *args: Any) -> int:
+    """Run a plan; return how many statements it took."""
     count = 0
 
     def counted(dialect: Dialect) -> Plan[Any]:

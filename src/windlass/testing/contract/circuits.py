@@ -52,8 +52,8 @@ class CircuitsContract(GatedContract):
         assert self._state(bench) is CircuitState.OPEN
         assert bench.claim() == []
 
-    def test_a_trial_that_says_nothing_lets_another_one_through(self, bench: Workbench) -> None:
-        """J6.1: released, snoozed or lost with its node, it gives its place back."""
+    def test_a_trial_without_an_outcome_lets_another_one_through(self, bench: Workbench) -> None:
+        """J6.1: released, snoozed or lost with its node, it releases its permit."""
         self._trip(bench)
         bench.put(3, lane=GATEWAY)
         bench.clock.advance(10)
@@ -87,7 +87,7 @@ class CircuitsContract(GatedContract):
         self._ends(bench, last)
         assert self._state(bench) is CircuitState.CLOSED
 
-    def test_what_was_claimed_before_it_opened_does_not_close_it(self, bench: Workbench) -> None:
+    def test_jobs_claimed_before_it_opened_do_not_close_a_circuit(self, bench: Workbench) -> None:
         """J6.1: only trials decide."""
         bench.put(3, lane=GATEWAY)
         before = bench.claim()
@@ -108,7 +108,7 @@ class CircuitsContract(GatedContract):
         bench.database.run(limits.steer_circuit, "gateway", lambda circuit, now: circuit.closed())
         assert len(bench.claim()) == 1
 
-    def test_several_nodes_teach_one_circuit_without_losing_a_call(self, bench: Workbench) -> None:
+    def test_calls_of_several_nodes_all_count_for_a_circuit(self, bench: Workbench) -> None:
         """J6.1: state is shared by all nodes; calls recorded at the same moment all count."""
         settings = CircuitProfile.DEFAULT.with_changes(window=1000, minimum_calls=1000)
         bench.database.run(limits.configure_circuit, "gateway", settings)
@@ -118,7 +118,7 @@ class CircuitsContract(GatedContract):
         assert row.circuit is not None
         assert len(row.circuit.calls) == 40
 
-    def test_two_gates_hold_until_both_let_through(self, bench: Workbench) -> None:
+    def test_a_job_behind_two_gates_waits_for_both(self, bench: Workbench) -> None:
         """J3.4: an open circuit takes no permit of the resource either."""
         self._resource(bench, cap=2)
         self._trip(bench)

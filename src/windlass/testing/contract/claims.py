@@ -31,7 +31,7 @@ class ClaimsContract(StoreContract):
         waiting = _random_jobs(bench, _seeded(chunk), 110)
         while due := _in_order(waiting, bench.clock.micros(), boost):
             claims = bench.claim_all(12, chunk=chunk, boost=boost).claims
-            assert claims, "there is work, and nobody else holds it"
+            assert claims, "there is work that no other node holds"
             assert [claim.job_id for claim in claims] == [job.id for job in due[: len(claims)]]
             waiting = [job for job in waiting if job not in due[: len(claims)]]
         assert bench.claim() == []
@@ -129,13 +129,13 @@ class ClaimsContract(StoreContract):
         assert claimed.payloads[small] == loaded[small]
 
     def test_loading_leaves_unknown_jobs_out(self, bench: Workbench) -> None:
-        """J3.3: payloads are read many at once; a row somebody deleted by hand is simply missing."""
+        """J3.3: payloads are read many at once; a row that was deleted by hand is simply missing."""
         (known,) = bench.put()
         loaded = bench.database.run(jobs.load, [new_job().id, known])
         assert list(loaded) == [known]
 
-    def test_a_node_can_ask_for_what_it_holds(self, bench: Workbench) -> None:
-        """J7.8: after an answer that never came, a node learns what was claimed in its name, and of nobody else."""
+    def test_a_node_can_read_its_own_claims(self, bench: Workbench) -> None:
+        """J7.8: after a lost answer a node reads its own claims, and only those."""
         bench.register("other")
         bench.put(3)
         mine = [*bench.claim(1), *bench.claim(1)]
@@ -147,7 +147,7 @@ class ClaimsContract(StoreContract):
 
     @pytest.mark.parametrize("node", ["stranger", "lost"])
     def test_only_a_node_with_a_lease_claims(self, bench: Workbench, node: str) -> None:
-        """J7.2: a node that never registered, or was given up, gets nothing until it has a new name."""
+        """J7.2: a node that never registered, or was marked lost, gets nothing until it has a new id."""
         bench.register("lost")
         bench.lose("lost", alive=[NODE])
         bench.put()
@@ -169,7 +169,7 @@ class ClaimsContract(StoreContract):
         for node, haul in zip(nodes, hauls, strict=True):
             assert {bench.job(claim.job_id).node for claim in haul[:5]} <= {node}
 
-    def test_claims_go_on_while_others_complete_and_retry(self, bench: Workbench) -> None:
+    def test_claims_continue_while_others_complete_and_retry(self, bench: Workbench) -> None:
         """J3.2: claims, completions and retries of several nodes at once; each job ends once, after its attempts."""
         ids = bench.put(60)
         nodes = [f"worker-{number}" for number in range(3)]

@@ -20,7 +20,7 @@ class ClusterContract(StoreContract):
 
     # ------------------------------------------------------------------ leases
 
-    def test_a_beat_renews_the_lease(self, bench: Workbench) -> None:
+    def test_a_heartbeat_renews_the_lease(self, bench: Workbench) -> None:
         """J7.2: a node is lost past its lease, and only past it."""
         bench.clock.advance(LEASE / SECOND)
         assert bench.database.run(cluster.mark_lost) == 0
@@ -30,7 +30,7 @@ class ClusterContract(StoreContract):
         bench.clock.advance(0.000_001)
         assert bench.database.run(cluster.mark_lost) == 1
 
-    def test_a_node_that_was_given_up_notices_at_its_next_beat(self, bench: Workbench) -> None:
+    def test_a_node_that_was_marked_lost_notices_at_its_next_heartbeat(self, bench: Workbench) -> None:
         """J7.3: the beat of a lost node is refused, before and after its row is gone."""
         bench.lose(NODE)
         assert not bench.beat()
@@ -38,7 +38,7 @@ class ClusterContract(StoreContract):
         assert not bench.beat()
 
     def test_live_nodes_are_those_with_a_lease(self, bench: Workbench) -> None:
-        """J7.2: lost nodes, and nodes that left, are not counted."""
+        """J7.2: lost nodes, and nodes that signed off, are not counted."""
         for node in ("second", "third", "fourth"):
             bench.register(node)
         assert bench.database.run(cluster.live_nodes) == 4
@@ -49,7 +49,7 @@ class ClusterContract(StoreContract):
     # ------------------------------------------------------------------ recovery
 
     def test_a_slow_job_on_a_live_node_is_never_touched(self, bench: Workbench) -> None:
-        """J7.2: however long it takes, as long as its node beats."""
+        """J7.2: however long it takes, as long as its node sends heartbeats."""
         claim = bench.claimed_job()
         before = bench.seen(claim.job_id)
         for _ in range(100):
@@ -59,7 +59,7 @@ class ClusterContract(StoreContract):
         assert bench.succeed(claim)
 
     def test_the_jobs_of_a_lost_node_are_pending_again(self, bench: Workbench) -> None:
-        """J7.2: state, place in the queue and history; no attempt is spent."""
+        """J7.2: state, position in the queue and history; no attempt is used up."""
         bench.register("doomed")
         ids = bench.put(3, due_at=bench.clock.micros())
         bench.claim(node="doomed")
@@ -75,8 +75,8 @@ class ClusterContract(StoreContract):
         assert [claim.job_id for claim in bench.claim()] == ids
         assert bench.recover() == cluster.Recovered({}, [], more=False, forgotten=[])
 
-    def test_a_lost_node_that_ran_nothing_is_answered_once(self, bench: Workbench) -> None:
-        """J7.2: by whoever forgets it, so that its loss is told of once in the cluster."""
+    def test_a_lost_node_without_jobs_is_reported_once(self, bench: Workbench) -> None:
+        """J7.2: by the node that deletes its row, so that the loss is published once in the cluster."""
         for node in ("idle", "doomed"):
             bench.register(node)
         bench.put(1, due_at=bench.clock.micros())
@@ -85,8 +85,8 @@ class ClusterContract(StoreContract):
         assert bench.recover() == cluster.Recovered({"doomed": 1}, [], more=True, forgotten=["doomed", "idle"])
         assert bench.recover() == cluster.Recovered({}, [], more=False, forgotten=[])
 
-    def test_the_jobs_of_a_node_that_left_without_them_are_brought_back(self, bench: Workbench) -> None:
-        """J7.2: RUNNING on a node nobody knows is orphaned too."""
+    def test_the_jobs_of_a_node_without_a_row_are_requeued(self, bench: Workbench) -> None:
+        """J7.2: a job RUNNING on an unknown node is orphaned too."""
         bench.register("leaver")
         (job_id,) = bench.put()
         bench.claim(node="leaver")
@@ -106,8 +106,8 @@ class ClusterContract(StoreContract):
         assert len(counts) > 1
         assert not bench.beat(), "its row is gone"
 
-    def test_several_that_recover_at_once_do_no_harm(self, bench: Workbench) -> None:
-        """J7.2: every job comes back once, whoever brings it."""
+    def test_concurrent_recoveries_requeue_each_job_once(self, bench: Workbench) -> None:
+        """J7.2: every job is requeued once, by any of them."""
         ids = bench.put(40)
         bench.claim()
         bench.lose(NODE)
@@ -135,7 +135,7 @@ class ClusterContract(StoreContract):
         assert bench.outcomes(late[0].job_id) == [(1, "lost"), (1, "succeeded")]
 
     def test_a_late_write_and_a_recovery_at_once_have_one_winner(self, bench: Workbench) -> None:
-        """J7.3: either the node was in time, or its job is given away."""
+        """J7.3: either the node was in time, or its job is requeued."""
         bench.put(12)
         claims = bench.claim()
         bench.lose(NODE)
@@ -148,7 +148,7 @@ class ClusterContract(StoreContract):
 
     # ------------------------------------------------------------------ crash budget
 
-    def test_work_that_kills_its_workers_ends(self, bench: Workbench) -> None:
+    def test_a_job_that_kills_its_workers_fails_for_good(self, bench: Workbench) -> None:
         """J7.4: three redeliveries, then FAILED as worker_lost, and the business key is free."""
         (job_id,) = bench.put(business_key="order:7")
         for crash in range(BUDGET + 1):

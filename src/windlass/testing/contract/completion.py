@@ -60,7 +60,7 @@ class CompletionContract(StoreContract):
 
     @every_ending
     def test_a_write_with_an_old_fence_changes_nothing(self, bench: Workbench, outcome: str) -> None:
-        """J2.1: whoever had the job before its present holder is refused, and the key stays held."""
+        """J2.1: an earlier holder of the job is refused, and the key stays held."""
         old = bench.claimed_job(business_key="order:7")
         bench.retry(old)
         (current,) = bench.claim()
@@ -71,7 +71,7 @@ class CompletionContract(StoreContract):
         assert bench.succeed(current, holds_key=True)
 
     @every_ending
-    def test_an_old_and_the_present_holder_may_meet_in_one_flush(self, bench: Workbench, outcome: str) -> None:
+    def test_an_old_and_the_current_holder_may_share_a_flush(self, bench: Workbench, outcome: str) -> None:
         """J2.1: each transition is answered by its own fence, also when both are of one job."""
         old = bench.claimed_job()
         bench.retry(old)
@@ -112,7 +112,7 @@ class CompletionContract(StoreContract):
 
     # ------------------------------------------------------------------ what is left behind
 
-    def test_success_leaves_result_times_and_history(self, bench: Workbench) -> None:
+    def test_success_writes_result_times_and_history(self, bench: Workbench) -> None:
         """J4.3: terminal state, result, timings and history row are one write."""
         claim = bench.claimed_job()
         start = bench.clock.micros()
@@ -124,7 +124,7 @@ class CompletionContract(StoreContract):
         assert (attempt.number, attempt.node, attempt.outcome) == (1, NODE, "succeeded")
         assert (attempt.started_at, attempt.ended_at) == (job.started_at, job.finished_at)
 
-    def test_failure_leaves_the_error_its_class_and_the_reason(self, bench: Workbench) -> None:
+    def test_failure_writes_the_error_its_class_and_the_reason(self, bench: Workbench) -> None:
         """J2.5: history keeps error class, message and traceback tail."""
         claim = bench.claimed_job()
         assert bench.fail(claim)
@@ -133,7 +133,7 @@ class CompletionContract(StoreContract):
         assert (job.error, job.error_class) == (FAILURE.error, FAILURE.error_class)
         assert (attempt.error, attempt.error_class, attempt.traceback) == FAILURE[:3]
 
-    def test_a_failure_before_the_body_was_entered_spends_no_attempt(self, bench: Workbench) -> None:
+    def test_a_failure_before_the_body_was_entered_uses_up_no_attempt(self, bench: Workbench) -> None:
         """J2.5: `attempts` counts starts that counted."""
         claim = bench.claimed_job()
         refused = dead_letter(claim, bench.times(), FAILURE, "target_not_allowed", holds_key=False, counted=False)
@@ -182,7 +182,7 @@ class CompletionContract(StoreContract):
         assert {bench.job(other).crash_count for other in claims} == {0}
 
     def test_the_last_crash_is_charged_once_although_its_commit_was_lost(self, bench: Workbench) -> None:
-        """J7.4, J7.8: a try whose answer was cut off is looked up before it is written again."""
+        """J7.4, J7.8: an attempt whose answer was lost is looked up before it is written again."""
         claim = bench.claimed_job(business_key="order:7")
         last = given_up(claim, bench.times(), FAILURE, holds_key=True)
         assert bench.apply(last) == [True]
@@ -203,8 +203,8 @@ class CompletionContract(StoreContract):
         assert bench.history(claim.job_id)[0].error == FAILURE.error
 
     @every_ending
-    def test_a_job_that_goes_back_is_due_when_it_should_be(self, bench: Workbench, outcome: str) -> None:
-        """J2.5, J3.3: retries and snoozes wait for their delay; what is handed back keeps its place."""
+    def test_a_requeued_job_is_due_when_it_should_be(self, bench: Workbench, outcome: str) -> None:
+        """J2.5, J3.3: retries and snoozes wait for their delay; released jobs keep their due time."""
         claim = bench.claimed_job()
         bench.clock.advance(60)
         bench.apply(ENDINGS[outcome](claim, bench.times()))
@@ -215,10 +215,10 @@ class CompletionContract(StoreContract):
         if outcome not in STATUS_AFTER:
             assert (job.node, job.picked_at) == (None, None)
 
-    # ------------------------------------------------------------------ a commit that nobody saw
+    # ------------------------------------------------------------------ commits whose answer was lost
 
     @every_ending
-    def test_a_try_whose_commit_was_lost_is_not_written_twice(self, bench: Workbench, outcome: str) -> None:
+    def test_an_attempt_whose_commit_was_lost_is_not_written_twice(self, bench: Workbench, outcome: str) -> None:
         """J7.8: after a cut connection, what the history holds already was won."""
         claim = bench.claimed_job()
         transition = ENDINGS[outcome](claim, bench.times())
@@ -228,7 +228,7 @@ class CompletionContract(StoreContract):
         assert bench.seen(claim.job_id) == after
 
     @every_ending
-    def test_a_try_that_never_committed_is_written_now(self, bench: Workbench, outcome: str) -> None:
+    def test_an_attempt_that_was_never_committed_is_written_now(self, bench: Workbench, outcome: str) -> None:
         """J7.8: after a cut connection, what the history lacks is written, once."""
         first, second = bench.put(2)
         claims = bench.claim()
@@ -238,7 +238,7 @@ class CompletionContract(StoreContract):
         assert bench.outcomes(first) == bench.outcomes(second) == [(1, outcome)]
 
     @every_ending
-    def test_a_try_that_was_cut_off_and_then_recovered_is_refused(self, bench: Workbench, outcome: str) -> None:
+    def test_an_interrupted_attempt_that_was_recovered_is_refused(self, bench: Workbench, outcome: str) -> None:
         """J7.3: the history row of a lost attempt is no proof that its owner's write was committed."""
         claim = bench.claimed_job()
         bench.lose(NODE)
@@ -250,7 +250,7 @@ class CompletionContract(StoreContract):
     # ------------------------------------------------------------------ refused values
 
     @pytest.mark.parametrize("outcome", ["succeeded", "retried", "failed"])
-    def test_a_value_the_database_refuses_spoils_its_flush_only(self, bench: Workbench, outcome: str) -> None:
+    def test_a_refused_value_fails_its_flush_only(self, bench: Workbench, outcome: str) -> None:
         """J4.3: nothing of that flush is written; without the bad row it is."""
         bench.put(3)
         claims = bench.claim()

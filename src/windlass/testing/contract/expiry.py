@@ -26,7 +26,7 @@ class ExpiryContract(StoreContract):
         found = {(claim.queue, claim.expires) for claim in bench.claim()}
         assert found == {("at", now + 7), ("after", now + SECOND), ("never", None)}
 
-    def test_what_has_not_started_is_canceled_in_bounded_batches(self, bench: Workbench) -> None:
+    def test_expired_jobs_are_canceled_in_bounded_batches(self, bench: Workbench) -> None:
         """J1.9: waiting or paused, the first to expire first; keys are free again; nothing else is touched."""
         late, soon, paused = (
             bench.put(business_key=key, expires_us=wait * SECOND)[0] for key, wait in (("a", 3), ("b", 1), ("c", 2))
@@ -44,7 +44,7 @@ class ExpiryContract(StoreContract):
         assert [bench.holder(key) for key in "abc"] == [None] * 3
         assert {bench.job(job).status for job in (later, never)} == {S.PENDING}
 
-    def test_what_runs_does_not_expire(self, bench: Workbench) -> None:
+    def test_running_jobs_do_not_expire(self, bench: Workbench) -> None:
         """J1.9: neither while it runs nor once it has been started and waits again."""
         claim = bench.claimed_job(expires_us=SECOND)
         bench.clock.advance(5)
@@ -56,15 +56,15 @@ class ExpiryContract(StoreContract):
         assert bench.apply(snoozed(again, bench.times(), 0))[0]
         assert bench.claim()[0].expires is None
 
-    def test_what_was_handed_back_unstarted_still_expires(self, bench: Workbench) -> None:
+    def test_a_job_released_before_it_started_still_expires(self, bench: Workbench) -> None:
         """J1.9: a claim is no start."""
         claim = bench.claimed_job(expires_us=SECOND)
         assert bench.apply(released(claim, Times(None, bench.clock.micros(), None)))[0]
         bench.clock.advance(5)
         assert [job.job_id for job in bench.database.run(moves.cancel_expired, 10).ended] == [claim.job_id]
 
-    def test_what_a_lost_node_was_running_does_not_expire(self, bench: Workbench) -> None:
-        """J1.9: nobody knows whether it had started, and half done work is not given up."""
+    def test_jobs_of_a_lost_node_do_not_expire(self, bench: Workbench) -> None:
+        """J1.9: it may have started, and a job that is half done is not canceled."""
         bench.claimed_job(expires_us=SECOND)
         bench.lose(NODE)
         bench.recover()
@@ -72,7 +72,7 @@ class ExpiryContract(StoreContract):
         bench.register("other")
         assert [claim.expires for claim in bench.claim(node="other")] == [None]
 
-    def test_a_claim_that_came_too_late_ends_its_job(self, bench: Workbench) -> None:
+    def test_a_claim_of_an_expired_job_ends_it(self, bench: Workbench) -> None:
         """J1.9: guarded by its fence like every outcome; the key is free, and no attempt was spent."""
         claim = bench.claimed_job(business_key="order:7", expires_us=SECOND)
         assert bench.apply(_too_late(bench, claim)) == [True]

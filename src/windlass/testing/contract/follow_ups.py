@@ -38,7 +38,7 @@ class FollowUpsContract(StoreContract):
 
     @pytest.mark.parametrize("count", [1, 3, MANY])
     def test_jobs_that_follow_name_their_parent(self, bench: Workbench, count: int) -> None:
-        """J5.5: however many there are, with tags, and in queues that nobody has seen."""
+        """J5.5: any number of them, with tags, and in new queues."""
         (parent,) = bench.put()
         rows = [new_job("new", tags=("t",), parent_id=parent, correlation_id="c") for _ in range(count)]
         bench.database.run(jobs.follow, rows, ["new"])
@@ -49,7 +49,7 @@ class FollowUpsContract(StoreContract):
         assert bench.job(parent).parent_id is None
         assert {claim.job_id for claim in bench.claim()} == {parent, *(row.id for row in rows)}
 
-    def test_an_outcome_and_what_follows_are_written_together(self, bench: Workbench) -> None:
+    def test_an_outcome_and_its_follow_ups_are_written_together(self, bench: Workbench) -> None:
         """J4.3: in one transaction: both or neither."""
         claim, row = bench.claimed_job(), new_job()
         transition = succeeded(claim, bench.times(), None, holds_key=False)
@@ -66,8 +66,8 @@ class FollowUpsContract(StoreContract):
         bench.database.run(both, stops=False)
         assert (bench.job(claim.job_id).status, bench.exists(row.id)) == (JobStatus.SUCCEEDED, True)
 
-    def test_a_spent_crash_budget_is_followed_in_its_transaction(self, bench: Workbench) -> None:
-        """J5.5, J7.4: once, whoever recovers; if what follows cannot be written, the job is not given up either."""
+    def test_follow_ups_of_a_spent_crash_budget_are_written_in_its_transaction(self, bench: Workbench) -> None:
+        """J5.5, J7.4: once, by whichever node recovers; without the follow-up the job does not fail either."""
         bench.register("doomed")
         (job_id,) = bench.put(options='{"max_retries":2}', args=text_of_size(2000), tags=("t",))
         assert len(bench.claim(node="doomed")) == 1
@@ -86,7 +86,7 @@ class FollowUpsContract(StoreContract):
         assert (ended.attempts, ended.failure.error_class, ended.result) == (0, "WorkerLostError", None)
         assert (ended.reason, ended.node) == ("worker_lost", "doomed")
 
-    def test_an_unknown_target_given_up_is_followed_in_its_transaction(self, bench: Workbench) -> None:
+    def test_follow_ups_of_an_unknown_target_are_written_in_its_transaction(self, bench: Workbench) -> None:
         """J5.5, J6.3: the other way to fail without an attempt."""
         (job_id,) = bench.put(options="{}")
         (claim,) = bench.claim()

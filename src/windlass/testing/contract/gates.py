@@ -32,13 +32,13 @@ class GatesContract(GatedContract):
         assert [claim.job_id for claim in bench.claim()] == ids[3:4]
 
     def test_jobs_without_a_gate_are_claimed_past_a_full_one(self, bench: Workbench) -> None:
-        """J3.4: what is blocked is passed over and holds nobody up."""
+        """J3.4: a blocked job is skipped and delays no other."""
         self._resource(bench, cap=0)
         bench.put(50, lane=STRIPE, priority=9)
         plain = bench.put(3, priority=0)
         assert [claim.job_id for claim in bench.claim()] == plain
 
-    def test_each_key_has_permits_of_its_own(self, bench: Workbench) -> None:
+    def test_each_key_has_its_own_permits(self, bench: Workbench) -> None:
         """J6.2: keyed by tenant, one tenant's jobs do not use up the others' permits."""
         self._resource(bench, cap=2)
         for key in ("acme", "a/b c%", "änne"):
@@ -49,7 +49,7 @@ class GatesContract(GatedContract):
         assert sorted(str(claim.lane) for claim in claims) == sorted(map(str, lanes * 2))
         assert bench.claim() == []
 
-    def test_every_end_gives_the_permit_back(self, bench: Workbench) -> None:
+    def test_every_end_releases_the_permit(self, bench: Workbench) -> None:
         """J6.2: success, failure, retry, snooze, release and a died process, each once."""
         self._resource(bench, cap=1)
         endings: dict[str, Any] = {
@@ -68,7 +68,7 @@ class GatesContract(GatedContract):
         (last,) = bench.claim()  # the one whose process died
         assert bench.succeed(last)
 
-    def test_a_late_end_gives_nothing_back_twice(self, bench: Workbench) -> None:
+    def test_a_late_end_releases_no_permit_twice(self, bench: Workbench) -> None:
         """J6.2, J2.1: only the write that holds its fence counts."""
         self._resource(bench, cap=5)
         bench.put(3, lane=STRIPE)
@@ -78,7 +78,7 @@ class GatesContract(GatedContract):
         assert not bench.retry(first)
         assert self._in_use(bench, RESOURCE) == 2
 
-    def test_a_lost_nodes_permits_come_back(self, bench: Workbench) -> None:
+    def test_the_permits_of_a_lost_node_are_released(self, bench: Workbench) -> None:
         """J6.2, J7.2: with its jobs, whether they wait again or are given up."""
         self._resource(bench, cap=4)
         bench.put(4, lane=STRIPE)
@@ -89,7 +89,7 @@ class GatesContract(GatedContract):
         assert self._in_use(bench, RESOURCE) == 0
 
     def test_a_canceled_body_keeps_its_permit_until_it_ends(self, bench: Workbench) -> None:
-        """J6.2: freed when the body has ended, also after a cancel; and only once."""
+        """J6.2: released when the body has ended, even after a cancel, and only once."""
         self._resource(bench, cap=1)
         bench.put(2, lane=STRIPE)
         (claim,) = bench.claim()
@@ -100,7 +100,7 @@ class GatesContract(GatedContract):
         assert bench.database.run(permits.release, [body]) == 0
         assert len(bench.claim()) == 1
 
-    def test_a_canceled_body_of_a_lost_node_gives_its_permit_back(self, bench: Workbench) -> None:
+    def test_the_permit_of_a_canceled_body_of_a_lost_node_is_released(self, bench: Workbench) -> None:
         """J6.2: or its node is lost."""
         self._resource(bench, cap=1)
         bench.put(2, lane=STRIPE)
@@ -112,7 +112,7 @@ class GatesContract(GatedContract):
         assert len(bench.claim()) == 1
 
     def test_a_body_that_outlives_its_timeout_keeps_its_permit(self, bench: Workbench) -> None:
-        """J4.5, J6.2: its job may be tried again meanwhile, and waits for a place like any other."""
+        """J4.5, J6.2: its job may be retried meanwhile, and waits for a permit like any other."""
         self._resource(bench, cap=1)
         bench.put(lane=STRIPE)
         (claim,) = bench.claim()
@@ -133,7 +133,7 @@ class GatesContract(GatedContract):
         self._resource(bench, cap=2)
         assert bench.claim() == []
 
-    def test_what_is_not_configured_is_claimed_without_a_permit(self, bench: Workbench) -> None:
+    def test_jobs_of_an_unknown_resource_are_claimed_without_a_permit(self, bench: Workbench) -> None:
         """J6.2: so that it fails and says so, instead of waiting for ever."""
         bench.put(lane=STRIPE)
         bench.put(lane=_of("acme"))
@@ -184,7 +184,7 @@ class GatesContract(GatedContract):
         assert len(bench.claim()) == 2
 
     def test_claimers_at_full_speed_never_exceed_a_limit(self, bench: Workbench) -> None:
-        """J6.2, J1.7: counted by who holds claims, not by the gate."""
+        """J6.2, J1.7: counted from the claims, not from the gate."""
         self._resource(bench, cap=3)
         self._limit(bench, "mail", cap=4)
         bench.put(60, lane=STRIPE)
@@ -207,7 +207,7 @@ class GatesContract(GatedContract):
         assert self._in_use(bench, RESOURCE) == self._in_use(bench, QUEUE) == 0
 
     def test_two_claims_that_meet_a_new_key_at_once_both_keep_its_cap(self, bench: Workbench) -> None:
-        """J6.2: whoever makes the key's gate, nobody takes it for a resource that was never configured."""
+        """J6.2: whichever claim creates the key's gate, none takes it for a resource that was never configured."""
         self._resource(bench, cap=2)
         for number in range(15):
             bench.put(6, lane=_of(f"new-{number}"))
@@ -218,7 +218,7 @@ class GatesContract(GatedContract):
                 assert bench.succeed(claim)
 
     def test_among_lanes_the_first_job_of_all_comes_first(self, bench: Workbench) -> None:
-        """J3.1, J3.4: by effective priority, then due time, however the lanes are called; nobody starves."""
+        """J3.1, J3.4: by effective priority, then due time, whatever the names of lanes; none starves."""
         self._resource(bench, cap=100)
         early = bench.put(lane=_of("zoe"), priority=2)
         bench.clock.advance(10)
@@ -228,8 +228,8 @@ class GatesContract(GatedContract):
         assert [claim.job_id for claim in bench.claim(1)] == urgent
         assert [claim.job_id for claim in bench.claim(1)] == early
 
-    def test_a_rate_per_day_outlasts_the_forgetting_of_idle_keys(self, bench: Workbench) -> None:
-        """J6.2: what passed still counts when nobody has asked for a while."""
+    def test_a_rate_per_day_outlasts_the_deletion_of_idle_keys(self, bench: Workbench) -> None:
+        """J6.2: what passed still counts after a while without claims."""
         day = 86_400 * SECOND
         bench.database.run(limits.configure_resource, "stripe", limits.Limit(None, 2, day))
         bench.put(5, lane=_of("acme"))
@@ -240,8 +240,8 @@ class GatesContract(GatedContract):
         assert bench.database.run(permits.delete_idle_keys, 3600 * SECOND) == 0
         assert bench.claim() == []
 
-    def test_a_late_body_of_a_recovered_job_frees_nothing_twice(self, bench: Workbench) -> None:
-        """J6.2, J7.3: recovery gave its place back already."""
+    def test_a_late_body_of_a_recovered_job_releases_no_permit_twice(self, bench: Workbench) -> None:
+        """J6.2, J7.3: recovery has released its permit already."""
         self._resource(bench, cap=1)
         bench.put(2, lane=STRIPE)
         bench.register("node-2")

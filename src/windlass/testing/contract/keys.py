@@ -121,7 +121,7 @@ class KeysContract(StoreContract):
         assert bench.job(superseded).status is JobStatus.CANCELED
         assert bench.holder("order:7") == (last.id, "PENDING")
 
-    def test_a_job_that_goes_back_to_its_queue_keeps_its_business_key(self, bench: Workbench) -> None:
+    def test_a_requeued_job_keeps_its_business_key(self, bench: Workbench) -> None:
         """J1.5: the key is held by live jobs, whatever they have been through."""
         claim = bench.claimed_job(business_key="order:7")
         bench.retry(claim)
@@ -155,7 +155,7 @@ class KeysContract(StoreContract):
             assert {a.holder if isinstance(a, Conflict) else a.job_id for a in answers} == {holder}
             assert {job.id for job in jobs if bench.exists(job.id)} == {holder}
 
-    def test_threads_that_race_to_replace_form_one_line_of_succession(self, bench: Workbench) -> None:
+    def test_threads_that_race_to_replace_form_one_chain_of_successors(self, bench: Workbench) -> None:
         """J1.5: every replacement is superseded by another one, but for the last."""
         (first,) = bench.put(business_key="order:7")
         jobs = [new_job(business_key="order:7", on_conflict="replace") for _ in range(RACERS)]

@@ -27,7 +27,7 @@ class LanesContract(StoreContract):
     """What a rolling deploy leaves to the nodes that know the target."""
 
     def test_a_job_passed_over_is_left_to_nodes_that_know_its_target(self, bench: Workbench) -> None:
-        """J6.3: excluded in the claim of the others; its attempt is not spent and its place is kept."""
+        """J6.3: it is excluded from the claims of such nodes, uses up no attempt and keeps its due time."""
         (job_id,) = self._passed_over(bench)
         due = bench.job(job_id).due_at
         assert bench.heads(knows=_knows_old).heads == []
@@ -39,8 +39,8 @@ class LanesContract(StoreContract):
         assert bench.succeed(claim)
         assert bench.outcomes(job_id) == [(1, "passed_over"), (1, "succeeded")]
 
-    def test_jobs_of_known_targets_are_claimed_past_it(self, bench: Workbench) -> None:
-        """J6.3: what waits aside holds nobody up."""
+    def test_jobs_of_known_targets_are_claimed_before_it(self, bench: Workbench) -> None:
+        """J6.3: waiting jobs of other lanes delay no job."""
         self._passed_over(bench, priority=9)
         (plain,) = bench.put(priority=0)
         assert [claim.job_id for claim in bench.claim_all(1, chunk=1, knows=_knows_old).claims] == [plain]
@@ -64,7 +64,7 @@ class LanesContract(StoreContract):
         assert len(bench.claim(4)) <= 4
         assert len(bench.claim(1)) == 1
 
-    def test_a_job_of_a_lane_that_is_retried_stays_with_those_who_know_it(self, bench: Workbench) -> None:
+    def test_a_retried_job_of_a_lane_stays_with_nodes_that_know_its_target(self, bench: Workbench) -> None:
         """J6.3: the next attempt meets no node that does not know the target either."""
         (job_id,) = self._passed_over(bench)
         (claim,) = bench.claim()
@@ -82,7 +82,7 @@ class LanesContract(StoreContract):
         assert self._fail_unknown(bench) == [(job_id, STRANGE)]
         job = bench.job(job_id)
         assert (job.status, job.reason) == (JobStatus.FAILED, "target_not_found")
-        assert (job.error, job.error_class) == (f"nobody knows {STRANGE}", "TargetNotFoundError")
+        assert (job.error, job.error_class) == (f"no node knows {STRANGE}", "TargetNotFoundError")
         assert (job.attempts, job.crash_count) == (0, 0)
         assert bench.holder("order:7") is None
         assert bench.heads().heads == []
@@ -112,7 +112,7 @@ class LanesContract(StoreContract):
         assert self._fail_unknown(bench) == [(later, STRANGE)]
 
     def test_a_node_that_knows_a_target_starts_its_limit_over(self, bench: Workbench) -> None:
-        """J6.3: somebody knew it a moment ago; other targets are as unknown as before."""
+        """J6.3: a node knew it recently; other targets are as unknown as before."""
         (known,) = self._passed_over(bench)
         (other,) = bench.put(target="shop:other")
         (claim,) = bench.claim_all(knows=_knows_old).claims
@@ -140,7 +140,7 @@ class LanesContract(StoreContract):
         assert self._fail_unknown(bench) == []
         assert bench.succeed(claim)
 
-    def test_a_lane_that_ran_empty_is_forgotten_and_found_again(self, bench: Workbench) -> None:
+    def test_an_empty_lane_is_deleted_and_created_again(self, bench: Workbench) -> None:
         """J6.3: forgetting a lane never hides a job that enters it later."""
         self._passed_over(bench)
         assert bench.succeed(bench.claim()[0])
@@ -150,8 +150,8 @@ class LanesContract(StoreContract):
         self._fail_unknown(bench)
         assert [claim.job_id for claim in bench.claim()] == [later]
 
-    def test_passing_over_while_the_lane_is_being_forgotten_loses_no_job(self, bench: Workbench) -> None:
-        """J6.3: whoever comes first, the job is found by a node that knows its target."""
+    def test_passing_over_while_the_lane_is_being_deleted_loses_no_job(self, bench: Workbench) -> None:
+        """J6.3: in any order of claims, the job is found by a node that knows its target."""
         for _ in range(8):
             (stranger,) = bench.put(target=STRANGE)
             (claim,) = bench.claim()
@@ -163,7 +163,7 @@ class LanesContract(StoreContract):
             assert found.job_id == stranger
             assert bench.succeed(found)
 
-    def test_several_that_look_for_unknown_targets_at_once_do_no_harm(self, bench: Workbench) -> None:
+    def test_concurrent_searches_for_unknown_targets_fail_a_job_once(self, bench: Workbench) -> None:
         """J6.3: every node looks; a job fails once, or is claimed by a node that has learnt its target."""
         ids = self._passed_over(bench, count=30)
         bench.clock.advance(2 * DAY)
@@ -193,7 +193,7 @@ class LanesContract(StoreContract):
         """Return ids and targets of the jobs that failed."""
 
         def error_for(target: str) -> str:
-            return f"nobody knows {target}"
+            return f"no node knows {target}"
 
         found = bench.database.run(unknown_targets.fail_unknown, DAY * SECOND, error_for)
         return [(job.job_id, job.target) for job in found.failed]

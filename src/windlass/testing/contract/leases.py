@@ -21,27 +21,27 @@ class LeasesContract(StoreContract):
     """Taking, renewing, losing and giving back."""
 
     def test_one_node_at_a_time_holds_a_lease(self, bench: Workbench) -> None:
-        """J7.5: the second is refused, until the first gives it back; each taking raises the fence."""
+        """J7.5: the second is refused, until the first releases it; each taking raises the fence."""
         bench.register(OTHER)
         first = take(bench, NODE)
         assert first is not None
         assert take(bench, OTHER) is None
-        assert bench.database.run(leases.give_back, first, passed=True)
+        assert bench.database.run(leases.release, first, passed=True)
         second = take(bench, OTHER)
         assert second is not None
         assert (second.holder, second.fence > first.fence) == (OTHER, True)
-        assert not bench.database.run(leases.give_back, first, passed=True), "it holds the lease no longer"
+        assert not bench.database.run(leases.release, first, passed=True), "it holds the lease no longer"
         assert bench.database.run(leases.held, second, LEASE, _name_queue) == 1
 
-    def test_of_many_that_take_a_free_lease_at_once_one_gets_it(self, bench: Workbench) -> None:
-        """J7.5: whoever of them it is."""
+    def test_one_of_many_concurrent_takers_gets_a_free_lease(self, bench: Workbench) -> None:
+        """J7.5: any of them, but only one."""
         nodes = [f"racer-{number}" for number in range(6)]
         for node in nodes:
             bench.register(node)
         found = [lease for lease in at_once(*(partial(take, bench, node) for node in nodes)) if lease is not None]
         assert len(found) == 1
 
-    def test_a_lease_that_is_not_renewed_runs_out(self, bench: Workbench) -> None:
+    def test_a_lease_that_is_not_renewed_expires(self, bench: Workbench) -> None:
         """J7.5: on the store's clock; renewing it, with or without work, keeps it."""
         bench.register(OTHER)
         lease = take(bench, NODE)
@@ -58,7 +58,7 @@ class LeasesContract(StoreContract):
         assert take(bench, OTHER) is not None
 
     def test_work_under_a_lease_that_was_taken_over_changes_nothing(self, bench: Workbench) -> None:
-        """J7.5, J7.3: a holder that stood still past its time and wakes up finds the fence moved on."""
+        """J7.5, J7.3: a holder that hung past its lease finds a higher fence when it continues."""
         bench.register(OTHER)
         lost = take(bench, NODE)
         assert lost is not None
@@ -82,7 +82,7 @@ class LeasesContract(StoreContract):
             bench.database.run(leases.held, before, LEASE, _name_queue)
 
     def test_leases_of_a_lost_node_are_free_at_once(self, bench: Workbench) -> None:
-        """J7.5: not only when their time is over; the same for a node that signed off without giving them back."""
+        """J7.5: not only when they expire; the same for a node that signed off without releasing them."""
         for node in (OTHER, "third"):
             bench.register(node)
         assert take(bench, OTHER, lease_us=1000 * LEASE) is not None
@@ -93,44 +93,44 @@ class LeasesContract(StoreContract):
         assert bench.database.run(leases.release_abandoned) == 0
         assert take(bench, NODE) is not None
 
-    def test_a_node_that_was_given_up_takes_no_lease(self, bench: Workbench) -> None:
-        """J7.3: before it has noticed and come back under another name."""
+    def test_a_node_that_was_marked_lost_takes_no_lease(self, bench: Workbench) -> None:
+        """J7.3: until it has noticed and has a new id."""
         bench.lose(NODE)
         assert take(bench, NODE) is None
 
-    def test_what_was_seen_before_a_pass_ended_is_no_reason_for_another(self, bench: Workbench) -> None:
-        """J7.5: a node that looked while the duty was under way, and takes it just after: it was done by then."""
+    def test_a_lease_read_before_a_pass_ended_is_no_reason_for_another(self, bench: Workbench) -> None:
+        """J7.5: a node that reads the lease during a pass and takes it just after finds the duty done."""
         bench.register(OTHER)
         lease = take(bench, NODE)
         assert lease is not None
         seen = _seen(bench)
-        bench.database.run(leases.give_back, lease, passed=True)
+        bench.database.run(leases.release, lease, passed=True)
         assert bench.database.run(leases.take, Lease(DUTY, OTHER, seen.fence), LEASE) is None
         assert take(bench, OTHER) is not None
 
     def test_only_a_duty_done_to_the_end_has_passed(self, bench: Workbench) -> None:
-        """J7.5: one that was broken off is due for whoever comes next."""
-        assert bench.database.read(leases.look, DUTY) is None
+        """J7.5: a duty that was interrupted is due at once for the next node."""
+        assert bench.database.read(leases.read, DUTY) is None
         lease = take(bench, NODE)
         assert lease is not None
         began = bench.clock.micros()
         bench.clock.advance(1)
-        bench.database.run(leases.give_back, lease, passed=False)
+        bench.database.run(leases.release, lease, passed=False)
         assert _seen(bench) == leases.Seen(bench.clock.micros(), began, None, lease.fence + 1, 0)
         lease = take(bench, NODE)
         assert lease is not None
-        bench.database.run(leases.give_back, lease, passed=True)
+        bench.database.run(leases.release, lease, passed=True)
         assert _seen(bench).passed_at == bench.clock.micros()
 
 
 def take(bench: Workbench, node: str, lease_us: int = LEASE) -> Lease | None:
     """Look at the lease and try to take it."""
-    bench.database.run(leases.found, DUTY)
+    bench.database.run(leases.create, DUTY)
     return bench.database.run(leases.take, Lease(DUTY, node, _seen(bench).fence), lease_us)
 
 
 def _seen(bench: Workbench) -> leases.Seen:
-    seen = bench.database.read(leases.look, DUTY)
+    seen = bench.database.read(leases.read, DUTY)
     assert seen is not None
     return seen
 

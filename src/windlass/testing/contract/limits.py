@@ -30,7 +30,7 @@ class LimitsContract(GatedContract):
         assert [claim.job_id for claim in bench.claim(2)] == [ids[0], ids[2]]
         assert [claim.job_id for claim in bench.claim(2)] == [ids[3]]
 
-    def test_what_runs_when_a_limit_is_set_counts(self, bench: Workbench) -> None:
+    def test_jobs_running_when_a_limit_is_set_count(self, bench: Workbench) -> None:
         """J1.7: changed while running; nothing is counted twice, and what left is not counted."""
         bench.put(9, queue="mail")
         first = bench.claim(4)
@@ -90,8 +90,8 @@ class LimitsContract(GatedContract):
         assert len(bench.claim_from(before)) == 2
         assert self._in_use(bench, QUEUE) == 2
 
-    def test_what_a_limit_counted_in_comes_back_after_a_cancel(self, bench: Workbench) -> None:
-        """J1.7, J6.2: its node does not know that it was counted, and tells of its end all the same."""
+    def test_permits_counted_for_running_jobs_are_released_by_a_cancel(self, bench: Workbench) -> None:
+        """J1.7, J6.2: its node does not know that it was counted, and reports its end anyway."""
         bench.put(2, queue="mail")
         (claim,) = bench.claim(1)
         self._limit(bench, "mail", cap=1)

@@ -47,7 +47,7 @@ class MigrationsContract:
             with pytest.raises(ConfigurationError, match=r"0001_initial was applied .* with another text"):
                 check(empty_store)
 
-    def test_a_migration_of_a_newer_release_is_let_be(self, empty_store: Database, clock: VirtualClock) -> None:
+    def test_a_migration_of_a_newer_release_is_accepted(self, empty_store: Database, clock: VirtualClock) -> None:
         """Operations: one release forwards compatible; an old worker runs on a schema that has moved on."""
         migrate.migrate(empty_store)
         bench = Workbench(empty_store, clock)

@@ -38,7 +38,7 @@ class MovesContract(StoreContract):
         assert [bench.holder(f"k{n}") for n in range(4)] == [None] * 4
         assert bench.database.run(moves.cancel, ids).ended == []
 
-    def test_a_paused_job_is_not_claimed_and_comes_back_as_it_was(self, bench: Workbench) -> None:
+    def test_a_paused_job_is_not_claimed_and_is_resumed_unchanged(self, bench: Workbench) -> None:
         """J2.3: also a dead letter."""
         failed = bench.claimed_job()
         assert bench.fail(failed)
@@ -71,7 +71,7 @@ class MovesContract(StoreContract):
         assert bench.succeed(again)
 
     def test_reviving_is_all_or_nothing(self, bench: Workbench) -> None:
-        """J2.4: a business key that somebody holds, or that two of them want, refuses the whole."""
+        """J2.4: a business key that another job holds, or that two of them need, refuses all of them."""
         for _ in range(2):
             assert bench.fail(bench.claimed_job(business_key="order:7"), holds_key=True)
         failed = [bench.claimed_job(business_key="order:8")]

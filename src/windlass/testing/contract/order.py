@@ -68,7 +68,7 @@ class OrderContract(GatedContract):
         (high,) = bench.put(priority=3, lane=GATEWAY)
         assert [claim.job_id for claim in bench.claim_all(boost=QUARTER).claims] == [aged, high, normal]
 
-    def test_lanes_that_share_a_limit_take_its_places_in_the_order_of_their_jobs(self, bench: Workbench) -> None:
+    def test_lanes_that_share_a_limit_get_its_permits_in_the_order_of_their_jobs(self, bench: Workbench) -> None:
         """J3.1, J3.4: not lane by lane."""
         self._resource(bench, cap=3)
         first = bench.put(priority=9, queue="mail", lane=STRIPE)
@@ -79,10 +79,10 @@ class OrderContract(GatedContract):
         assert [claim.job_id for claim in bench.claim()] == [*first, *second, *plain, *third, *last]
 
     @pytest.mark.parametrize("wanted", [1, 3, 50])
-    def test_behind_two_limits_the_narrower_one_counts_and_the_other_keeps_its_places(
+    def test_behind_two_limits_the_narrower_one_counts_and_the_other_keeps_its_permits(
         self, bench: Workbench, wanted: int
     ) -> None:
-        """J3.4: what one limit holds back does not use up the other's places."""
+        """J3.4: jobs that one limit holds back do not use up permits of the other."""
         self._resource(bench, cap=2)
         self._limit(bench, "mail", cap=5)
         behind_both = bench.put(9, priority=4, queue="mail", lane=STRIPE)

@@ -43,7 +43,7 @@ class PlanRunsContract(StoreContract):
 
     @sync_and_async
     def test_two_plans_commit_together_or_not_at_all(self, bench: Workbench, run: Callable[..., Any]) -> None:
-        """J4.3: consequences share the transaction of what they follow from."""
+        """J4.3: follow-ups share the transaction of the write they belong to."""
         first, second = new_job(), new_job()
         assert run(bench.database, _both, first, second) == [SubmittedJob(first.id), SubmittedJob(second.id)]
         third = new_job()
@@ -54,20 +54,20 @@ class PlanRunsContract(StoreContract):
     @sync_and_async
     def test_a_plan_that_lost_a_race_starts_over(self, bench: Workbench, run: Callable[..., Any]) -> None:
         """J2.1: it is undone and run again from its first step, so what it wrote before is written once."""
-        tries = count(1)
+        runs = count(1)
         job = new_job(business_key="order:7")
-        assert run(bench.database, _losing, job, tries, 3) == [[SubmittedJob(job.id)]]
-        assert next(tries) == 4
+        assert run(bench.database, _losing, job, runs, 3) == [[SubmittedJob(job.id)]]
+        assert next(runs) == 4
         assert bench.holder("order:7") == (job.id, "PENDING")
 
     @sync_and_async
-    def test_a_plan_that_always_loses_is_given_up(self, bench: Workbench, run: Callable[..., Any]) -> None:
+    def test_a_plan_that_always_loses_raises(self, bench: Workbench, run: Callable[..., Any]) -> None:
         """J2.1: no caller waits for ever; nothing is left of it, and others go on."""
-        tries = count(1)
+        runs = count(1)
         job = new_job()
         with pytest.raises(RestartPlanError):
-            run(bench.database, _losing, job, tries, MOST_RESTARTS + 1)
-        assert next(tries) == MOST_RESTARTS + 1
+            run(bench.database, _losing, job, runs, MOST_RESTARTS + 1)
+        assert next(runs) == MOST_RESTARTS + 1
         assert not bench.exists(job.id)
         assert bench.submit_one(job) == SubmittedJob(job.id)
 
@@ -81,7 +81,7 @@ class PlanRunsContract(StoreContract):
     def test_a_step_that_an_earlier_one_ruled_out_is_refused(
         self, bench: Workbench, run: Callable[..., Any], first: Step
     ) -> None:
-        """J4.3: a plan that runs without a transaction cannot ask for more than it said it would."""
+        """J4.3: a plan that runs without a transaction cannot yield more steps than it promised."""
         with pytest.raises(BrokenPromiseError, match=r"the step insert_queue .* store_now"):
             run(bench.database, _two_steps, first)
         assert run(bench.database, _two_steps, first._replace(alone=False, autocommit=False)) == [1]
@@ -104,8 +104,8 @@ def _two_steps(dialect: Dialect, first: Step) -> Plan[list[int]]:
     return counts
 
 
-def _losing(dialect: Dialect, job: NewJob, tries: Any, wins_at: int) -> Plan[list[jobs.Answer]]:
+def _losing(dialect: Dialect, job: NewJob, runs: Any, wins_at: int) -> Plan[list[jobs.Answer]]:
     answers = (yield from jobs.submit(dialect, [[job]], ["default"])).answers
-    if next(tries) < wins_at:
+    if next(runs) < wins_at:
         raise RestartPlanError
     return answers

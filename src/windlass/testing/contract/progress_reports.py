@@ -19,7 +19,7 @@ class ProgressReportsContract(StoreContract):
     """Progress and log lines."""
 
     def test_the_latest_progress_counts(self, bench: Workbench) -> None:
-        """J4.4: with its message, and the time it was said."""
+        """J4.4: with its message and time."""
         claim = bench.claimed_job()
         assert bench.job(claim.job_id).progress is None
         _say(bench, claim, 1, total=10)
@@ -29,7 +29,7 @@ class ProgressReportsContract(StoreContract):
             done=2.5, total=10, message="at it", at=bench.clock.now(), percent=25.0
         )
 
-    def test_saying_something_changes_nothing_else(self, bench: Workbench) -> None:
+    def test_reports_change_nothing_else(self, bench: Workbench) -> None:
         """J4.1: the job's own rows are not touched, so the claim's outcome is still its own."""
         claim = bench.claimed_job()
         before = bench.job(claim.job_id)
@@ -40,7 +40,7 @@ class ProgressReportsContract(StoreContract):
         assert _done(bench, claim) == 1
 
     def test_a_lost_claim_writes_no_reports(self, bench: Workbench) -> None:
-        """J4.4: neither before the next attempt has said something, nor after."""
+        """J4.4: neither before the next attempt has reported, nor after."""
         stale = bench.claimed_job()
         _say(bench, stale, 8)
         bench.retry(stale)
@@ -64,7 +64,7 @@ class ProgressReportsContract(StoreContract):
             assert _done(bench, claim) == 3
 
     def test_progress_of_many_jobs_is_saved_at_once(self, bench: Workbench) -> None:
-        """J4.4: those that may not be saved hold up none of the others."""
+        """J4.4: reports that are refused do not keep others from being saved."""
         bench.put(20)
         claims = bench.claim()
         bench.succeed(claims[7])
@@ -80,9 +80,9 @@ class ProgressReportsContract(StoreContract):
         (second,) = bench.claim()
         saved = [_line(second, 1), _line(first, 2), _line(first, 1)]
         bench.database.run(progress_reports.save, ReportBatch([], saved))
-        told = bench.database.read(progress_reports.lines, first.job_id, FIRST, 10)
-        assert told == [saved[2], saved[1], saved[0]]
-        assert [row.attempt for row in told] == [1, 1, 2]
+        found = bench.database.read(progress_reports.lines, first.job_id, FIRST, 10)
+        assert found == [saved[2], saved[1], saved[0]]
+        assert [row.attempt for row in found] == [1, 1, 2]
 
     def test_lines_are_returned_after_a_position(self, bench: Workbench) -> None:
         """Operations: `job tail` asks for what is behind the last line it has."""

@@ -69,7 +69,7 @@ class ReadsContract(StoreContract):
 
         assert asyncio.run(read()) == bench.database.read(reads.get, job_id)
 
-    def test_the_store_tells_the_time_it_works_by(self, bench: Workbench) -> None:
+    def test_the_store_returns_the_time_of_its_clock(self, bench: Workbench) -> None:
         """J3.6: heads carry the store's own time, so that a node can sleep until the next due time exactly."""
         bench.clock.advance(12.5)
         assert bench.heads().now == bench.clock.micros()

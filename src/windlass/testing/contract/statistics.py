@@ -39,7 +39,7 @@ class StatisticsContract(StoreContract):
         assert add_up(bench) == 1
         assert hour(bench)["mail"].succeeded == 4
 
-    def test_failures_and_retries_are_counted_and_what_was_handed_back_is_not(self, bench: Workbench) -> None:
+    def test_failures_and_retries_are_counted_and_released_jobs_are_not(self, bench: Workbench) -> None:
         """J7.5, J5.1: an attempt that failed is a retry or a failure; snoozed, released and lost ones are neither."""
         bench.put(7)
         one, two, three, *back = bench.claim()
@@ -56,7 +56,7 @@ class StatisticsContract(StoreContract):
         )
         assert hour(bench) == {"default": QueueTotals(0, 2, 1, 2, 10, 100)}, "what never ran has no times"
 
-    def test_what_is_written_late_or_again_is_not_counted(self, bench: Workbench) -> None:
+    def test_late_and_repeated_writes_are_not_counted(self, bench: Workbench) -> None:
         """J7.5, J2.1: the count belongs to the write that was won, also where a commit was in doubt."""
         ended = succeeded(bench.claimed_job(), bench.times(), None, holds_key=False)
         assert bench.apply(ended) == [True]
@@ -109,7 +109,7 @@ class StatisticsContract(StoreContract):
         assert hour(bench) == {}
 
     def test_adding_up_under_a_lost_lease_changes_nothing(self, bench: Workbench) -> None:
-        """J7.5, J7.3: a holder that stood still past its time finds the fence moved on, and takes no count away."""
+        """J7.5, J7.3: a holder that hung past its lease finds a higher fence, and deletes no count."""
         bench.register(OTHER)
         mine = take(bench, NODE)
         assert mine is not None
@@ -124,7 +124,7 @@ class StatisticsContract(StoreContract):
         assert hour(bench)["default"].succeeded == 1
 
     def test_two_nodes_that_add_up_while_jobs_end_count_each_once(self, bench: Workbench) -> None:
-        """J7.5, J4.1: whoever holds the lease, and whatever is read meanwhile, no count is lost or doubled."""
+        """J7.5, J4.1: no count is lost or doubled, whichever node holds the lease and whatever is read meanwhile."""
         bench.register(OTHER)
         flushes = 12
         for number in range(flushes):
@@ -140,7 +140,7 @@ class StatisticsContract(StoreContract):
             for _ in range(flushes):
                 if (lease := take(bench, node)) is not None:
                     bench.database.run(leases.held, lease, LEASE, _roll_up)
-                    bench.database.run(leases.give_back, lease, passed=True)
+                    bench.database.run(leases.release, lease, passed=True)
 
         def read() -> list[int]:
             return [sum(sums.succeeded for sums in hour(bench).values()) for _ in range(flushes)]
@@ -152,7 +152,7 @@ class StatisticsContract(StoreContract):
         add_up(bench)
         assert sum(sums.succeeded for sums in hour(bench).values()) == 60
 
-    def test_old_minutes_are_forgotten_an_hour_of_them_at_a_time(self, bench: Workbench) -> None:
+    def test_old_minutes_are_deleted_an_hour_of_them_at_a_time(self, bench: Workbench) -> None:
         """J7.5: bounded, the oldest first, and never what is young enough."""
         for _ in range(4):
             bench.succeed(bench.claimed_job())
@@ -177,8 +177,8 @@ def add_up(bench: Workbench, most: int = MANY) -> int:
 
 def take(bench: Workbench, node: str) -> Lease | None:
     """Look at the lease and try to take it."""
-    bench.database.run(leases.found, STATISTICS)
-    seen = bench.database.read(leases.look, STATISTICS)
+    bench.database.run(leases.create, STATISTICS)
+    seen = bench.database.read(leases.read, STATISTICS)
     assert seen is not None
     return bench.database.run(leases.take, Lease(STATISTICS, node, seen.fence), LEASE)
 

@@ -38,7 +38,7 @@ class SubmissionContract(StoreContract):
     """What a store does with submitted units."""
 
     @pytest.mark.parametrize("copies", [1, MANY // len(AWKWARD)])
-    def test_every_field_comes_back_as_it_was_given(self, bench: Workbench, copies: int) -> None:
+    def test_every_field_is_read_as_it_was_written(self, bench: Workbench, copies: int) -> None:
         """J1.1: a job is a stored call, whatever characters its parts are made of, one by one and in bulk."""
         given = [
             new_job(
@@ -82,7 +82,7 @@ class SubmissionContract(StoreContract):
         assert [claim.job_id for claim in bench.claim()] == ids
 
     @pytest.mark.parametrize("copies", [1, MANY])
-    def test_a_job_is_due_when_it_says_or_after_its_delay(self, bench: Workbench, copies: int) -> None:
+    def test_a_job_is_due_at_its_time_or_after_its_delay(self, bench: Workbench, copies: int) -> None:
         """J3.1: a given due time is kept; a delay is added to the clock of the store."""
         now = bench.clock.micros()
         given = [new_job(due_at=now + 7) for _ in range(copies)] + [new_job(delay_us=9) for _ in range(copies)]
@@ -98,7 +98,7 @@ class SubmissionContract(StoreContract):
         assert (job.status, job.attempts, job.crash_count, job.node) == (JobStatus.PENDING, 0, 0, None)
         assert bench.history(job_id) == []
 
-    def test_a_unit_with_a_conflict_leaves_nothing(self, bench: Workbench) -> None:
+    def test_a_unit_with_a_conflict_stores_nothing(self, bench: Workbench) -> None:
         """J1.5: a unit is stored whole or not at all, keys and tags included."""
         (holder,) = bench.put(business_key="order:1")
         lost = new_job(idempotency_key="first", business_key="order:2", tags=("t",))
@@ -140,7 +140,7 @@ class SubmissionContract(StoreContract):
     def test_values_the_database_refuses_are_a_data_error(
         self, bench: Workbench, bad: dict[str, Any], copies: int
     ) -> None:
-        """J1.1: refused values are told apart from a database that is gone; nothing is stored, and work goes on."""
+        """J1.1: refused values differ from a lost database; nothing is stored, and the store stays usable."""
         good = [new_job() for _ in range(copies)]
         with pytest.raises(StoreDataError):
             bench.submit([*good, new_job(**bad)])

@@ -35,8 +35,8 @@ class TrustedClaimsContract(GatedContract):
         assert (len(third.claims), third.trust) == (EACH, None)
         assert self._in_use(bench, QUEUE) == 3 * EACH
 
-    def test_trusting_claims_hold_what_others_hold(self, bench: Workbench) -> None:
-        """J6.2, J1.7: and give it back when they end."""
+    def test_trusting_claims_hold_the_same_permits_as_others(self, bench: Workbench) -> None:
+        """J6.2, J1.7: and release them at their end."""
         self._resource(bench, cap=1000)
         self._limit(bench, "mail", cap=1000)
         bench.put(9, queue="mail", lane=STRIPE)
@@ -48,7 +48,7 @@ class TrustedClaimsContract(GatedContract):
             assert bench.apply(succeeded(claim, bench.times(), None, holds_key=False)) == [True]
         assert self._in_use(bench, QUEUE) == self._in_use(bench, RESOURCE) == 0
 
-    def test_a_gate_that_has_become_narrow_is_found_out_and_nothing_is_claimed(self, bench: Workbench) -> None:
+    def test_a_gate_that_has_become_narrow_is_detected_and_nothing_is_claimed(self, bench: Workbench) -> None:
         """J1.7: changed while running; the claim that trusted the old limit is as if it had never been."""
         self._limit(bench, "mail", cap=100)
         bench.put(30, queue="mail")
@@ -79,15 +79,15 @@ class TrustedClaimsContract(GatedContract):
             self._claim(bench, 2, trust)
         assert self._claim(bench, 2).claims == []
 
-    def test_a_resource_that_is_missing_is_not_trusted_to_stay_away(self, bench: Workbench) -> None:
+    def test_a_missing_resource_is_checked_again_by_the_next_claim(self, bench: Workbench) -> None:
         """J6.2: once it is there its jobs need a permit, and the key's gate is still to be made."""
         bench.put(4, lane=Lane(resource="stripe", resource_key="acme").text)
         assert self._claim(bench, 2).trust is None
         self._resource(bench, cap=1)
         assert [claim.holds for claim in self._claim(bench, 2).claims] == ['["resource:stripe/acme"]']
 
-    def test_a_limit_that_was_lifted_meanwhile_is_found_out(self, bench: Workbench) -> None:
-        """J1.7: nobody holds a place of a gate that does not count."""
+    def test_a_limit_that_was_lifted_meanwhile_is_detected(self, bench: Workbench) -> None:
+        """J1.7: no job holds a permit of a gate that does not count."""
         self._limit(bench, "mail", cap=100)
         bench.put(30, queue="mail")
         before = bench.heads()
@@ -97,8 +97,8 @@ class TrustedClaimsContract(GatedContract):
             self._claim(bench, EACH, trust, before)
         assert {claim.holds for claim in self._claim(bench, EACH).claims} == {None}
 
-    def test_eight_that_trust_and_claim_at_once_never_exceed_a_limit(self, bench: Workbench) -> None:
-        """J1.7, J6.2: whoever trusted too much looks, and takes what is left."""
+    def test_eight_concurrent_trusting_claims_never_exceed_a_limit(self, bench: Workbench) -> None:
+        """J1.7, J6.2: a claim that trusted too much checks the gate and takes what is left."""
         self._limit(bench, "mail", cap=CAP)
         bench.put(CAP + 20, queue="mail")
         found = bench.heads()

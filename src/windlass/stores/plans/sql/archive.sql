@@ -1,24 +1,28 @@
--- Ended jobs leave the working tables for one row of their own. Tags, idempotency keys and dead letters stay where they are: they lead
--- to archived jobs too.
+-- Moves each ended job from the working tables to one row of the archive. Tags, idempotency keys and dead letters stay where they
+-- are: they refer to archived jobs too.
 
--- Along the primary key: ids tell the time, so the oldest jobs come first, and no success pays for an index on finished_at. The upper
--- end is the plan's business: with both ends in it PostgreSQL expects few rows of a table it has no statistics of, and sorts them all.
+-- Along the primary key: ids contain the creation time, so the oldest jobs come first, and no index on finished_at is needed. The plan
+-- checks the upper end: with both ends in the condition and no statistics, PostgreSQL expects few rows and sorts them all.
 -- name: oldest_ended :rows
-SELECT id, CASE WHEN finished_at <= {now} - :age_us AND status <> 'PAUSED' THEN 1 ELSE 0 END
-FROM windlass_done WHERE id > :after ORDER BY id LIMIT {window}
+SELECT d.id, CASE WHEN {d_is_old} THEN 1 ELSE 0 END,
+    CASE WHEN {d_is_old} THEN (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = d.id) END
+FROM windlass_done d WHERE d.id > :after ORDER BY d.id LIMIT {window}
+
+-- name: d_is_old :fragment
+d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us
 
 -- name: store_time :row
 SELECT {now}
 
 -- name: lock_archivable :rows
-SELECT d.id FROM windlass_done d
-WHERE d.id {in_ids} AND d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us ORDER BY d.id
+SELECT d.id, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON f.job_id = d.id
+WHERE d.id {in_ids} AND {d_is_old} ORDER BY d.id
 
 -- name: histories :rows
 SELECT {attempt_columns} FROM windlass_attempt WHERE job_id {in_ids} ORDER BY job_id, fence
 
 -- name: archived_rows :table
-id id, queue text, target text, status text, business_key text, created_at integer, finished_at integer, job text
+id id, queue text, target text, status text, business_key text, created_at integer, finished_at integer, flow_id id, job text
 
 -- name: archive_jobs :count
 INSERT INTO windlass_archive ({archive_columns}, job) SELECT {archive_columns}, job FROM {archived_rows} r WHERE true
@@ -30,7 +34,7 @@ DELETE FROM windlass_job WHERE id {in_ids}
 -- name: forget_attempts :count
 DELETE FROM windlass_attempt WHERE job_id {in_ids}
 
--- The way back, for a dead letter that somebody wants to steer after all: one by one, since people name them one by one.
+-- The way back, for an archived dead letter that is retried or canceled: one row at a time, since callers name them one by one.
 
 -- name: lock_archived :rows
 SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' ORDER BY id
@@ -47,3 +51,59 @@ INSERT INTO windlass_attempt ({attempt_columns}) VALUES ({:attempt_columns})
 
 -- name: forget_archived :count
 DELETE FROM windlass_archive WHERE id {in_ids}
+
+-- Flows: they are archived as a whole, in as many transactions as it takes, and come back as a whole.
+
+-- A flow of which one job is archived has ended; so only the first transaction looks at all of its jobs, the latest first, since what
+-- has not ended is mostly there.
+-- name: unarchivable_flows :rows
+SELECT r.id FROM {ids} r
+WHERE (SELECT 1 FROM windlass_archive a WHERE a.flow_id = r.id LIMIT 1) IS NULL AND (
+    SELECT 1 FROM windlass_flow f WHERE f.flow_id = r.id AND coalesce(
+        (SELECT CASE WHEN {d_is_old} THEN 0 ELSE 1 END FROM windlass_done d WHERE d.id = f.job_id),
+        (SELECT 1 FROM windlass_hot h WHERE h.id = f.job_id), 0
+    ) = 1 ORDER BY f.job_id DESC LIMIT 1
+) IS NOT NULL
+
+-- name: live_flows :rows
+SELECT r.id FROM {ids} r WHERE (
+    SELECT 1 FROM windlass_flow f WHERE f.flow_id = r.id AND (SELECT 1 FROM windlass_hot h WHERE h.id = f.job_id) = 1
+    ORDER BY f.job_id DESC LIMIT 1
+) IS NOT NULL
+
+-- name: forget_flow :count
+DELETE FROM windlass_flow WHERE job_id {in_ids}
+
+-- Of flows of which no row is left.
+-- name: forget_flow_groups :rows
+DELETE FROM windlass_group WHERE flow_id {in_ids}
+    AND NOT EXISTS (SELECT 1 FROM windlass_flow f WHERE f.flow_id = windlass_group.flow_id)
+RETURNING id
+
+-- name: forget_deltas :count
+DELETE FROM windlass_group_delta WHERE group_id {in_ids}
+
+-- name: group_totals :rows
+SELECT id, total FROM windlass_group WHERE id {in_ids}
+
+-- name: flows_of_jobs :rows
+SELECT job_id, flow_id FROM windlass_flow WHERE job_id {in_ids}
+
+-- Rows of a flow in the archive and in the working tables, counted up to a limit.
+-- name: flow_sizes :rows
+SELECT r.id,
+    (SELECT count(*) FROM (SELECT 1 FROM windlass_archive a WHERE a.flow_id = r.id LIMIT {most}) archived),
+    (SELECT count(*) FROM (SELECT 1 FROM windlass_flow f WHERE f.flow_id = r.id LIMIT {most}) working)
+FROM {ids} r
+
+-- name: lock_archived_flows :rows
+SELECT {d.archive_columns}, d.job FROM windlass_archive d WHERE d.flow_id {in_ids} ORDER BY d.id {lock_d}
+
+-- name: ended_members :rows
+SELECT f.group_id, f.flow_id, count(*), sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 0 END)
+FROM windlass_flow f JOIN windlass_done d ON d.id = f.job_id
+WHERE f.flow_id {in_ids} AND f.group_id IS NOT NULL GROUP BY f.group_id, f.flow_id
+
+-- name: restore_groups :count
+INSERT INTO windlass_group (id, flow_id, total, succeeded, failed, touched_at)
+SELECT id, flow_id, total, succeeded, failed, {now} FROM {group_rows} g WHERE true ON CONFLICT (id) DO NOTHING

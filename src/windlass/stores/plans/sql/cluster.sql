@@ -1,10 +1,10 @@
--- Nodes, their leases, and what a lost one leaves behind. `lease_until` alone says whether a node lives, by the store's clock.
+-- Nodes, their leases, and the recovery of lost nodes. Only `lease_until` and the store's clock decide whether a node is alive.
 
 -- name: insert_node :count
 INSERT INTO windlass_node (id, host, pid, version, queues, started_at, heartbeat_at, lease_until, running, state)
 VALUES (:id, :host, :pid, :version, :queues, {now}, {now}, {now} + :lease_us, 0, 'alive')
 
--- name: beat :count
+-- name: heartbeat :count
 UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, running = :running, error = :error
 WHERE id = :id AND state = 'alive'
 
@@ -18,7 +18,7 @@ SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now
 -- name: failing_nodes :rows
 SELECT id, error FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND error IS NOT NULL ORDER BY id LIMIT 10
 
--- A node that has drained while bodies of its jobs go on: it serves no queue, and is no worker any more.
+-- For a node that has drained while bodies of its jobs still run: it serves no queue and does not count as a worker.
 -- name: serve_nothing :count
 UPDATE windlass_node SET queues = '' WHERE id = :id
 
@@ -30,10 +30,10 @@ SELECT id, host, pid, version, queues, started_at, heartbeat_at,
     CASE WHEN state = 'alive' AND lease_until >= {now} THEN 1 ELSE 0 END, running
 FROM windlass_node ORDER BY started_at, id
 
--- name: ask_to_drain :count
+-- name: request_drain :count
 UPDATE windlass_node SET drain_asked = 1 WHERE id = :id AND state = 'alive' AND lease_until >= {now}
 
--- name: asked_to_drain :row
+-- name: drain_requested :row
 SELECT 1 FROM windlass_node WHERE id = :id AND drain_asked = 1
 
 -- name: delete_node :count
@@ -71,7 +71,7 @@ INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, 
 SELECT h.id, h.fence, {next_attempt}, h.node, h.picked_at, {now}, 'lost', :error
 FROM windlass_hot h WHERE h.id {in_ids} AND h.node = :node AND h.status = 'RUNNING'
 
--- name: free_places_of_lost :count
+-- name: release_permits_of_lost :count
 INSERT INTO windlass_freed (gate, places)
 SELECT e.value, count(*) FROM windlass_hot h CROSS JOIN {each_held}
 WHERE h.id {in_ids} AND h.node = :node AND h.status = 'RUNNING' AND h.holds IS NOT NULL GROUP BY e.value

@@ -1,5 +1,5 @@
--- Dead letters: written by the transaction in which a job fails for good, removed by the one that revives it or forgets it.
--- Locks are taken in one order: the job's own rows, then its fingerprint's, fingerprints in their order.
+-- Dead letters: written by the transaction in which a job fails for good, removed by the one that revives or deletes it.
+-- Locks are taken in one order: first the rows of jobs, then those of fingerprints, in the order of fingerprints.
 
 -- name: deaths :table
 fingerprint text, target text, error_class text, sample text, count integer, first_job_id id, last_job_id id, alert_id id
@@ -7,7 +7,8 @@ fingerprint text, target text, error_class text, sample text, count integer, fir
 -- name: letters :table
 id id, fingerprint text, target text, queue text, error_class text, reason text, envelope text, raised integer
 
--- An alert counts for a while after it was raised; the first to die later raises the next one. Who holds this row decides that.
+-- An alert counts jobs for a while after it was raised; the first job that fails later raises the next one. The lock on this row
+-- decides which job that is.
 -- name: count_deaths :count
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
 SELECT fingerprint, target, error_class, sample, count, {now}, alert_id, {now} FROM {deaths} d WHERE true ORDER BY fingerprint
@@ -56,8 +57,9 @@ DELETE FROM windlass_dead_letter WHERE job_id {in_ids}
 UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id {in_ids}
 
 -- name: old_letters :rows
-SELECT job_id FROM windlass_dead_letter
-WHERE hidden = 0 AND created_at <= {now} - :older_than_us ORDER BY created_at, job_id LIMIT {window}
+SELECT l.job_id, l.created_at, (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = l.job_id) FROM windlass_dead_letter l
+WHERE l.hidden = 0 AND l.created_at <= {now} - :older_than_us AND (l.created_at, l.job_id) > (:at, :id)
+ORDER BY l.created_at, l.job_id LIMIT {window}
 
 -- name: tags_of_jobs :rows
 SELECT j.id, j.tags FROM windlass_job j WHERE j.id {in_ids} AND j.tags IS NOT NULL
@@ -65,7 +67,8 @@ SELECT j.id, j.tags FROM windlass_job j WHERE j.id {in_ids} AND j.tags IS NOT NU
 -- name: forget_tags :count
 DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT word, id FROM {keys} k)
 
--- The outer conditions are for a row that somebody counts on at this moment: it is looked at again, the list of ids is not.
+-- The outer conditions are for a row that is being counted up at the same time: PostgreSQL checks them again after the wait for its
+-- lock, but does not repeat the subquery.
 -- name: forget_alerts :count
 DELETE FROM windlass_alert WHERE last_at <= {now} - :older_than_us AND id IN (
     SELECT id FROM windlass_alert

@@ -1,5 +1,5 @@
--- A job's life in statements. Ids travel as the dialect's own form, times as microseconds, JSON as text.
--- Many rows go in as one JSON text, which each dialect reads as a table.
+-- The statements of a job's life. Ids are in the dialect's own form, times in microseconds, JSON is text.
+-- Many rows are passed as one JSON text, which each dialect reads as a table.
 
 -- name: new_jobs :table
 {new_job_types}
@@ -69,11 +69,11 @@ SELECT id, due, priority FROM windlass_hot
 WHERE queue = :queue AND lane = :lane AND priority = :level AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
 ORDER BY due, id LIMIT {chunk}
 
--- name: claim_picked :count
+-- name: claim_chosen :count
 UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}, holds = :holds
 WHERE id {in_ids}
 
--- Of what was just claimed or ended ids are a table that is joined, in that order: SQLite would sort them first for {in_ids}.
+-- The ids of jobs just claimed or ended are joined as a table, in that order: with {in_ids} SQLite would sort them first.
 -- name: claimed_rows :rows
 SELECT h.id, {h.claim_columns} FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
 
@@ -100,7 +100,7 @@ SELECT h.id, h.queue, h.target, t.status, h.fence, t.attempts, h.crash_count, h.
     t.reason, h.picked_at, t.started_at, t.ended_at
 FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
--- name: remember :count
+-- name: insert_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
     error, traceback)
 SELECT h.id, h.fence, t.number, h.node, h.picked_at, t.started_at, t.ended_at, t.wait_us, t.outcome, t.error_class, t.error,
@@ -115,7 +115,7 @@ UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = {ne
     picked_at = NULL, holds = NULL, expires = CASE WHEN CAST(:started_at AS {integer}) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
--- name: hand_back_hot :count
+-- name: release_hot :count
 UPDATE windlass_hot SET status = 'PENDING', fence = {next_fence}, node = NULL, picked_at = NULL, holds = NULL,
     lane = coalesce(:lane, lane), expires = CASE WHEN CAST(:started_at AS {integer}) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
@@ -129,12 +129,12 @@ UPDATE windlass_hot SET crash_count = CASE WHEN crash_count < 1000000 THEN crash
 -- name: charge_last_crash :count
 UPDATE windlass_done SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id {in_ids}
 
--- Only the owner of an attempt knows when it started: a `lost` without a start was written by whoever recovered the job.
+-- Only the owner of an attempt knows when it started: a `lost` without a start was written by the node that recovered the job.
 -- name: applied :rows
 SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a
 WHERE a.job_id = t.id AND a.fence = t.fence AND (a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL)
 
--- name: enter_lanes :count
+-- name: insert_lanes :count
 INSERT INTO windlass_lane (queue, lane, created_at, unknown_since)
 SELECT DISTINCT queue, lane, {now}, {now} FROM windlass_hot WHERE id {in_ids} AND lane IS NOT NULL
 ORDER BY queue, lane

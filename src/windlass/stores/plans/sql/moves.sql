@@ -1,24 +1,29 @@
--- What people do to jobs. Each move raises the fence, from which users get the version of a job; only an end keeps it, since the last
--- attempt is known by it. Rows are locked before anything is decided, in the order of their ids; SQLite has one writer anyway.
+-- Moves of jobs by users: cancel, pause, resume, retry. Each move raises the fence, from which the version of a job is derived; only an
+-- end keeps it, because it identifies the last attempt. Rows are locked in the order of ids before any decision; SQLite has one writer
+-- anyway.
+
+-- Whether a job is one of a flow: then something may depend on it.
+-- name: j_in_flow :fragment
+CASE WHEN EXISTS (SELECT 1 FROM windlass_flow f WHERE f.job_id = j.id) THEN 1 ELSE 0 END
 
 -- name: lock_live :rows
-SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
+SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, {j_in_flow}
 FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
 WHERE h.id {in_ids} ORDER BY h.id
 
 -- name: lock_ended :rows
-SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, j.business_key
+SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}, j.business_key
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id
 WHERE d.id {in_ids} AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
 
 -- name: lock_expired :rows
-SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id
+SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, {j_in_flow}
 FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
 WHERE h.expires IS NOT NULL AND h.status <> 'RUNNING' AND h.status IN ('PENDING', 'PAUSED', 'WAITING') AND h.expires <= {now}
 ORDER BY h.expires, h.id LIMIT :most
 
 -- name: superseded_jobs :rows
-SELECT d.id, d.queue, j.priority, d.target, j.correlation_id
+SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids} AND d.status = 'CANCELED'
 
 -- name: cancel_attempts :count
@@ -41,7 +46,7 @@ UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {nex
 -- name: pause_ended :count
 UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED', fence = fence + 1 WHERE id {in_ids}
 
--- How far a job came is kept under the fence of its last attempt, and goes with it.
+-- Progress is stored under the fence of the last attempt, and is moved along with it.
 -- name: carry_progress :count
 UPDATE windlass_progress SET fence = fence + 1
 WHERE job_id {in_ids} AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)

@@ -1,5 +1,5 @@
--- Gates: who may pass, who has passed, and who has left. Places are counted in the gate's own row, which is locked first; a row of
--- windlass_freed is a place given back that nobody has taken off yet.
+-- Gates and permits. A gate's row counts the permits in use and is locked before a claim; a row of windlass_freed counts permits that
+-- were released and are not yet subtracted from the gate's count.
 
 -- name: gate_rows :table
 name text, change integer, taken text
@@ -23,7 +23,7 @@ SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS {integer
     g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
 FROM windlass_gate g WHERE g.name {in_names}
 
--- A key's gate is made after its resource's when it is first needed, by who has locked the resource's.
+-- The gate of a key is copied from that of its resource at first use, by a transaction that has locked the resource's gate.
 -- name: make_key_gates :rows
 INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
 SELECT i.name, g.cap, g.rate, g.per_us, g.retry_us, {now} FROM {key_names} i CROSS JOIN windlass_gate g WHERE g.name = i.general
@@ -60,8 +60,8 @@ WHERE queue = :queue AND status = 'RUNNING' AND node > '' AND (holds IS NULL OR 
 -- name: count_more :count
 UPDATE windlass_gate SET in_use = in_use + :change WHERE name = :name
 
--- Where nobody has set up a gate, nobody holds a place.
--- name: free_places :count
+-- Without gates there are no permits to release.
+-- name: release_permits :count
 INSERT INTO windlass_freed (gate, places)
 SELECT e.value, sum(h.holders) FROM (
     SELECT r.holds, count(*) AS holders FROM {transitions} t CROSS JOIN windlass_hot r
@@ -69,11 +69,11 @@ SELECT e.value, sum(h.holders) FROM (
         AND EXISTS (SELECT 1 FROM windlass_gate) GROUP BY r.holds
 ) h CROSS JOIN {each_held} GROUP BY e.value
 
--- name: free_place :count
+-- name: release_permit :count
 INSERT INTO windlass_freed (gate, places)
 SELECT e.value, 1 FROM windlass_hot h CROSS JOIN {each_held} WHERE h.id = :id AND h.fence = :fence AND h.holds IS NOT NULL
 
--- Bodies that go on although their job has ended keep their places until they end.
+-- Bodies that still run after the end of their job keep their permits until they end.
 -- name: lock_holder :rows
 SELECT id, fence, node, holds FROM windlass_hot WHERE id = :job_id AND fence = :fence AND holds IS NOT NULL
 
@@ -81,22 +81,22 @@ SELECT id, fence, node, holds FROM windlass_hot WHERE id = :job_id AND fence = :
 SELECT h.id, h.fence, h.node, h.holds FROM windlass_hot h
 WHERE h.id {in_ids} AND h.status = 'RUNNING' AND h.holds IS NOT NULL
 
--- name: keep_place :count
+-- name: keep_permits :count
 INSERT INTO windlass_permit (job_id, fence, node, holds) VALUES (:job_id, :fence, :node, :holds)
 
--- name: pass_place_on :count
+-- name: clear_permits :count
 UPDATE windlass_hot SET holds = NULL WHERE id = :job_id AND fence = :fence
 
--- name: leave :rows
+-- name: delete_kept_permits :rows
 DELETE FROM windlass_permit WHERE job_id = :job_id AND fence = :fence RETURNING holds
 
--- name: kept_places :rows
+-- name: kept_permits :rows
 SELECT job_id, fence FROM windlass_permit WHERE node = :node
 
--- name: abandoned_places :rows
+-- name: delete_abandoned_permits :rows
 DELETE FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHERE state = 'alive') RETURNING holds
 
--- name: abandoned_place :row
+-- name: abandoned_permit :row
 SELECT 1 FROM windlass_permit WHERE node NOT IN (SELECT id FROM windlass_node WHERE state = 'alive') LIMIT 1
 
 -- name: insert_freed :count

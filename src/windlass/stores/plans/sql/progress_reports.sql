@@ -1,4 +1,4 @@
--- What running jobs say of themselves. None of this touches the job's own rows.
+-- Progress and log lines of running jobs. None of this touches the job's own rows.
 
 -- name: progress_rows :table
 id id, fence integer, done real, total real, message text, at integer
@@ -6,8 +6,8 @@ id id, fence integer, done real, total real, message text, at integer
 -- name: line_rows :table
 id id, fence integer, number integer, attempt integer, at integer, level integer, logger text, line text
 
--- A late word is refused twice: by the hot row, which is gone or has another fence, and, in the moment between looking and writing, by
--- the fence of what stands there already.
+-- A late report is refused twice: by the hot row, which is deleted or has another fence, and, if that changes between the read and the
+-- write, by the fence of the progress that is stored already.
 -- name: save_progress :count
 INSERT INTO windlass_progress (job_id, fence, done, total, message, at)
 SELECT h.id, h.fence, r.done, r.total, r.message, r.at FROM {progress_rows} r CROSS JOIN windlass_hot h

@@ -1,4 +1,4 @@
--- Which queues there are, and the head of each priority level: what a claim will look at, and the next due time.
+-- Queues, and the head of each priority level: where a claim will look, and the next due time.
 
 -- name: levels :fragment
 (
@@ -9,7 +9,7 @@
 -- name: insert_queue :count
 INSERT INTO windlass_queue (name) VALUES (:name) ON CONFLICT (name) DO NOTHING
 
--- Whether lanes have jobs is read off the head of their index: EXISTS would let PostgreSQL look through the table for one.
+-- Whether lanes have jobs is read from the head of their index: with EXISTS, PostgreSQL might scan the table for one.
 -- name: heads :rows
 SELECT q.name, l.level, (
         SELECT h.due FROM windlass_hot h
@@ -57,11 +57,12 @@ FROM {levels} l
 -- name: list_queues :rows
 SELECT name, paused FROM windlass_queue ORDER BY name
 
--- Before queue_depths, where a planner might else gather all that waits in a queue before it counts up to the bound.
+-- Runs before queue_depths, where a planner might otherwise collect all waiting jobs of a queue before it counts up to the bound.
 -- name: walk_indexes :row
 SELECT 1
 
--- All queues at once, each with its limit. What waits in one is counted up to 10,000, and its head is that of its levels and lanes.
+-- All queues at once, each with its limit. Waiting jobs of a queue are counted up to 10,000; its head is the first of its levels and
+-- lanes.
 -- name: queue_depths :rows
 SELECT q.name, q.paused, (
         SELECT count(*) FROM (
@@ -102,10 +103,10 @@ SELECT queue, count(*) FROM windlass_hot WHERE status = 'RUNNING' AND node > '' 
 SELECT queue, lane, CASE WHEN unknown_since <= {now} - :waited_us THEN 1 ELSE 0 END
 FROM windlass_lane ORDER BY queue, lane
 
--- name: lane_is_known :count
+-- name: mark_lane_known :count
 UPDATE windlass_lane SET unknown_since = {now} WHERE queue = :queue AND lane = :lane
 
--- name: start_over_unknown :count
+-- name: reset_unknown_since :count
 UPDATE windlass_lane SET unknown_since = {now}
 
 -- name: unknown_targets :rows
@@ -117,7 +118,7 @@ ORDER BY h.due, h.id LIMIT 200
 -- name: lock_lane :count
 UPDATE windlass_lane SET created_at = created_at WHERE queue = :queue AND lane = :lane
 
--- Status by status, since each has an index of its own, and there is none on lanes alone.
+-- One condition per status: each status has its own index, and no index is on lanes alone.
 -- name: delete_empty_lane :count
 DELETE FROM windlass_lane WHERE queue = :queue AND lane = :lane AND created_at < {now} - 60000000
     AND NOT EXISTS (

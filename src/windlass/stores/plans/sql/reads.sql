@@ -1,4 +1,4 @@
--- Reads that a handle, `app.get`, `app.find` and `app.history` make.
+-- Reads of handles, `app.get`, `app.find` and `app.history`.
 
 -- In the order of `STORED_JOB` in columns.py.
 -- name: get_jobs :rows
@@ -22,7 +22,7 @@ SELECT {attempt_columns} FROM windlass_attempt WHERE job_id = :id ORDER BY fence
 -- name: job_exists :row
 SELECT id FROM windlass_job WHERE id = :id
 
--- Where a job waits now, which may be another lane than it was given: nodes pass on what they do not know. And how long at most.
+-- The lane in which a job waits now, and when it expires. The lane may have changed: nodes move jobs whose targets they do not know.
 -- name: lane_of :row
 SELECT coalesce(h.lane, j.lane), h.expires FROM windlass_job j LEFT JOIN windlass_hot h ON h.id = j.id WHERE j.id = :id
 
@@ -34,6 +34,6 @@ LEFT JOIN windlass_done d ON d.id = j.id
 WHERE j.id {in_ids}
 
 -- name: failed_jobs :rows
-SELECT d.id, d.target, d.queue, j.priority, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at, d.node
+SELECT d.id, d.target, d.queue, j.priority, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at, d.node, {j_in_flow}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id
 WHERE d.id {in_ids} AND d.status = 'FAILED'

@@ -1,7 +1,7 @@
--- Where `app.find` looks: each source gives the next ids downwards from one, newest first, as many as it is asked for and no more,
--- so that a page costs the same whatever lies behind it. What remains to be checked is checked by the plan.
--- One status is written as a range of (status, id), not as `status = …`: with that PostgreSQL may read every row of the status and sort
--- them (3,016 buffers a page among 3,000 failures, instead of 259).
+-- Sources of `app.find`: each returns the next ids below a given one, newest first, at most {window}, so that the cost of a page does not
+-- depend on the number of jobs. The plan checks the remaining filters.
+-- A status is written as a range of (status, id), because with `status = …` PostgreSQL may read every row of the status and sort them
+-- (3,016 buffers a page among 3,000 failures, instead of 259).
 
 -- name: find_any :rows
 SELECT j.id, coalesce(h.status, d.status), j.queue, j.target, j.created_at

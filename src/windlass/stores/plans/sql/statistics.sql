@@ -1,4 +1,4 @@
--- What ended, counted: a delta per queue and flush, written with the outcomes; sums per queue and minute, written by a duty.
+-- Counts of ended jobs: a delta per queue and flush, written with the outcomes; sums per queue and minute, written by a duty.
 
 -- name: stat_rows :table
 minute integer, queue text, succeeded integer, failed integer, retried integer, runs integer, wait_us integer, run_us integer
@@ -6,7 +6,7 @@ minute integer, queue text, succeeded integer, failed integer, retried integer, 
 -- name: this_minute :fragment
 {now} / 60000000
 
--- Jobs that have just ended, from what was written of them: a look at two rows each costs a fifth of reading their JSON once more.
+-- Counts jobs that have just ended from their stored rows: reading two rows each costs a fifth of parsing their JSON again.
 -- name: count_ended :count
 INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
 SELECT d.queue, {this_minute}, sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 0 END),
@@ -15,7 +15,8 @@ SELECT d.queue, {this_minute}, sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 
 FROM {ids} i CROSS JOIN windlass_done d LEFT JOIN windlass_attempt a ON a.job_id = d.id AND a.fence = d.fence
 WHERE d.id = i.id GROUP BY d.queue
 
--- Before they go back: their fence is still that of the attempt. What was snoozed or handed back is no failure, and not counted.
+-- Runs before the jobs are requeued, while their fence is still that of the attempt. Snoozed and released jobs are not counted: they
+-- have not failed.
 -- name: count_retried :count
 INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
 SELECT h.queue, {this_minute}, 0, 0, count(*), count(a.started_at), coalesce(sum(a.wait_us), 0),
@@ -24,7 +25,7 @@ FROM windlass_hot h JOIN windlass_attempt a ON a.job_id = h.id AND a.fence = h.f
 WHERE h.id {in_ids} AND a.outcome = 'retried' GROUP BY h.queue
 
 -- name: take_deltas :rows
-DELETE FROM windlass_stat_delta WHERE {row_place} IN (SELECT {row_place} FROM windlass_stat_delta LIMIT {chunk})
+DELETE FROM windlass_stat_delta WHERE {row_id} IN (SELECT {row_id} FROM windlass_stat_delta LIMIT {chunk})
 RETURNING minute, queue, succeeded, failed, retried, runs, wait_us, run_us
 
 -- name: add_to_minutes :count
@@ -41,7 +42,7 @@ SELECT min(minute), {this_minute} FROM windlass_stat
 -- name: forget_minutes :count
 DELETE FROM windlass_stat WHERE minute < :before
 
--- One statement, so that it sees each delta either here or there, whatever the duty does meanwhile.
+-- One statement, so that it sees each delta in exactly one of the tables while the duty moves them.
 -- name: last_hour :rows
 SELECT queue, CAST(sum(succeeded) AS {integer}), CAST(sum(failed) AS {integer}), CAST(sum(retried) AS {integer}), CAST(sum(runs) AS {integer}),
     CAST(sum(wait_us) AS {integer}), CAST(sum(run_us) AS {integer})

@@ -1,5 +1,5 @@
--- Looking through dead letters: along one filter at a time, each by an index of its own, from a place in the order in which they died.
--- Other filters are checked by the plan on what was read.
+-- Pages of dead letters: along one filter, which has its own index, from a position in the order in which the jobs failed. The plan
+-- checks other filters on the rows read.
 
 -- name: older_letters :fragment
 AND hidden = 0 AND (created_at, job_id) < (:at, :id) ORDER BY created_at DESC, job_id DESC LIMIT {window}

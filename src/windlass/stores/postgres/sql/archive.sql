@@ -1,8 +1,15 @@
--- Differs by need: others work on these rows at the same time, so they are locked first.
+-- Differs by need: other transactions use these rows at the same time, so they are locked first.
 
 -- name: lock_archivable :rows
-SELECT d.id FROM windlass_done d
-WHERE d.id {in_ids} AND d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
+SELECT d.id, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON f.job_id = d.id
+WHERE d.id {in_ids} AND {d_is_old} ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
 
 -- name: lock_archived :rows
 SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' ORDER BY id FOR UPDATE
+
+-- A flow has no row of its own to lock. Who archives or purges some of its jobs does not wait; who starts one over does.
+-- name: try_lock_flows :rows
+SELECT r.id FROM {ids} r WHERE pg_try_advisory_xact_lock(hashtextextended(r.id::text, 0))
+
+-- name: lock_flows :count
+SELECT pg_advisory_xact_lock(hashtextextended(r.id::text, 0)) FROM {ids} r

@@ -1,40 +1,40 @@
 -- Differs by need: claims of several nodes must be disjoint without waiting for each other (FOR UPDATE SKIP LOCKED).
 --
--- Inside one priority level the order of J3.1 is the order of the index, so the best rows of all lie among the first rows of each
--- level. Read {chunk} of each, rank them together, and stop where a chunk that may go on ends: what comes after it is not known to
--- be next. {chunk} is a literal because a generic plan would guess; rows are found again by ctid, which no planner can get wrong.
+-- Within one priority level the order of J3.1 is the order of the index, so the best rows are among the first rows of each level. Read
+-- {chunk} of each, rank them together, and stop at the end of the first incomplete chunk: beyond it the order is not known. {chunk} is a
+-- literal because a generic plan would guess a number; rows are updated by ctid, for which there is only one plan.
 
 -- name: claim :rows
 WITH pair AS MATERIALIZED (
     SELECT p.name AS queue, p.level FROM unnest(:queues::text[], :levels::smallint[]) AS p(name, level) WHERE NOT {limited}
 ), head AS MATERIALIZED (
-    SELECT h.place, h.due, h.id, h.nth = {chunk} AS may_go_on,
+    SELECT h.tid, h.due, h.id, h.nth = {chunk} AS may_go_on,
         p.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - greatest(h.due, 0)) / :boost_us::bigint END AS rank
     FROM pair p CROSS JOIN LATERAL (
-        SELECT place, due, id, row_number() OVER () AS nth FROM (
-            SELECT ctid AS place, due, id FROM windlass_hot
+        SELECT tid, due, id, row_number() OVER () AS nth FROM (
+            SELECT ctid AS tid, due, id FROM windlass_hot
             WHERE queue = p.queue AND priority = p.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
             ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
         ) locked
     ) h
     WHERE {alive}
 ), ranked AS MATERIALIZED (
-    SELECT place, may_go_on, row_number() OVER (ORDER BY rank DESC, due, id) AS nth FROM head
+    SELECT tid, may_go_on, row_number() OVER (ORDER BY rank DESC, due, id) AS nth FROM head
 ), claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}
     WHERE ctid = ANY(ARRAY(
-        SELECT place FROM ranked
+        SELECT tid FROM ranked
         WHERE nth <= least(:wanted::bigint, (SELECT min(nth) FROM ranked WHERE may_go_on))
     ))
     RETURNING id, {claim_columns}
 )
 {with_payloads}
 
--- One level of one queue, which is what a worker mostly asks for: the order of the index is all there is to it. With `holds` the
--- queue's limit, if it has one, is counted.
+-- One level of one queue, the most frequent claim: the order of the index is the order of J3.1. If `holds` is given, the queue's limit
+-- is counted there; otherwise a queue with a limit gives nothing.
 -- name: claim_level :rows
 WITH head AS MATERIALIZED (
-    SELECT ctid AS place FROM windlass_hot
+    SELECT ctid AS tid FROM windlass_hot
     WHERE queue = :queue AND priority = :level::smallint AND status = 'PENDING' AND lane IS NULL AND due <= {now}
         AND {alive} AND (:holds::text IS NOT NULL OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
     ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
@@ -43,7 +43,7 @@ WITH head AS MATERIALIZED (
 -- The same for one level of a lane.
 -- name: claim_lane_level :rows
 WITH head AS MATERIALIZED (
-    SELECT ctid AS place FROM windlass_hot
+    SELECT ctid AS tid FROM windlass_hot
     WHERE queue = :queue AND lane = :lane AND priority = :level::smallint AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
         AND {alive} AND (:holds::text LIKE '["queue:%' OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
     ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
@@ -52,61 +52,60 @@ WITH head AS MATERIALIZED (
 -- name: claim_head :fragment
 claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}, holds = :holds::text
-    WHERE ctid = ANY(ARRAY(SELECT place FROM head LIMIT :wanted))
+    WHERE ctid = ANY(ARRAY(SELECT tid FROM head LIMIT :wanted))
     RETURNING id, {claim_columns}
 )
 {with_payloads}
 
--- Queues and lanes behind gates, and queues beside them that have none, in the one order of all. A gate that may run short lets the
--- first of all that lead through it pass, and no more than it has places; the others are passed over, and end no chunk. `holds` says
--- by queue and lane what a job then holds. A queue whose limit is not among it gives nothing if it has one. No more rows are locked
--- than a gate has places: the literal LIMIT is for the planner, the other one stops the scan.
+-- Queues and lanes behind gates, together with queues that have none, in one order. A gate that may run short lets the first jobs of all
+-- its queues and lanes pass, up to its free permits; further jobs are skipped and do not count as the end of a chunk. `holds` gives the
+-- permits of a claimed job by queue and lane. A queue that has a limit which is not in `holds` gives nothing. No more rows are locked
+-- than a gate has permits: the literal LIMIT is for the planner, the other one stops the scan.
 -- name: claim_gated :rows
 WITH source AS MATERIALIZED (
-    SELECT s.* FROM unnest(:queues::text[], :levels::smallint[], :lanes::text[], :gates::text[], :places::int[])
-        AS s(queue, level, lane, gate, places)
+    SELECT s.* FROM unnest(:queues::text[], :levels::smallint[], :lanes::text[], :gates::text[], :permits::int[])
+        AS s(queue, level, lane, gate, permits)
     CROSS JOIN LATERAL (SELECT s.queue AS name) p
     WHERE :holds::jsonb ->> concat(s.queue, ' ', s.lane) LIKE '["queue:%' OR NOT {limited}
 ), head AS MATERIALIZED (
-    SELECT h.place, h.due, h.id, s.gate, s.places, h.nth = {chunk} AS may_go_on,
+    SELECT h.tid, h.due, h.id, s.gate, s.permits, h.nth = {chunk} AS may_go_on,
         s.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - greatest(h.due, 0)) / :boost_us::bigint END AS rank
     FROM source s CROSS JOIN LATERAL (
         (
-            SELECT place, due, id, row_number() OVER () AS nth FROM (
-                SELECT ctid AS place, due, id FROM windlass_hot
+            SELECT tid, due, id, row_number() OVER () AS nth FROM (
+                SELECT ctid AS tid, due, id FROM windlass_hot
                 WHERE s.lane IS NULL AND queue = s.queue AND priority = s.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
                 ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-            ) plain LIMIT s.places
+            ) plain LIMIT s.permits
         )
         UNION ALL
         (
-            SELECT place, due, id, row_number() OVER () AS nth FROM (
-                SELECT ctid AS place, due, id FROM windlass_hot
+            SELECT tid, due, id, row_number() OVER () AS nth FROM (
+                SELECT ctid AS tid, due, id FROM windlass_hot
                 WHERE queue = s.queue AND lane = s.lane AND priority = s.level AND status = 'PENDING' AND lane IS NOT NULL AND due <= {now}
                 ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
-            ) in_lane LIMIT s.places
+            ) in_lane LIMIT s.permits
         )
     ) h
     WHERE {alive}
 ), of_gate AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY gate ORDER BY rank DESC, due, id) AS nth_of_gate FROM head
 ), ranked AS MATERIALIZED (
-    SELECT place, may_go_on AND (places IS NULL OR nth_of_gate < places) AS may_go_on,
+    SELECT tid, may_go_on AND (permits IS NULL OR nth_of_gate < permits) AS may_go_on,
         row_number() OVER (ORDER BY rank DESC, due, id) AS nth
-    FROM of_gate WHERE places IS NULL OR nth_of_gate <= places
+    FROM of_gate WHERE permits IS NULL OR nth_of_gate <= permits
 ), claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence},
         holds = :holds::jsonb ->> concat(queue, ' ', lane)
     WHERE ctid = ANY(ARRAY(
-        SELECT place FROM ranked
+        SELECT tid FROM ranked
         WHERE nth <= least(:wanted::bigint, (SELECT min(nth) FROM ranked WHERE may_go_on))
     ))
     RETURNING id, {claim_columns}
 )
 {with_payloads}
 
--- Lanes that have jobs waiting, from one on, and when the first job of each level is due. Each is found by a step in the
--- index.
+-- Lanes with waiting jobs, after a given one, and when the first job of each level is due. Each lane is found by one index lookup.
 -- name: waiting_lanes :rows
 WITH RECURSIVE seen (queue, lane, nth) AS (
     (

@@ -1,10 +1,10 @@
--- Differs by need: both rows of a job in one statement, with the wakeup; COPY; and outcomes as arrays, all in one statement.
+-- Differs by need: one statement writes both rows of a job and notifies; COPY; one statement writes all outcomes, from arrays.
 
--- name: tell :fragment
-SELECT CASE WHEN :tell::text IS NOT NULL THEN pg_notify('windlass_work', :tell::text) END
+-- name: work_notification :fragment
+SELECT CASE WHEN :notification::text IS NOT NULL THEN pg_notify('windlass_work', :notification::text) END
 
--- name: tell_of_work :count
-{tell}
+-- name: notify_work :count
+{work_notification}
 
 -- name: insert_job :count
 WITH stored AS (
@@ -14,7 +14,7 @@ WITH stored AS (
     VALUES (:id, :queue, :target, :lane, 'PENDING', :priority, coalesce(:due_at::bigint, {now} + :delay_us::bigint), 0, 0, 0,
         coalesce(:expires_at::bigint, {now} + :expires_us::bigint))
 )
-{tell}
+{work_notification}
 
 -- name: insert_jobs :count
 WITH input AS MATERIALIZED (
@@ -24,7 +24,7 @@ WITH input AS MATERIALIZED (
 ), waiting AS (
     INSERT INTO windlass_hot ({new_hot}) {new_hot_values} FROM input
 )
-{tell}
+{work_notification}
 
 -- name: copy_jobs :count
 COPY windlass_job ({new_job_columns}, created_at) FROM STDIN
@@ -42,7 +42,7 @@ gone AS (
     SELECT id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class, reason, picked_at,
         started_at, ended_at
     FROM gone
-), remembered AS (
+), recorded AS (
     INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
         error, traceback)
     SELECT id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback FROM gone
@@ -86,12 +86,12 @@ WITH input AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT h.id, h.fence, h.queue, h.node, h.picked_at, h.holds FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
     ORDER BY h.id FOR UPDATE OF h
-), back AS (
+), requeued AS (
     UPDATE windlass_hot h SET status = 'PENDING', fence = CASE WHEN h.fence < 4611686018427387904 THEN h.fence + 1 ELSE 4611686018427387904 END, attempts = i.attempts, node = NULL, picked_at = NULL,
         holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane),
         expires = CASE WHEN i.started_at IS NULL THEN h.expires END
     FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE h.id = held.id AND h.fence = held.fence
-), remembered AS (
+), recorded AS (
     INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
         error, traceback)
     SELECT held.id, held.fence, i.number, held.node, held.picked_at, i.started_at, i.ended_at, i.wait_us, i.outcome,

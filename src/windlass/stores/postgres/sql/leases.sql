@@ -1,4 +1,4 @@
--- Differs by need: a holder that stands still in the middle of a batch keeps its row locked, and nobody waits for it.
+-- Differs by need: a holder that hangs in the middle of a batch keeps its row locked, and other nodes must not wait for it.
 
 -- name: take_lease :count
 UPDATE windlass_lease SET holder = :holder, fence = fence + 1, until = {now} + :lease_us

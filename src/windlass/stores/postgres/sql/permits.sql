@@ -1,6 +1,6 @@
 -- Differs by need: gates are locked, in the order of their names, before anything is decided about them.
 
--- The time is asked for outside: inside it would be that of before a wait for the lock.
+-- The time is read in the outer query: in the inner one it would be the time before the wait for the lock.
 -- name: lock_gates :rows
 SELECT l.*, {moment} FROM (
     SELECT g.name, g.cap, g.in_use, g.rate, g.per_us, g.opens_at, g.taken, g.retry_us

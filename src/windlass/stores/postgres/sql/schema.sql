@@ -1,4 +1,4 @@
--- Differs by need: the catalogue, and the lock under which two processes that migrate at once take turns.
+-- Differs by need: the catalog, and the lock that serializes concurrent migrations.
 
 -- name: has_migrations :row
 SELECT 1 WHERE to_regclass('windlass_migration') IS NOT NULL

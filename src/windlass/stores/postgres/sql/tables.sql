@@ -1,11 +1,11 @@
--- Differs by need: arrays as tables, which is where PostgreSQL's speed comes from, and its own way to read a JSON text as one.
--- Arrays come as text literals built by the dialect: the driver's own list adaptation costs more than the statement.
+-- Differs by need: arrays as tables, which are fastest on PostgreSQL, and its own function to read a JSON text as a table.
+-- Arrays are text literals that the dialect builds: the driver's adaptation of lists costs more than the statement.
 
 -- name: json_table :fragment
 (SELECT {columns} FROM json_array_elements(:rows::json))
 
 -- name: json_column :fragment
-(value->>{place})::{type} AS {name}
+(value->>{position})::{type} AS {name}
 
 -- name: array_table :fragment
 (SELECT * FROM unnest({columns}) AS r({names}))
@@ -52,5 +52,11 @@ name text, change integer, taken text
 -- name: each_held :fragment
 json_array_elements_text(CASE WHEN h.holds ~ '^\["[^"\\]+"(,"[^"\\]+")*\]$' THEN h.holds ELSE '[]' END::json) AS e(value)
 
--- name: row_place :fragment
+-- name: row_id :fragment
 ctid
+
+-- name: lock_h :fragment
+FOR UPDATE OF h
+
+-- name: lock_d :fragment
+FOR UPDATE OF d

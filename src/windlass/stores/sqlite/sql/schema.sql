@@ -1,4 +1,4 @@
--- Differs by need: each database lists its tables in its own catalogue, and knows itself by another name.
+-- Differs by need: each database has its own catalog, and its own way to identify itself.
 
 -- name: has_migrations :row
 SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'windlass_migration'

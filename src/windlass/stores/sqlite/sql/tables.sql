@@ -1,11 +1,11 @@
--- Differs by need: each database has its own way to read a JSON text as a table. One statement for many rows matters even inside one
--- process: Python gives its lock away with every statement, and a busy event loop is slow to give it back.
+-- Differs by need: each database has its own function to read a JSON text as a table. One statement for many rows matters even inside
+-- one process: Python releases the GIL at every statement, and a busy event loop delays getting it back.
 
 -- name: json_table :fragment
 (SELECT {columns} FROM json_each(:rows))
 
 -- name: json_column :fragment
-json_extract(value, '$[{place}]') AS {name}
+json_extract(value, '$[{position}]') AS {name}
 
 -- name: id :fragment
 text
@@ -38,5 +38,10 @@ IN (SELECT value FROM json_each(:names))
 -- name: each_held :fragment
 json_each(CASE json_valid(h.holds) WHEN 1 THEN CASE json_type(h.holds) WHEN 'array' THEN h.holds ELSE '[]' END ELSE '[]' END) AS e
 
--- name: row_place :fragment
+-- name: row_id :fragment
 rowid
+
+-- Nothing: there is one writer.
+-- name: lock_h :fragment
+
+-- name: lock_d :fragment

@@ -1,0 +1,36 @@
+"""The service that carries out what commits of its node have left: counts of groups, cascades of many rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from windlass.feature import NodeTools
+from windlass.runtime.failpoints import reached
+from windlass.runtime.service import Service
+from windlass.stores.plans import flows
+
+GATHER: Final = 0.01
+"""Seconds to wait after one transaction: a busy group is counted by many flushes, which leave counts again."""
+
+
+class FlowCompletion(Service):
+    """One transaction after the other, as long as something is left. What a crash leaves is found by `FlowChecks`."""
+
+    def __init__(self, tools: NodeTools) -> None:
+        super().__init__("flows", tools.errors, tools.unfinished.bell)
+        self._tools = tools
+
+    async def tick(self) -> float | None:
+        """Carry out the next part."""
+        left = self._tools.unfinished.take()
+        if not left:
+            return None
+        reached("group.uncounted", lambda: bool(left.groups))
+        reached("operation.after_commit", lambda: bool(left.operations))
+        try:
+            effects = await self._tools.database.arun(flows.carry_on, left)
+        except BaseException:
+            self._tools.unfinished.add(left)
+            raise
+        self._tools.publish((), effects)
+        return GATHER

@@ -1,0 +1,87 @@
+"""Followers: the end of a job releases, cancels and counts what depends on it, in the transaction that ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from windlass.domain.dependencies import EndedStep, Follows
+from windlass.domain.ended import Effects, Ended
+from windlass.domain.rhythm import Every
+from windlass.domain.states import Move
+from windlass.errors import SerializationError
+from windlass.feature import Feature, NodeTools
+from windlass.flow.check_duty import FlowChecks
+from windlass.flow.completion import FlowCompletion
+from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp, with_payloads
+from windlass.stores.plan import Plan
+from windlass.stores.plans import flow_revival, flows
+from windlass.stores.plans.leases import FLOWS
+from windlass.submission.stored_options import FLOW_IN_TEXT, StoredFlow, from_text
+
+_ENDS: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.CANCEL, Move.GIVE_UP})
+_REVIVALS: Final = frozenset({Move.RETRY})
+
+
+def feature(check_interval: float) -> Feature:
+    """Return the dependencies of jobs on each other as a feature."""
+
+    def duties(tools: NodeTools) -> Sequence[FlowChecks]:
+        return (FlowChecks(tools.lease(FLOWS, Every(check_interval)), tools.publish, tools.errors),)
+
+    def services(tools: NodeTools) -> Sequence[FlowCompletion]:
+        return (FlowCompletion(tools),)
+
+    # Last of all follow-ups: the rows of groups are locked for the shortest time.
+    follow_ups = (FollowUp(_ENDS, has_dependents, _follow), FollowUp(_REVIVALS, _in_flow, _revive))
+    return Feature("flows", follow_ups, duties, services)
+
+
+def has_dependents(ended: Ended) -> bool:
+    """Return whether other jobs may depend on a job, as far as known without reading its options."""
+    if ended.in_flow is not None:
+        return ended.in_flow
+    if ended.payload is None:
+        return True
+    options = ended.payload.options
+    return isinstance(options, str) and FLOW_IN_TEXT in options
+
+
+def _follow(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+    loaded = yield from with_payloads(dialect, ended)
+    steps = [EndedStep(job.job_id, job.status, *_dependents(job)) for job in loaded]
+    return (yield from flows.follow(dialect, [step for step in steps if step.leads or step.group_id is not None]))
+
+
+def _dependents(ended: Ended) -> tuple[frozenset[Follows], str | None]:
+    """Return how other jobs follow a job, and the group that it counts for."""
+    flow = _flow_of(ended)
+    return (_NO_WAYS, None) if flow is None else (_ways(flow.leads), flow.group)
+
+
+_NO_WAYS: Final[frozenset[Follows]] = frozenset()
+
+
+@lru_cache(maxsize=16)
+def _ways(leads: tuple[int, ...]) -> frozenset[Follows]:
+    return frozenset(map(Follows, leads))
+
+
+def _flow_of(ended: Ended) -> StoredFlow | None:
+    if ended.payload is None:
+        return None
+    try:
+        return from_text(ended.payload.options).flow
+    except SerializationError:  # damaged: the checks find its followers
+        return None
+
+
+def _in_flow(ended: Ended) -> bool:
+    return bool(ended.in_flow)
+
+
+def _revive(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+    yield from flow_revival.revive(dialect, [job.job_id for job in ended])
+    return Effects()

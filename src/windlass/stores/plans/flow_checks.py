@@ -1,0 +1,81 @@
+"""Plans for the checks of flows: what a crash or an older version has left is found and put right.
+
+Each looks at a window of rows and returns where the next one begins, so that a pass costs the same however many flows
+there are.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from windlass.domain.dependencies import ALL, EndedStep, MemberChange
+from windlass.domain.ended import NO_EFFECTS, Effects, Unfinished
+from windlass.domain.states import JobStatus
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import flows
+
+WINDOW: Final = 5_000
+"""Number of jobs of flows that one pass checks."""
+GROUPS: Final = 500
+MOST: Final = 200
+"""Number of parents, groups or operations that one transaction works on."""
+MOST_RECOUNTED: Final = 10
+OPERATION_IDLE_US: Final = 10_000_000
+"""An operation that was not touched for so long has lost the process that carried it out."""
+GROUP_IDLE_US: Final = 600_000_000
+FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
+LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+class Checked(NamedTuple):
+    """The result of one check."""
+
+    effects: Effects = NO_EFFECTS
+    found: int = 0
+    """Number of parents or groups that had to be put right."""
+    next_after: str = FIRST_ID
+
+
+def left_behind(dialect: Dialect) -> Plan[Unfinished]:
+    """Return what was left to be carried on and is not: counts that were noted, and idle operations."""
+    del dialect
+    groups = yield Step("uncounted_groups", literals={"most": MOST})
+    operations = yield Step("idle_operations", {"idle_us": OPERATION_IDLE_US}, literals={"most": 1})
+    return Unfinished(frozenset(group for (group,) in groups), frozenset(one for (one,) in operations))
+
+
+def release_missed(dialect: Dialect, after: str) -> Plan[Checked]:
+    """Decide again about followers that wait for a parent that has ended."""
+    row = yield Step("flow_window", {"after": after}, literals={"window": WINDOW})
+    window = {"after": after, "until": LAST_ID if row is None else row[0], "idle_us": OPERATION_IDLE_US}
+    waiting = yield Step("unreleased_of_jobs", window, literals={"most": MOST})
+    groups = yield Step("unreleased_of_groups", window, literals={"most": MOST})
+    parents = (yield Step("lock_parents", {"ids": dialect.ids([job for (job,) in waiting])})) if waiting else []
+    ended = [EndedStep(job, _ended_status(status), ALL, None, *why) for job, status, *why in parents]
+    effects = (yield from flows.follow(dialect, ended)) if ended else NO_EFFECTS
+    if groups:
+        effects |= yield from flows.carry_on(dialect, Unfinished(frozenset(group for (group,) in groups)))
+    return Checked(effects, len(parents) + len(groups), FIRST_ID if row is None else row[0])
+
+
+def _ended_status(status: str) -> JobStatus:
+    """Return the end of a parent; one that was paused since had failed."""
+    return JobStatus.FAILED if status == JobStatus.PAUSED else JobStatus(status)
+
+
+def recount(dialect: Dialect, after: str) -> Plan[Checked]:
+    """Count the members of groups again that have no live member and still wait for one."""
+    row = yield Step("group_window", {"after": after}, literals={"window": GROUPS})
+    window = {"after": after, "until": LAST_ID if row is None else row[0], "idle_us": GROUP_IDLE_US}
+    stalled = yield Step("stalled_groups", window, literals={"most": MOST_RECOUNTED})
+    wrong: list[str] = []
+    for (group,) in stalled:
+        counts = yield Step("recount_members", {"id": group})
+        _, succeeded, failed, really_succeeded, really_failed = counts
+        if (succeeded, failed) != (really_succeeded, really_failed):
+            change = MemberChange(group, really_succeeded - succeeded, really_failed - failed)
+            yield from dialect.count_members([change], wait=True)
+            wrong.append(group)
+    effects = (yield from flows.carry_on(dialect, Unfinished(frozenset(wrong)))) if wrong else NO_EFFECTS
+    return Checked(effects, len(wrong), FIRST_ID if row is None else row[0])

@@ -1,0 +1,48 @@
+-- The position of a job in its flow, written once with the job. A job outside of flows has no row here.
+CREATE TABLE windlass_flow (
+    job_id    uuid PRIMARY KEY,
+    flow_id   uuid NOT NULL, -- the first job of the flow
+    parent_id uuid,          -- the job or group that it follows; NULL: it starts at once
+    follows   smallint,      -- the end of its parent that releases it: 1 success, 3 failure, 4 any
+    group_id  uuid,          -- the group that it counts for
+    delay_us  bigint,        -- of a follower: from its release until it is due
+    due_at    bigint         -- of a follower: not before
+);
+CREATE INDEX windlass_flow_parent ON windlass_flow (parent_id, follows, job_id) WHERE parent_id IS NOT NULL;
+-- Ids of members grow in the order of their results.
+CREATE INDEX windlass_flow_group ON windlass_flow (group_id, job_id) WHERE group_id IS NOT NULL;
+CREATE INDEX windlass_flow_jobs ON windlass_flow (flow_id, job_id);
+
+-- How many members of a group have ended. Every flush with members updates this row if it can lock it at once, and else adds a row to
+-- windlass_group_delta; so no flush waits for another.
+CREATE TABLE windlass_group (
+    id         uuid PRIMARY KEY,
+    flow_id    uuid NOT NULL,
+    total      integer NOT NULL,
+    succeeded  integer NOT NULL,
+    failed     integer NOT NULL,
+    touched_at bigint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX windlass_group_flow ON windlass_group (flow_id, id);
+
+CREATE TABLE windlass_group_delta (
+    group_id  uuid NOT NULL,
+    succeeded integer NOT NULL,
+    failed    integer NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX windlass_group_delta_group ON windlass_group_delta (group_id);
+
+-- Cascades and releases of more rows than one transaction writes: what is left to do.
+CREATE TABLE windlass_operation (
+    id         uuid PRIMARY KEY,
+    kind       text NOT NULL,
+    detail     text NOT NULL,
+    touched_at bigint NOT NULL
+);
+
+-- The job or group whose end canceled a follower: a retry of it revives the follower.
+ALTER TABLE windlass_done ADD COLUMN canceled_by uuid;
+CREATE INDEX windlass_done_canceled_by ON windlass_done (canceled_by, id) WHERE canceled_by IS NOT NULL;
+
+ALTER TABLE windlass_archive ADD COLUMN flow_id uuid;
+CREATE INDEX windlass_archive_flow ON windlass_archive (flow_id, id) WHERE flow_id IS NOT NULL;

@@ -1,0 +1,136 @@
+"""The layout of a flow: which job follows which, and which jobs count for which group. Pure.
+
+Jobs are numbered so that parents come before their followers, and all steps of a member before those of the next one:
+the order of ids is then the order of results, and of locks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.dependencies import MAX_FLOW_ROWS, Follows
+from windlass.errors import InvalidOptionError
+from windlass.submission.call import Call, CallStep, Flow, GroupStep, answering_call
+
+MAX_DEPTH: Final = 50
+"""How deep groups may be nested."""
+_ONE: Final = 1
+"""The shape of a member that is not a group."""
+
+
+class LaidGroup:
+    """A group of a flow."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """Inner groups come before outer ones, which is the order in which they are locked."""
+
+
+class LaidJob:
+    """A job of a flow, and what it depends on."""
+
+    def __init__(self, call: Call[Any], parent: Parent | None, group: LaidGroup | None) -> None:
+        self.call = call
+        self.parent = parent
+        self.group = group
+        """The group that it counts for."""
+        self.leads: set[Follows] = set()
+        """The ways in which others follow it."""
+        self.answers = False
+        """Whether the handle of the flow is that of this job."""
+
+
+class Parent(NamedTuple):
+    """What a step follows, and how."""
+
+    job: int | None
+    """The number of the job; None: it is a group."""
+    group: LaidGroup | None
+    shape: list[Any] | None
+    """The form of that group's results, if it has nested groups."""
+    follows: Follows = Follows.THEN
+
+
+class Layout(NamedTuple):
+    """The jobs of a flow in the order of their ids, and the number of its groups."""
+
+    jobs: list[LaidJob]
+    groups: int
+
+
+def layout_of(flow: Flow[Any]) -> Layout:
+    """Return the layout of a flow, or raise `InvalidOptionError` for one that cannot be stored."""
+    plan = _Plan()
+    answering = answering_call(flow)
+    plan.lay(flow, None, Follows.THEN, None, 0)
+    for job in plan.jobs:
+        job.answers = job.call is answering
+    return Layout(plan.jobs, plan.groups)
+
+
+class _Plan:
+    """The layout in progress."""
+
+    def __init__(self) -> None:
+        self.jobs: list[LaidJob] = []
+        self.groups = 0
+        self._seen: set[int] = set()
+
+    def lay(
+        self, flow: Flow[Any], source: Parent | None, follows: Follows, counts_for: LaidGroup | None, depth: int
+    ) -> Any:
+        """Add the steps of a flow; its last one counts for a group, if given. Return the shape of its result."""
+        if depth > MAX_DEPTH:
+            raise InvalidOptionError(f"groups are nested more than {MAX_DEPTH} deep; join inner ones by steps")
+        last = len(flow.steps) - 1
+        for number, step in enumerate(flow.steps):
+            follows = step.follows if number else follows
+            source = None if source is None else source._replace(follows=follows)
+            ends_in = counts_for if number == last else None
+            if isinstance(step, CallStep):
+                source = Parent(self._add(step.call, source, ends_in), None, None)
+            elif ends_in is not None:  # its members count for the outer group: they have no step of their own
+                return self._lay_nested(step, source, ends_in, depth)
+            else:
+                source = self._lay_group(step, source, depth)
+        return _ONE
+
+    def _add(self, call: Call[Any], source: Parent | None, counts_for: LaidGroup | None) -> int:
+        if id(call) in self._seen:
+            raise InvalidOptionError(
+                f"the call of {call.target} is in two places of one flow; bind it again for the second place"
+            )
+        if len(self.jobs) >= MAX_FLOW_ROWS:
+            raise InvalidOptionError(f"a flow has at most {MAX_FLOW_ROWS:,} jobs; enqueue several flows")
+        self._seen.add(id(call))
+        if source is not None and source.job is not None:
+            self.jobs[source.job].leads.add(source.follows)
+        self.jobs.append(LaidJob(call, source, counts_for))
+        return len(self.jobs) - 1
+
+    def _lay_nested(self, step: GroupStep, source: Parent | None, counts_for: LaidGroup, depth: int) -> list[Any]:
+        if step.on_failure:
+            raise InvalidOptionError(
+                "a group that is a member of another group, without a step behind it, cannot have then_on_failure: its "
+                "members count for the outer group; add a step behind it with then(), or move then_on_failure outwards"
+            )
+        return self._members(step, source, counts_for, depth)
+
+    def _lay_group(self, step: GroupStep, source: Parent | None, depth: int) -> Parent:
+        made = LaidGroup()
+        shape = self._members(step, source, made, depth)
+        made.number, self.groups = self.groups, self.groups + 1
+        group = Parent(None, made, shape if any(isinstance(part, list) for part in shape) else None)
+        for flow in step.on_failure:
+            self.lay(flow, group._replace(follows=Follows.FAILURE), Follows.FAILURE, None, depth + 1)
+        return group
+
+    def _members(self, step: GroupStep, source: Parent | None, counts_for: LaidGroup, depth: int) -> list[Any]:
+        shapes: list[Any] = []
+        for member in step.members:
+            shape = self.lay(member, source, Follows.THEN if source is None else source.follows, counts_for, depth + 1)
+            if shape == _ONE and shapes and isinstance(shapes[-1], int):
+                shapes[-1] += _ONE
+            else:
+                shapes.append(shape)
+        return shapes
