@@ -50,13 +50,23 @@ def release_missed(dialect: Dialect, after: str) -> Plan[Checked]:
     row = yield Step("flow_window", {"after": after}, literals={"window": WINDOW})
     window = {"after": after, "until": LAST_ID if row is None else row[0], "idle_us": OPERATION_IDLE_US}
     waiting = yield Step("unreleased_of_jobs", window, literals={"most": MOST})
-    groups = yield Step("unreleased_of_groups", window, literals={"most": MOST})
-    parents = (yield Step("lock_parents", {"ids": dialect.ids([job for (job,) in waiting])})) if waiting else []
+    counted = yield Step("unreleased_of_groups", window, literals={"most": MOST})
+    # Read after the followers: an operation that was stored in between is seen, one that has ended leaves none of them.
+    left_alone = (yield from _carried_out_now()) if waiting or counted else frozenset()
+    jobs = [job for (job,) in waiting if job not in left_alone]
+    groups = frozenset(group for (group,) in counted if group not in left_alone)
+    parents = (yield Step("lock_parents", {"ids": dialect.ids(jobs)})) if jobs else []
     ended = [EndedStep(job, _ended_status(status), ALL, None, *why) for job, status, *why in parents]
     effects = (yield from flows.follow(dialect, ended)) if ended else NO_EFFECTS
     if groups:
-        effects |= yield from flows.carry_on(dialect, Unfinished(frozenset(group for (group,) in groups)))
+        effects |= yield from flows.carry_on(dialect, Unfinished(groups))
     return Checked(effects, len(parents) + len(groups), FIRST_ID if row is None else row[0])
+
+
+def _carried_out_now() -> Plan[frozenset[str]]:
+    """Return the parents whose followers another process releases or cancels at this moment, part by part."""
+    operations = yield Step("active_operations", {"idle_us": OPERATION_IDLE_US}, literals={"most": MOST})
+    return frozenset(parent for kind, detail in operations for parent in flows.parents_of(kind, detail))
 
 
 def _ended_status(status: str) -> JobStatus:

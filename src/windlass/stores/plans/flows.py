@@ -116,6 +116,12 @@ def _releases_of(detail: str) -> list[ToRelease]:
         return []
 
 
+def parents_of(kind: str, detail: str) -> set[str]:
+    """Return the jobs and groups whose followers an operation releases or cancels."""
+    rows: Sequence[ToRelease | ToCancel] = _releases_of(detail) if kind == RELEASE else cancels_of(detail)
+    return {row.parent_id for row in rows}
+
+
 class _Wave:
     """What is still to be released, canceled and counted, and what was. One per run of a plan."""
 

@@ -93,6 +93,7 @@ class FlowChecksContract(StoreContract):
         _, *followers = star(bench, MANY)
         effects = run_due(bench, fails=True)
         assert bench.database.run(flow_checks.left_behind) == NOTHING_LEFT
+        assert release_missed(bench).found == 0
         bench.clock.advance(flow_checks.OPERATION_IDLE_US / SECOND)
         assert bench.database.run(flow_checks.left_behind) == NOTHING_LEFT
         bench.clock.advance(0.000_001)

@@ -126,6 +126,9 @@ DELETE FROM windlass_operation WHERE kind = 'revive' AND id IN (SELECT f.flow_id
 -- name: idle_operations :rows
 SELECT id FROM windlass_operation WHERE touched_at < {now} - :idle_us ORDER BY id LIMIT {most}
 
+-- name: active_operations :rows
+SELECT kind, detail FROM windlass_operation WHERE kind <> 'revive' AND touched_at >= {now} - :idle_us ORDER BY id LIMIT {most}
+
 -- name: uncounted_groups :rows
 SELECT DISTINCT group_id FROM windlass_group_delta LIMIT {most}
 
