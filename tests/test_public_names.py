@@ -107,7 +107,7 @@ WITHOUT_A_TWIN = {
         "use_connection": "one object for `with` and `async with`",
         "worker": "one object for `with` and `async with`",
     },
-    "Call": {"then": "makes a value", "using": "makes a value"},
+    "Call": {"await_signal": "makes a value", "then": "makes a value", "using": "makes a value"},
     "JobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "AsyncJobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "Worker": {

@@ -18,6 +18,7 @@ from windlass.domain.limits import CircuitStatus, Resource
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
+from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
 from windlass.errors import (
     CircuitOpenError,
@@ -35,6 +36,7 @@ from windlass.errors import (
     PayloadTooLargeError,
     ResultDroppedError,
     SerializationError,
+    SignalTimeoutError,
     StaleClaimError,
     StopJob,
     StoreStatementError,
@@ -60,6 +62,7 @@ from windlass.events.types import (
     JobPaused,
     JobResumed,
     JobRetrying,
+    JobSignaled,
     JobStarted,
     JobTimedOut,
     NodeLost,
@@ -151,6 +154,7 @@ __all__ = [
     "JobResult",
     "JobResumed",
     "JobRetrying",
+    "JobSignaled",
     "JobStarted",
     "JobStateError",
     "JobStatus",
@@ -182,6 +186,8 @@ __all__ = [
     "SerializationError",
     "Serializer",
     "Settings",
+    "Signal",
+    "SignalTimeoutError",
     "StaleClaimError",
     "StopJob",
     "StoreStatementError",
@@ -197,7 +203,9 @@ __all__ = [
     "WorkerLostError",
     "WouldBlockLoopError",
     "__version__",
+    "approved",
     "circuit_protected",
     "do_not_retry",
     "group",
+    "rejected",
 ]

@@ -5,12 +5,14 @@ A call is a function's stored name with arguments and options. A flow is made of
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, overload
 from uuid import UUID
 
 from windlass.domain.dependencies import Follows
 from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.signal import SignalWait, signal_wait
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.submission.error_text import short
@@ -52,10 +54,21 @@ class Call(Generic[R_co]):
     submitter: Enqueuer = field(repr=False, compare=False)
     circuit: str | None = None
     """The `@circuit_protected` mark of the target."""
+    wait: SignalWait | None = None
+    """The signal that its job waits for before it runs."""
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R_co]":
         """Return the same call with these options replacing its own."""
         return replace(self, options=self.options.merged(JobOptions.make(**options)))
+
+    def await_signal(self, key: str, timeout: float | timedelta | None = None) -> "Call[R_co]":
+        """Return the call whose job is WAITING until `app.signal(key)`, and fails if none comes in `timeout` seconds.
+
+        ```python
+        ship.bind(7).await_signal("order:7:approved", timeout=86_400).enqueue()
+        ```
+        """
+        return replace(self, wait=signal_wait(key, timeout))
 
     def enqueue(self) -> JobHandle[R_co]:
         """Store the call as a job."""
@@ -284,12 +297,3 @@ def bind(
     if isinstance(declared, JobOptions):
         options = declared.merged(options)
     return Call(known.target, args, kwargs, options, known.spec, submitter, known.circuit)
-
-
-def as_list(calls: Iterable[Call[R_co] | Flow[R_co] | Group]) -> list[Call[R_co] | Flow[R_co]]:
-    """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
-    if isinstance(calls, Call | Flow | Group):
-        raise InvalidOptionError(
-            "enqueue_many takes a list of calls and flows, got a single one; write [call], or call.enqueue()"
-        )
-    return [call.flow if isinstance(call, Group) else call for call in calls]

@@ -26,6 +26,7 @@ class FlowRow(NamedTuple):
     error_class: str | None
     started_at: int | None
     finished_at: int | None
+    signal_key: str | None = None
 
 
 def flow_jobs(dialect: Dialect, job_id: str) -> Plan[list[FlowRow] | None]:
@@ -34,7 +35,10 @@ def flow_jobs(dialect: Dialect, job_id: str) -> Plan[list[FlowRow] | None]:
     if found:
         return found
     stored = yield from reads.get(dialect, job_id)  # an archived flow would be looked for here
-    return None if stored is None else [_alone(stored.job)]
+    if stored is None:
+        return None
+    waits = yield Step("waits_of_jobs", {"ids": dialect.ids([job_id])})
+    return [_alone(stored.job)._replace(signal_key=waits[0][1] if waits else None)]
 
 
 def _alone(job: Record) -> FlowRow:

@@ -216,6 +216,8 @@ class _Wave:
         yield Step("cancel_followers", {"rows": json_text(canceled)})
         yield Step("finish_hot", chosen)
         yield Step("delete_live_keys", chosen)
+        if waiting := [one.job_id for one in found if one.status == JobStatus.WAITING]:
+            yield Step("close_waits", {"ids": self._dialect.ids(waiting)})
         for one in found:
             self._ended[one.job_id] = one.ended
             self._edges.append(Edge(one.job_id, one.parent_id))

@@ -76,7 +76,7 @@ FROM {counted_members} c WHERE windlass_group.id = c.id
 RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed
 
 -- name: revivable :rows
-SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id
+SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id, {d_unsignaled}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id JOIN windlass_flow f ON f.job_id = d.id
 WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED' AND d.reason <> 'not_chosen' ORDER BY d.id LIMIT {most} {lock_d}
 
@@ -193,7 +193,8 @@ SELECT f.group_id, f.job_id FROM windlass_flow f WHERE f.group_id {in_ids} ORDER
 -- Every job of the flow of one of its jobs. What a job calls is stored beside its state, too.
 -- name: flow_nodes :rows
 SELECT f.job_id, f.flow_id, f.parent_id, f.follows, f.group_id, coalesce(h.target, d.target), coalesce(h.status, d.status),
-    coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), d.reason, d.error_class, d.started_at, d.finished_at
+    coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), d.reason, d.error_class, d.started_at, d.finished_at,
+    (SELECT w.key FROM windlass_signal_wait w WHERE w.job_id = f.job_id)
 FROM windlass_flow f LEFT JOIN windlass_hot h ON h.id = f.job_id LEFT JOIN windlass_done d ON d.id = f.job_id
 WHERE f.flow_id = (SELECT g.flow_id FROM windlass_flow g WHERE g.job_id = :id) AND (h.id IS NOT NULL OR d.id IS NOT NULL)
 ORDER BY f.job_id
