@@ -40,6 +40,7 @@ TESTED_BY = {
     "cli/tables.py": "cli/test_job.py",
     # ------------------------------------------------------------------ client
     "client/commits.py": "flow/test_large_flows.py",
+    "client/signal_verbs.py": "flow/test_signals.py",
     "client/dead_letter_views.py": "client/test_dead_letters.py",
     "client/flow_views.py": "client/test_flow_graphs.py",
     "client/health.py": "client/test_reads.py",
@@ -126,6 +127,7 @@ TESTED_BY = {
     "submission/error_text.py": "submission/test_codec.py",
     "submission/fidelity.py": "submission/test_codec_types.py",
     "submission/flow_encoder.py": "flow/test_refused_flows.py",
+    "submission/signal_texts.py": "flow/test_signals.py",
     "submission/templates.py": "flow/test_result_arguments.py",
     "submission/job_function.py": "submission/test_call.py",
     "submission/rows.py": "submission/test_submitter.py",
@@ -142,6 +144,7 @@ TESTED_BY = {
     "engine/outcomes.py": "engine/test_flush_cost.py",
     "feature.py": "engine/test_features.py",
     "features.py": "engine/test_features.py",
+    "flow/awaited_signals.py": "flow/test_signals.py",
     "flow/callbacks.py": "engine/test_callback_outcomes.py",
     "flow/check_duty.py": "flow/test_checks.py",
     "flow/completion.py": "flow/test_counts.py",

@@ -272,7 +272,7 @@ class StoreUnavailableError(WindlassError):
 
 
 class StoreStatementError(WindlassError):
-    """The database answers but refuses a correct statement (rights, schema): nothing is written. The message says why."""
+    """The database answers but refuses a correct statement (rights, schema): nothing was written, repair it."""
 
 
 class MigrationRequiredError(WindlassError):

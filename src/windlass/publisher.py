@@ -127,7 +127,7 @@ class Publisher:
             self._awaited.deliver([job.as_outcome for job in ended if job.status in TERMINAL])
 
 
-_REQUEUED: Final = frozenset({Move.REQUEUE})
+_REQUEUED: Final = frozenset({Move.REQUEUE, Move.PARK})
 
 
 def retry_times(bus: EventBus) -> Feature:
