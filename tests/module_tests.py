@@ -26,6 +26,7 @@ TESTED_BY = {
     "cli/confirmation.py": "cli/test_dlq.py",
     "cli/groups.py": "cli/test_application.py",
     "cli/job/explain.py": "cli/test_gates.py",
+    "cli/job/signal_command.py": "cli/test_signal.py",
     "cli/job/tail.py": "cli/test_tail.py",
     "cli/job/tail_views.py": "cli/test_tail.py",
     "cli/known_names.py": "cli/test_queue.py",

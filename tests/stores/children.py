@@ -1,7 +1,7 @@
 """Separate processes beside the test's: started, released at the same moment, and asked what they did.
 
-Run as `python -m tests.stores.children migrate URL`, `… drain URL NODE` or `… signal URL KEY`: says `ready`, waits for a line, and then
-answers in JSON.
+Run as `python -m tests.stores.children migrate URL`, `… drain URL NODE` or `… signal URL KEY`: says
+`ready`, waits for a line, and then answers in JSON.
 """
 
 import json
