@@ -27,8 +27,8 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         archive_duty.feature(settings.jobs, ids_tell_time=isinstance(parts.clock, SystemClock)),
         statistics_duty.feature(settings.node.statistics_interval),
         awaited_signals.feature(),
-        result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         followers.feature(settings.node.sweep_interval),
+        result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         *parts.features,
     )
 

@@ -117,8 +117,9 @@ class Invoker:
 
     def _decoded(self, attempt: Attempt, payload: Payload, known: Known) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments, and give the signal that the job awaited to its context."""
-        if attempt.options.signal is not None and attempt.context is not None:
-            attempt.context.signal = read_signal(attempt.options, self._serializer)
+        context = attempt.context
+        if attempt.options.signal is not None and context is not None:
+            context.signal = read_signal(attempt.options, self._serializer)
         return self._serializer.decode_arguments(known.spec, payload.args)
 
     def _inside_middleware(self, attempt: Attempt, known: Known) -> Callable[..., Any]:

@@ -136,7 +136,7 @@ class SignalsContract(StoreContract):
         assert (status_of(bench, job), signals(bench, job)) == (S.PENDING, {job: (SIGNAL, "ops")})
 
     def test_archive_keeps_wait_and_signal(self, bench: Workbench) -> None:
-        """J8.5, P7.1: and gives them back with a dead letter that is retried."""
+        """J8.5, J7.7: and gives them back with a dead letter that is retried."""
         signaled, never = put(bench, 2)
         deliver(bench, key=None, job_id=signaled)
         for claim in bench.claim():
