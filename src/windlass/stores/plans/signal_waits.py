@@ -60,9 +60,6 @@ def deliver(
     yield Step("deliver_signal", {**chosen, "signal": signal, "by_whom": by_whom})
     if (yield Step("release_waiters", chosen)) != len(signaled):
         raise RestartPlanError
-    early = [job.job_id for job in signaled if not job.released]
-    if early:
-        yield Step("forget_deadlines", {"ids": dialect.ids(early)})
     yield from notify_of_work(dialect, ((job.queue, job.priority) for job in signaled if job.released))
     reached("signal.before_commit")
     return signaled

@@ -18,9 +18,14 @@ SELECT id, flow_id, total, succeeded, failed, {now} FROM {group_rows} g
 -- name: released :table
 parent_id id, follows integer
 
+-- Of a follower that awaits a signal the time is its deadline. It has none if its signal came before its turn.
+-- name: has_own_time :fragment
+(h.status = 'WAITING' OR NOT EXISTS (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = f.job_id))
+
 -- name: release_followers :rows
 WITH follower AS MATERIALIZED (
-    SELECT h.id, coalesce(f.due_at, 0) AS due_at, {now} + coalesce(f.delay_us, 0) AS delayed
+    SELECT h.id, CASE WHEN f.due_at IS NULL THEN 0 WHEN {has_own_time} THEN f.due_at ELSE 0 END AS due_at,
+        {now} + CASE WHEN f.delay_us IS NULL THEN 0 WHEN {has_own_time} THEN f.delay_us ELSE 0 END AS delayed
     FROM {released} r CROSS JOIN windlass_flow f CROSS JOIN windlass_hot h
     WHERE f.parent_id = r.parent_id AND f.follows = r.follows AND h.id = f.job_id AND h.due IS NULL
     ORDER BY h.id LIMIT :most

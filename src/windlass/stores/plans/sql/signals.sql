@@ -36,10 +36,6 @@ UPDATE windlass_signal_wait SET open = 0, signal = :signal, by_whom = :by_whom, 
 UPDATE windlass_hot SET status = 'PENDING', due = CASE WHEN due IS NULL THEN NULL ELSE {now} END, fence = {next_fence}
 WHERE id {in_ids} AND status = 'WAITING'
 
--- Followers whose signal came before their turn: they are due as soon as they are released, and no longer at a deadline.
--- name: forget_deadlines :count
-UPDATE windlass_flow SET delay_us = NULL, due_at = NULL WHERE job_id {in_ids}
-
 -- name: first_deadline :row
 SELECT due, {now} FROM windlass_hot WHERE status = 'WAITING' AND due IS NOT NULL ORDER BY due, id LIMIT 1
 
