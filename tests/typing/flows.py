@@ -28,6 +28,7 @@ def judge(results: list[JobResult]) -> bool:
 
 
 async def check() -> None:
+    assert_type(charge.bind(1).await_signal("order:1", timeout=60), Call[str])
     chain = validate.bind(7).then(charge.bind(RESULT["id"])).then(publish)
     assert_type(chain, Flow[dict[str, int]])
     assert_type(chain.enqueue(), JobHandle[dict[str, int]])
