@@ -128,10 +128,16 @@ class PostgresDialect(Dialect):
         yield Step("write_gates", params, final=final)
 
     def release_followers(self, parents: Sequence[tuple[str, int]], most: int) -> Plan[Counter[tuple[str, int]]]:
-        """Release with arrays: the planner expects fewer rows of them than of a JSON text, and looks each up."""
-        jobs, ways = zip(*parents, strict=True)
-        rows = yield Step("release_followers", {"parent_id": ids(jobs), "follows": numbers(ways), "most": most})
-        return Counter({(queue, priority): count for queue, priority, count in rows})
+        """Release one way to follow after the other: parents are then looked up as one list of ids."""
+        by_way: dict[int, list[str]] = {}
+        for parent, follows in parents:
+            by_way.setdefault(follows, []).append(parent)
+        released: Counter[tuple[str, int]] = Counter()
+        for follows, found in by_way.items():
+            params = {"ids": ids(found), "follows": follows, "most": most - released.total()}
+            for queue, priority, count in (yield Step("release_followers", params)):
+                released[queue, priority] += count
+        return released
 
     def count_members(self, changes: Sequence[MemberChange], *, wait: bool) -> Plan[list[CountedGroup]]:
         """Groups that other transactions have locked are not waited for unless `wait` is True."""
