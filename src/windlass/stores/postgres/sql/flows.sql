@@ -5,9 +5,8 @@
 id id, succeeded integer, failed integer
 
 -- Rows are looked up by lists of ids, for one way to follow at a time: as a join, planned for empty tables, it read the index of followers
--- once for each row that was not
--- released; planned for full ones, it read all of them. Not by ctid: a follower that was paused while this waited for its lock is another
--- row then, which the statement does not see. They are locked by the update, in the order of the index.
+-- once for each row that was not released; planned for full ones, it read all of them. Not by ctid: a follower that was paused while this
+-- waited for its lock is another row then, which the statement does not see. The update locks rows in the order of their ids.
 -- `later` has the few followers with a delay or a time of their own.
 -- name: release_followers :rows
 WITH follower AS MATERIALIZED (
