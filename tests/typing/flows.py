@@ -2,7 +2,7 @@
 
 from typing import Any, assert_type
 
-from windlass import RESULT, Flow, Group, JobHandle, JobResult, Windlass, group
+from windlass import RESULT, Call, Flow, Group, JobHandle, JobResult, Windlass, group
 
 app = Windlass("sqlite://")
 
