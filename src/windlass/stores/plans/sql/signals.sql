@@ -22,7 +22,7 @@ UPDATE windlass_hot SET status = 'WAITING' WHERE id {in_ids}
 SELECT h.id, h.queue, h.priority, h.target, j.correlation_id, w.key, CASE WHEN h.due IS NULL THEN 0 ELSE 1 END
 FROM windlass_signal_wait w CROSS JOIN windlass_hot h CROSS JOIN windlass_job j
 WHERE w.key = :key AND w.open = 1 AND h.id = w.job_id AND h.status = 'WAITING' AND j.id = h.id
-ORDER BY h.id LIMIT {most} {lock_h}
+ORDER BY w.job_id LIMIT {most} {lock_h}
 
 -- name: waiter :rows
 SELECT h.id, h.queue, h.priority, h.target, j.correlation_id, w.key, CASE WHEN h.due IS NULL THEN 0 ELSE 1 END
