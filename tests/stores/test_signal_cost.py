@@ -1,4 +1,4 @@
-"""What a signal and a look at deadlines cost does not grow with what waits for other signals: counted by the databases."""
+"""What a signal and a look at deadlines cost does not grow with what waits for other signals: the databases count."""
 
 from collections.abc import Callable
 from contextlib import closing
