@@ -63,6 +63,7 @@ from windlass.events.types import (
     JobStarted,
     JobTimedOut,
     NodeLost,
+    WorkflowBranchTriggered,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
@@ -90,6 +91,7 @@ from windlass.spi import (
     Serializer,
     TargetPolicy,
 )
+from windlass.submission.branch_verbs import Condition
 from windlass.submission.call import Call, Flow, Group, group
 from windlass.submission.handle import JobHandle
 from windlass.submission.tagged import DroppedResult
@@ -111,6 +113,7 @@ __all__ = [
     "CircuitStatus",
     "CircuitsSettings",
     "Clock",
+    "Condition",
     "ConfigurationError",
     "Coordinator",
     "DeadLetter",
@@ -195,6 +198,7 @@ __all__ = [
     "Windlass",
     "WindlassError",
     "WorkerLostError",
+    "WorkflowBranchTriggered",
     "WouldBlockLoopError",
     "__version__",
     "circuit_protected",
