@@ -84,6 +84,12 @@ def left_to_others(lane: str | None, target: str, predicates: Iterable[str] = ()
     return read_lane(lane)._replace(target=_AND.join((target, *predicates))).text or ""
 
 
+def target_named(target: str) -> str:
+    """Return the target of a lane for a message: `shop:assess, or its predicate shop:is_low_risk`."""
+    own, predicates = needed_targets(target)
+    return f"{own}, or its predicate {' or '.join(predicates)}" if predicates else own
+
+
 def needed_targets(target: str) -> tuple[str, list[str]]:
     """Return the target of a lane, and the predicates that a node must know, too."""
     first, *predicates = target.split(_AND)

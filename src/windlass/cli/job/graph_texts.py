@@ -24,12 +24,12 @@ _SHORTEST = 6
 
 
 def branch_label(branch: OutlineBranch) -> str:
-    """Return what a branch is called: `when is_low_risk`, `on failure: tell support`; nothing for a plain step."""
+    """Return what a branch is called: `is_low_risk`, `on failure: tell support`; nothing for a plain step."""
     kind, said = LABELS[branch.kind], clean(branch.label)
     said = said if len(said) <= MOST_OF_A_LABEL else f"{said[: MOST_OF_A_LABEL - 1]}…"
     if not said or not kind:
         return kind
-    return f"{kind} {said}" if branch.kind == "when" else f"{kind}: {said}"
+    return said if branch.kind == "when" else f"{kind}: {said}"
 
 
 def clean(text: str | None) -> str:
