@@ -31,17 +31,19 @@ class Conditions:
         self._completer = completer
         self._bus = bus
 
-    def missing(self, flow: StoredFlow) -> Ending | None:
+    def missing(self, attempt: Attempt, flow: StoredFlow) -> Ending | None:
         """Return how an attempt ends whose predicates cannot all be called here; None: they can."""
+        own = () if attempt.guard is None else attempt.guard.guard.predicates
+        needed = tuple(dict.fromkeys((*own, *flow.predicates)))
         try:
-            missing = self._judge.unresolved(flow)
+            missing = self._judge.unresolved(needed)
         except SerializationError as error:
             return Refused(error, "poison_payload")
         if missing is None:
             return None
         if isinstance(missing, Denied):
             return Refused(TargetNotAllowedError(missing.error), "target_not_allowed")
-        return NotKnownHere(missing.error, tuple(flow.predicates))
+        return NotKnownHere(missing.error, needed)
 
     async def passed(self, attempt: Attempt, opened: OpenGuard) -> Ending | None:
         """Judge the guard of an attempt; return None if its body may be entered."""

@@ -190,7 +190,7 @@ class Runner:
         match resolution:
             case Known():
                 flow = attempt.options.flow
-                missing = None if flow is None else self._conditions.missing(flow)
+                missing = None if flow is None else self._conditions.missing(attempt, flow)
                 return missing or resolution
             case Denied():
                 return Refused(TargetNotAllowedError(resolution.error), "target_not_allowed")

@@ -7,7 +7,7 @@ branch and no other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from windlass import loggers
@@ -21,7 +21,6 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.threads import BodyExit
 from windlass.spi import ExecutorProvider, InstanceResolver, Invocation
 from windlass.submission.predicates import Predicates
-from windlass.submission.stored_options import StoredFlow
 from windlass.submission.tagged import DroppedResult
 from windlass.submission.target import Denied, Known, Unknown
 
@@ -54,12 +53,12 @@ class Judge:
         self._parts = parts
         self._free = asyncio.Semaphore(parts.most)
 
-    def unresolved(self, flow: StoredFlow) -> Unknown | Denied | None:
-        """Return the first predicate of a job that cannot be called here; None: all are known.
+    def unresolved(self, targets: Iterable[str]) -> Unknown | Denied | None:
+        """Return the first of these predicates that cannot be called here; None: all are known.
 
         Raises `SerializationError` if the annotations of one cannot be resolved.
         """
-        found = (self._parts.predicates.resolve(target) for target in flow.predicates)
+        found = (self._parts.predicates.resolve(target) for target in targets)
         return next((one for one in found if not isinstance(one, Known)), None)
 
     async def judge(self, ended: Ended, branches: Sequence[Branch], judgements: dict[str, Judgement]) -> None:

@@ -82,9 +82,8 @@ class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def predicates(self) -> list[str]:
-        """The predicates that a node must know to run it: those of its branches, and of its guard."""
-        own = () if self.guard is None else self.guard.predicates
-        return [*dict.fromkeys((*own, *(one.predicate for one in self.branches if one.predicate is not None)))]
+        """The predicates of its branches."""
+        return [one.predicate for one in self.branches if one.predicate is not None]
 
 
 FLOW_IN_TEXT: Final = '"flow":{'
