@@ -45,7 +45,7 @@ from windlass.stores.access import Access
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
-from windlass.submission.binding import as_list
+from windlass.submission.bound_calls import as_list
 from windlass.submission.call import Call, Flow
 from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
