@@ -82,9 +82,8 @@ class NodeEngine:
         run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
         self.slots = Slots(database, *run_by, concurrency, _arguments(features), Guards(features))
         self.targets = KnownTargets(parts.registry, predicates, parts.sanitizer.sanitize)
-        self.poller = Poller(
-            identity, database, self.slots, self.work, parts.polling, _options(parts, queues, self.targets), errors
-        )
+        options = _options(parts, queues, self.targets)
+        self.poller = Poller(identity, database, self.slots, self.work, parts.polling, options, errors)
         self.cancellations = Cancellations(database, self.slots, identity, settings.node.heartbeat_interval, errors)
 
     def open(self) -> None:
