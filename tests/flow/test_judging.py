@@ -1,6 +1,7 @@
 """Predicates on a worker: when they are called, what cuts them off, and who decides if nobody has called them."""
 
 import threading
+from collections.abc import Sequence
 
 import pytest
 
@@ -19,9 +20,18 @@ from windlass import (
     Windlass,
     WorkflowBranchTriggered,
 )
+from windlass.domain.branches import Guard
 from windlass.domain.clock import VirtualClock
+from windlass.domain.dependencies import EndedStep, Follows
+from windlass.feature import Feature, GuardSource
 from windlass.runtime.failpoints import armed
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
+from windlass.stores.plans import flows
+from windlass.submission.stored_options import StoredFlow, with_flow
 from windlass.testing import drain
+from windlass.testing.contract.flow_setup import FlowDraft
+from windlass.testing.contract.workbench import Workbench
 from windlass.testing.drain import EndlessDrainError
 from windlass.worker import Worker
 
@@ -309,3 +319,49 @@ def test_follower_whose_branch_is_decided_needs_no_predicate(apps: Apps):
     drain(app, limit=2)
     assert (RAN, ASKED) == (["double 3", "x"], ["small 6"])
     assert count(apps.url, "flow") == 2
+
+
+# ---------------------------------------------------------------------- guards of other features
+
+
+def _draft(app: Windlass, about: str) -> tuple[str, str]:
+    """Store a parent in another queue, and a follower that is guarded by something about it; return both ids."""
+    draft = FlowDraft()
+    head = draft.job(queue="later", target="tests.flow.flow_bodies:nothing", args="[[],{}]")
+    options = with_flow(None, StoredFlow(guard=Guard(about, "tests.flow.branch_bodies:is_small", description="few")))
+    call = {"target": "tests.flow.branch_bodies:note", "args": '[["x"],{}]', "options": options}
+    child = draft.job(head, Follows.DECIDED, **call)
+    draft.store(Workbench(app.parts.database, VirtualClock()))
+    step = EndedStep(head, JobStatus.SUCCEEDED, frozenset({Follows.DECIDED}), None)
+    app.parts.database.run(flows.follow, [step])
+    return head, child
+
+
+@pytest.mark.parametrize(("size", "expected"), [(3, JobStatus.SUCCEEDED), (30, JobStatus.CANCELED)])
+def test_feature_supplies_what_its_guards_are_about(apps: Apps, size: int, expected: JobStatus):
+    """J8.2, J8.4: the predicate of the follower gets what the source reads for its parent."""
+    app = apps(clock=VirtualClock())
+    BranchJobs(app)
+
+    def read(dialect: Dialect, parents: Sequence[str]) -> Plan[dict[str, int]]:
+        del dialect
+        yield from ()
+        return dict.fromkeys(parents, size)
+
+    app.exchange(app.parts._replace(features=(Feature("sizes", guards=(GuardSource("size", read),)),)))
+    _, child = _draft(app, "size")
+    fired: list[WorkflowBranchTriggered] = []
+    app.on(WorkflowBranchTriggered)(fired.append)
+    drain(app, queues=["default"])
+    assert (app.get(child).status, ASKED) == (expected, [f"small {size}"])
+    assert [event.description for event in fired] == (["few"] if expected is JobStatus.SUCCEEDED else [])
+
+
+def test_guarded_follower_waits_for_a_parent_that_was_started_over(apps: Apps):
+    """J2.4, J8.2: claimed while its parent is retried, it spends no attempt, and asks once that has ended."""
+    app = apps(clock=VirtualClock())
+    BranchJobs(app)
+    _, child = _draft(app, "outcome")
+    assert drain(app, queues=["default"]).deferred == 1
+    job = app.get(child)
+    assert (job.status, job.attempts, ASKED) == (JobStatus.PENDING, 0, [])
