@@ -212,9 +212,11 @@ def _end_head_unjudged(app: Windlass) -> None:
 def test_guarded_cases_of_a_choice_take_the_first_match(app: Windlass):
     """J8.2: each asks those before it, so that one of them runs."""
     jobs = BranchJobs(app)
-    cases = [(branch_bodies.is_large, jobs.note.bind("large")), (branch_bodies.is_even, jobs.note.bind("even"))]
     jobs.double.bind(3).choose(
-        *cases, (branch_bodies.is_small, jobs.note.bind("small")), otherwise=jobs.note.bind("otherwise")
+        (branch_bodies.is_large, jobs.note.bind("large")),
+        (branch_bodies.is_even, jobs.note.bind("even")),
+        (branch_bodies.is_small, jobs.note.bind("small")),
+        otherwise=jobs.note.bind("otherwise"),
     ).enqueue()
     _end_head_unjudged(app)
     drain(app)
@@ -329,8 +331,8 @@ def _draft(app: Windlass, about: str) -> tuple[str, str]:
     draft = FlowDraft()
     head = draft.job(queue="later", target="tests.flow.flow_bodies:nothing", args="[[],{}]")
     options = with_flow(None, StoredFlow(guard=Guard(about, "tests.flow.branch_bodies:is_small", description="few")))
-    call = {"target": "tests.flow.branch_bodies:note", "args": '[["x"],{}]', "options": options}
-    child = draft.job(head, Follows.DECIDED, **call)
+    target = "tests.flow.branch_bodies:note"
+    child = draft.job(head, Follows.DECIDED, target=target, args='[["x"],{}]', options=options)
     draft.store(Workbench(app.parts.database, VirtualClock()))
     step = EndedStep(head, JobStatus.SUCCEEDED, frozenset({Follows.DECIDED}), None)
     app.parts.database.run(flows.follow, [step])
