@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.engine.apps import LONG, Apps, Shop, count, query, settled, until
+from tests.engine.apps import LONG, Apps, Shop, count, on_loop, query, settled, until
 from tests.engine.fixtures import shop
 from tests.flow import branch_bodies
 from tests.flow.branch_bodies import ASKED, BranchJobs
 from tests.flow.flow_bodies import BROKEN, RAN, all_jobs
 from windlass import (
+    RESULT,
     FlowsSettings,
     Job,
     JobHandle,
@@ -24,6 +25,7 @@ from windlass.domain.branches import Guard
 from windlass.domain.clock import VirtualClock
 from windlass.domain.dependencies import EndedStep, Follows
 from windlass.feature import Feature, GuardSource
+from windlass.node import Node
 from windlass.runtime.failpoints import armed
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
@@ -159,12 +161,16 @@ def _goes_on_once_draining(worker: Worker) -> threading.Thread:
     return thread
 
 
-def test_drain_that_cuts_predicates_off_leaves_the_decision_to_guards(apps: Apps):
+@pytest.mark.parametrize("forced", [False, True])
+def test_drain_that_cuts_predicates_off_leaves_the_decision_to_guards(apps: Apps, *, forced: bool):
     """J7.6, J8.2: the outcome is written; the branch calls its predicate itself, on another node."""
-    app = apps(settings=Settings(node=NodeSettings(drain_timeout=0)))
+    app = apps(settings=Settings(node=NodeSettings(drain_timeout=3600 if forced else 0)))
     jobs = BranchJobs(app)
-    with app.worker():
+    with app.worker() as worker:
         handle = waiting_in_predicate(jobs)
+        assert worker.node is not None
+        if forced:
+            on_loop(worker, _forced(worker.node))
     assert handle.status() is JobStatus.SUCCEEDED
     assert (state(app, "x"), RAN) == ((JobStatus.PENDING, None), ["double 3"])
     branch_bodies.GO_ON.set()
@@ -174,6 +180,10 @@ def test_drain_that_cuts_predicates_off_leaves_the_decision_to_guards(apps: Apps
     until(lambda: len(fired) == 1)
     assert RAN == ["double 3", "x"]
     assert (fired[0].parent_id, fired[0].child_id) == (handle.id, found(app, "x").id)
+
+
+async def _forced(node: Node) -> None:
+    node.slots.force()
 
 
 # ---------------------------------------------------------------------- guards
@@ -214,13 +224,13 @@ def test_guarded_cases_of_a_choice_take_the_first_match(app: Windlass):
     jobs = BranchJobs(app)
     jobs.double.bind(3).choose(
         (branch_bodies.is_large, jobs.note.bind("large")),
-        (branch_bodies.is_even, jobs.note.bind("even")),
+        (branch_bodies.is_even, jobs.note.bind("even", RESULT)),
         (branch_bodies.is_small, jobs.note.bind("small")),
         otherwise=jobs.note.bind("otherwise"),
     ).enqueue()
     _end_head_unjudged(app)
     drain(app)
-    assert RAN == ["double 3", "even"]
+    assert RAN == ["double 3", "even 6"]
     assert {state(app, name) for name in ("large", "small", "otherwise")} == {(JobStatus.CANCELED, "not_chosen")}
 
 
