@@ -351,7 +351,7 @@ def _draft(app: Windlass, about: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("size", "expected"), [(3, JobStatus.SUCCEEDED), (30, JobStatus.CANCELED)])
 def test_feature_supplies_what_its_guards_are_about(apps: Apps, size: int, expected: JobStatus):
-    """J8.2, J8.4: the predicate of the follower gets what the source reads for its parent."""
+    """J8.2: the predicate of the follower gets what the source reads for its parent."""
     app = apps(clock=VirtualClock())
     BranchJobs(app)
 
