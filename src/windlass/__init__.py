@@ -68,6 +68,7 @@ from windlass.events.types import (
     JobStarted,
     JobTimedOut,
     NodeLost,
+    WorkflowBranchTriggered,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
@@ -95,6 +96,7 @@ from windlass.spi import (
     Serializer,
     TargetPolicy,
 )
+from windlass.submission.branch_verbs import Condition
 from windlass.submission.call import Call, Flow, Group, group
 from windlass.submission.handle import JobHandle
 from windlass.submission.tagged import DroppedResult
@@ -116,6 +118,7 @@ __all__ = [
     "CircuitStatus",
     "CircuitsSettings",
     "Clock",
+    "Condition",
     "ConfigurationError",
     "Coordinator",
     "DeadLetter",
@@ -206,6 +209,7 @@ __all__ = [
     "Windlass",
     "WindlassError",
     "WorkerLostError",
+    "WorkflowBranchTriggered",
     "WouldBlockLoopError",
     "__version__",
     "approved",

@@ -22,6 +22,7 @@ OWN = {
     "JobSignaled": {"key", "outcome", "by"},
     "JobTimedOut": {"timeout"},
     "NodeLost": {"node", "recovered"},
+    "WorkflowBranchTriggered": {"parent_id", "child_id", "description"},
     "CircuitOpened": {"service"},
     "CircuitClosed": {"service"},
 }

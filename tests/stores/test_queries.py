@@ -48,6 +48,7 @@ OVERRIDES = {
         "lock_operations",
         "new_jobs",
         "orphaned_jobs",
+        "release_branches",
         "release_followers",
         "take_lease",
         "walk_indexes",

@@ -22,6 +22,7 @@ __all__ = [
     "JobStarted",
     "JobTimedOut",
     "NodeLost",
+    "WorkflowBranchTriggered",
 ]
 
 
@@ -119,7 +120,10 @@ class JobCanceled(JobEvent):
     """The job was CANCELED."""
 
     reason: str = "canceled"
-    """`canceled` by a caller, `superseded` by another job, or `expired` before it could start."""
+    """`canceled` by a caller, `superseded` by another job, `expired` before it could start.
+
+    Of a follower: `upstream_failed`, `upstream_canceled`, `not_chosen` or `predicate_failed`.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +153,20 @@ class JobTimedOut(JobEvent):
     """An attempt ran longer than its timeout; its `JobFailed` follows."""
 
     timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowBranchTriggered(JobEvent):
+    """A branch of the job fires: it is released. Follows the job's `JobCompleted` or `JobDeadLettered`.
+
+    A branch whose job ended without an attempt is decided when it begins, and published then.
+    """
+
+    parent_id: UUID
+    """The job whose outcome it follows; the same as `job_id`."""
+    child_id: UUID
+    """The first job of the branch."""
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.branches import Branch, Guard
 from windlass.domain.durations import MAX_SECONDS
 from windlass.domain.option_checks import MAX_RETRIES, Executor
 from windlass.domain.options import UNSET, ResolvedOptions, Unset
@@ -74,6 +75,15 @@ class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the results come from a group."""
     shape: list[Any] | None = None
     """The form of that group, if it has nested groups (`domain.dependencies.nested`)."""
+    branches: tuple[Branch, ...] = ()
+    """Its branches, in the order of their evaluation. They have ids: few jobs have branches."""
+    guard: Guard | None = None
+    """The condition under which it follows its parent."""
+
+    @property
+    def predicates(self) -> list[str]:
+        """The predicates of its branches."""
+        return [one.predicate for one in self.branches if one.predicate is not None]
 
 
 class StoredSignal(msgspec.Struct, frozen=True, omit_defaults=True):

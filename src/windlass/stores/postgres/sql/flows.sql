@@ -30,6 +30,15 @@ WITH follower AS MATERIALIZED (
 )
 SELECT queue, priority, count(*) FROM due GROUP BY queue, priority
 
+-- By the list of ids, for the same reasons.
+-- name: release_branches :rows
+WITH later AS MATERIALIZED (
+    SELECT jsonb_object_agg(job_id, greatest(due_at, {now} + coalesce(delay_us, 0))) AS dues
+    FROM windlass_flow WHERE job_id {in_ids} AND (due_at IS NOT NULL OR delay_us IS NOT NULL)
+)
+UPDATE windlass_hot SET due = coalesce(((SELECT dues FROM later) ->> id::text)::bigint, {now})
+WHERE id {in_ids} AND due IS NULL RETURNING id, queue, priority
+
 -- Counts under the group's lock if that is free, and else leaves a row in windlass_group_delta: a flush never waits for another one. The
 -- last column is 0 for a group that was left so; `settle` counts it after the commit.
 -- name: count_members :rows
