@@ -20,6 +20,7 @@ from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
 from windlass.domain.schedule_plan import Misfire, Overlap
+from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
 from windlass.errors import (
     CircuitOpenError,
@@ -37,6 +38,7 @@ from windlass.errors import (
     PayloadTooLargeError,
     ResultDroppedError,
     SerializationError,
+    SignalTimeoutError,
     StaleClaimError,
     StopJob,
     StoreStatementError,
@@ -62,6 +64,7 @@ from windlass.events.types import (
     JobPaused,
     JobResumed,
     JobRetrying,
+    JobSignaled,
     JobStarted,
     JobTimedOut,
     NodeLost,
@@ -157,6 +160,7 @@ __all__ = [
     "JobResult",
     "JobResumed",
     "JobRetrying",
+    "JobSignaled",
     "JobStarted",
     "JobStateError",
     "JobStatus",
@@ -190,6 +194,8 @@ __all__ = [
     "SerializationError",
     "Serializer",
     "Settings",
+    "Signal",
+    "SignalTimeoutError",
     "StaleClaimError",
     "StopJob",
     "StoreStatementError",
@@ -206,8 +212,10 @@ __all__ = [
     "WorkflowBranchTriggered",
     "WouldBlockLoopError",
     "__version__",
+    "approved",
     "circuit_protected",
     "do_not_retry",
     "every",
     "group",
+    "rejected",
 ]

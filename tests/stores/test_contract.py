@@ -117,3 +117,7 @@ class TestFlowRevival(contract.FlowRevivalContract):
 
 class TestFlowChecks(contract.FlowChecksContract):
     pass
+
+
+class TestSignals(contract.SignalsContract):
+    pass

@@ -33,6 +33,8 @@ class FlowNode:
     started_at: datetime | None = None
     """When its last attempt began; None before its end."""
     finished_at: datetime | None = None
+    signal_key: str | None = None
+    """The key of the signal that it awaits, or awaited; while it is WAITING, `due_at` is the deadline."""
 
     @property
     def run_ms(self) -> int | None:

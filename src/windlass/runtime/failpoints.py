@@ -80,6 +80,9 @@ POINTS: Final[Mapping[str, str]] = {
     "judge.after": "the branches of an attempt are decided; neither that nor its outcome is written",
     "revive.wave": "some followers of a job that is about to be started over are revived, nothing is committed",
     "revive.before_commit": "a retry and the followers that it revives are written, nothing is committed",
+    "signal.before_commit": "a signal is delivered and its jobs are PENDING, nothing is committed",
+    "signal.after_commit": "a signal is delivered; the sender has no answer yet, its own process was not notified",
+    "wait.expired": "jobs whose signal did not come in time are PENDING, nothing is committed",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }

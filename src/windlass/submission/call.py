@@ -3,35 +3,25 @@
 A call is a function's stored name with arguments and options. A flow is made of calls: `a.then(b)`, `group(a, b)`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, TypeVar, Unpack, overload
-from uuid import UUID
+from datetime import timedelta
+from typing import Any, NamedTuple, TypeVar, Unpack, overload
 
 from windlass.domain.dependencies import Follows
 from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.signal import SignalWait, signal_wait
 from windlass.errors import InvalidOptionError
-from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.runtime.verbs import adrive, drive
 from windlass.submission.branch_verbs import BranchSet, BranchVerbs
+from windlass.submission.call_protocols import Bindable, Enqueuer
 from windlass.submission.error_text import short
 from windlass.submission.handle import JobHandle
 from windlass.submission.signature import CallSpec
 
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
-
-
-class Enqueuer(Protocol):
-    """Stores calls and returns handles on jobs: the `Submitter` of an application."""
-
-    def submit(self, calls: "Sequence[Call[Any] | Flow[Any]]") -> Verb[list[JobHandle[Any]]]:
-        """Store calls and flows, all or none, and return their handles in order."""
-        ...
-
-    def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
-        """Return a handle on a job stored earlier, whose result is read by the return annotation of `spec`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +42,21 @@ class Call(BranchVerbs[R_co, R_co]):
     submitter: Enqueuer = field(repr=False, compare=False)
     circuit: str | None = None
     """The `@circuit_protected` mark of the target."""
+    wait: SignalWait | None = None
+    """The signal that its job waits for before it runs."""
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R_co]":
         """Return the same call with these options replacing its own."""
         return replace(self, options=self.options.merged(JobOptions.make(**options)))
+
+    def await_signal(self, key: str, timeout: float | timedelta | None = None) -> "Call[R_co]":
+        """Return the call whose job is WAITING until `app.signal(key)`, and fails if none comes in `timeout` seconds.
+
+        ```python
+        ship.bind(7).await_signal("order:7:approved", timeout=86_400).enqueue()
+        ```
+        """
+        return replace(self, wait=signal_wait(key, timeout))
 
     def enqueue(self) -> JobHandle[R_co]:
         """Store the call as a job."""
@@ -71,14 +72,6 @@ class Call(BranchVerbs[R_co, R_co]):
 
     def _branched(self, branch_set: BranchSet) -> "Flow[R_co]":
         return _with_branches(_flow_of(self), branch_set)
-
-
-class Bindable(Protocol[R_co]):
-    """A job whose arguments are not bound yet: as a step of a flow it takes the result of the step before it."""
-
-    def bind(self, *args: Any, **kwargs: Any) -> Call[R_co]:
-        """Return a call with these arguments."""
-        ...
 
 
 class CallStep(NamedTuple):

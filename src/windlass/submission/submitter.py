@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from windlass.domain.ended import Effects, Ended
@@ -18,7 +18,7 @@ from windlass.stores.access import Access
 from windlass.stores.ending import FollowUps
 from windlass.stores.plans import limits, replacement
 from windlass.submission.authorization import Authorization
-from windlass.submission.call import Call, Flow, answering_call, calls_of
+from windlass.submission.call import Call, Flow, Group, answering_call, calls_of
 from windlass.submission.cascades import carry_out
 from windlass.submission.current_connection import connection_for, given_connection, one_connection
 from windlass.submission.encoder import CallEncoder
@@ -28,6 +28,8 @@ from windlass.submission.registry import Registry
 from windlass.submission.resources import checked_resources, resources_of
 from windlass.submission.signature import CallSpec
 from windlass.submission.transactional import CallerTransactions
+
+R = TypeVar("R")
 
 
 class Inline(Protocol):
@@ -120,6 +122,15 @@ class Submitter:
         return JobHandle(
             SubmittedJob(parse_job_id(job_id)), self._parts().verbs, None if spec is None else spec.returns
         )
+
+
+def as_list(calls: Iterable[Call[R] | Flow[R] | Group]) -> list[Call[R] | Flow[R]]:
+    """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
+    if isinstance(calls, Call | Flow | Group):
+        raise InvalidOptionError(
+            "enqueue_many takes a list of calls and flows, got a single one; write [call], or call.enqueue()"
+        )
+    return [call.flow if isinstance(call, Group) else call for call in calls]
 
 
 def _single_calls(calls: Sequence[Call[Any] | Flow[Any]]) -> list[Call[Any]]:
