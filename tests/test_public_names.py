@@ -110,7 +110,7 @@ WITHOUT_A_TWIN = {
     },
     "Call": dict.fromkeys(
         (
-            *("await_signal", "then", "using", "then_on_success", "then_on_failure", "when", "when_result", "branch"),
+            *("then", "using", "await_signal", "then_on_success", "then_on_failure", "when", "when_result", "branch"),
             "choose",
         ),
         "makes a value",

@@ -46,12 +46,13 @@ from windlass.stores.access import Access
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
+from windlass.submission.bound_calls import as_list
 from windlass.submission.call import Call, Flow
 from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
 from windlass.submission.modules import check_modules
 from windlass.submission.registry import Registry
-from windlass.submission.submitter import SubmissionParts, Submitter, as_list
+from windlass.submission.submitter import SubmissionParts, Submitter
 from windlass.submission.transactional import CallerTransactions
 
 R = TypeVar("R")

@@ -98,13 +98,6 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
     return retry_at(claim, times, failure, delay_us)
 
 
-def _not_chosen(attempt: Attempt, times: Times, judgement: Judgement) -> Transition:
-    if judgement.error is None:
-        return not_chosen(attempt.claim, times, NOT_CHOSEN, None, holds_key=attempt.holds_key)
-    failure = Failure(*judgement.error)
-    return not_chosen(attempt.claim, times, PREDICATE_FAILED, failure, holds_key=attempt.holds_key)
-
-
 def _not_signaled(attempt: Attempt, times: Times, error: SignalTimeoutError, policies: Policies) -> Transition:
     """Treat it like any failure, but that a retry waits again at once: no signal may come while nobody waits."""
     failed = _failed(attempt, times, error, policies)
@@ -115,6 +108,13 @@ def _not_signaled(attempt: Attempt, times: Times, error: SignalTimeoutError, pol
     wait = attempt.options.wait
     timeout_us = 0 if wait is None or wait.timeout_us is None else wait.timeout_us
     return parked(attempt.claim, times, failure, failed.delay_us + timeout_us)
+
+
+def _not_chosen(attempt: Attempt, times: Times, judgement: Judgement) -> Transition:
+    if judgement.error is None:
+        return not_chosen(attempt.claim, times, NOT_CHOSEN, None, holds_key=attempt.holds_key)
+    failure = Failure(*judgement.error)
+    return not_chosen(attempt.claim, times, PREDICATE_FAILED, failure, holds_key=attempt.holds_key)
 
 
 def _died(attempt: Attempt, times: Times, error: WorkerLostError, policies: Policies) -> Transition:

@@ -1,12 +1,14 @@
-"""Calls of functions that are not declared as jobs: what `app.bind` makes."""
+"""Calls as arguments of an application's verbs: made by `bind`, listed for `enqueue_many`."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from windlass.domain.options import JobOptions
-from windlass.submission.call import Call
-from windlass.submission.call_protocols import Enqueuer
+from windlass.errors import InvalidOptionError
+from windlass.submission.call import Call, Enqueuer, Flow, Group
 from windlass.submission.registry import Registry
+
+R_co = TypeVar("R_co", covariant=True)
 
 
 def bind(
@@ -29,3 +31,12 @@ def bind(
     if isinstance(declared, JobOptions):
         options = declared.merged(options)
     return Call(known.target, args, kwargs, options, known.spec, submitter, known.circuit)
+
+
+def as_list(calls: Iterable[Call[R_co] | Flow[R_co] | Group]) -> list[Call[R_co] | Flow[R_co]]:
+    """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
+    if isinstance(calls, Call | Flow | Group):
+        raise InvalidOptionError(
+            "enqueue_many takes a list of calls and flows, got a single one; write [call], or call.enqueue()"
+        )
+    return [call.flow if isinstance(call, Group) else call for call in calls]

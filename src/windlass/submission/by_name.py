@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError
-from windlass.submission.call import Call
-from windlass.submission.call_protocols import Enqueuer
+from windlass.submission.call import Call, Enqueuer
 from windlass.submission.error_text import short
 from windlass.submission.names import check_target
 from windlass.submission.registry import Registry

@@ -3,25 +3,37 @@
 A call is a function's stored name with arguments and options. A flow is made of calls: `a.then(b)`, `group(a, b)`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, NamedTuple, TypeVar, Unpack, overload
+from typing import Any, NamedTuple, Protocol, TypeVar, Unpack, overload
+from uuid import UUID
 
 from windlass.domain.dependencies import Follows
 from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.domain.signal import SignalWait, signal_wait
 from windlass.errors import InvalidOptionError
-from windlass.runtime.verbs import adrive, drive
+from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.submission.branch_verbs import BranchSet, BranchVerbs
-from windlass.submission.call_protocols import Bindable, Enqueuer
 from windlass.submission.error_text import short
 from windlass.submission.handle import JobHandle
 from windlass.submission.signature import CallSpec
 
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
+
+
+class Enqueuer(Protocol):
+    """Stores calls and returns handles on jobs: the `Submitter` of an application."""
+
+    def submit(self, calls: "Sequence[Call[Any] | Flow[Any]]") -> Verb[list[JobHandle[Any]]]:
+        """Store calls and flows, all or none, and return their handles in order."""
+        ...
+
+    def handle(self, job_id: UUID | str, spec: CallSpec | None = None) -> JobHandle[Any]:
+        """Return a handle on a job stored earlier, whose result is read by the return annotation of `spec`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,14 @@ class Call(BranchVerbs[R_co, R_co]):
 
     def _branched(self, branch_set: BranchSet) -> "Flow[R_co]":
         return _with_branches(_flow_of(self), branch_set)
+
+
+class Bindable(Protocol[R_co]):
+    """A job whose arguments are not bound yet: as a step of a flow it takes the result of the step before it."""
+
+    def bind(self, *args: Any, **kwargs: Any) -> Call[R_co]:
+        """Return a call with these arguments."""
+        ...
 
 
 class CallStep(NamedTuple):
@@ -235,21 +255,6 @@ def calls_of(flow: Flow[Any]) -> Iterable[Call[Any]]:
                 waiting += (_flow_of(case.step) for branch_set in step.branches for case in branch_set.cases)
             else:
                 waiting += (*step.members, *step.on_failure)
-
-
-def answering_call(flow: Flow[Any]) -> Call[Any]:
-    """Return the call whose handle is that of the flow: the first one, or the first behind a group."""
-    following: Flow[Any] | None = flow
-    while following is not None:
-        for step in following.steps:
-            if isinstance(step, CallStep):
-                return step.call
-        groups = [step for step in following.steps if isinstance(step, GroupStep) and step.on_failure]
-        following = groups[0].on_failure[0] if groups else None
-    raise InvalidOptionError(
-        "a group without a step behind it has no result to wait for; add one with then(), then_always() or "
-        "then_on_failure(), or store its members with app.enqueue_many([…])"
-    )
 
 
 def _flow_of(step: FlowStep) -> Flow[Any]:

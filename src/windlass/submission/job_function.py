@@ -11,8 +11,7 @@ from uuid import UUID
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.domain.other_queues import OF_A_JOB, not_here
 from windlass.errors import SerializationError
-from windlass.submission.call import Call
-from windlass.submission.call_protocols import Enqueuer
+from windlass.submission.call import Call, Enqueuer
 from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction, member_name

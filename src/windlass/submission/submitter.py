@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
@@ -18,10 +18,11 @@ from windlass.stores.access import Access
 from windlass.stores.ending import FollowUps
 from windlass.stores.plans import limits, replacement
 from windlass.submission.authorization import Authorization
-from windlass.submission.call import Call, Flow, Group, answering_call, calls_of
+from windlass.submission.call import Call, Flow, calls_of
 from windlass.submission.cascades import carry_out
 from windlass.submission.current_connection import connection_for, given_connection, one_connection
 from windlass.submission.encoder import CallEncoder
+from windlass.submission.flow_layout import answering_call
 from windlass.submission.group_commit import GroupCommit, levels_of
 from windlass.submission.handle import HandleVerbs, JobHandle
 from windlass.submission.registry import Registry
@@ -122,15 +123,6 @@ class Submitter:
         return JobHandle(
             SubmittedJob(parse_job_id(job_id)), self._parts().verbs, None if spec is None else spec.returns
         )
-
-
-def as_list(calls: Iterable[Call[R] | Flow[R] | Group]) -> list[Call[R] | Flow[R]]:
-    """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
-    if isinstance(calls, Call | Flow | Group):
-        raise InvalidOptionError(
-            "enqueue_many takes a list of calls and flows, got a single one; write [call], or call.enqueue()"
-        )
-    return [call.flow if isinstance(call, Group) else call for call in calls]
 
 
 def _single_calls(calls: Sequence[Call[Any] | Flow[Any]]) -> list[Call[Any]]:

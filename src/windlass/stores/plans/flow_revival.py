@@ -78,9 +78,9 @@ def _revive_next(dialect: Dialect, reopened: str, ids: Sequence[str], most: int)
     chosen = {"ids": dialect.ids([row[0] for row in rows])}
     yield Step("revive_followers", chosen)
     yield Step("forget_ended", chosen)
-    yield Step("unguard_followers", chosen)
     if waiting := [row[0] for row in rows if row[_UNSIGNALED]]:
         yield from signal_waits.park_revived(dialect, waiting)
+    yield Step("unguard_followers", chosen)
     yield from _uncount(dialect, Counter(row[_GROUP] for row in rows if row[_GROUP] is not None))
     return len(rows)
 
