@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from windlass.domain.batch import BatchReport
 from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
@@ -110,6 +111,8 @@ class Effects(NamedTuple):
     """Followers that were canceled because of it, depth first."""
     unfinished: Unfinished = NOTHING_UNFINISHED
     """What is left to be written by transactions of its own."""
+    batches: tuple[BatchReport, ...] = ()
+    """Batches whose progress is to be published."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -122,6 +125,7 @@ class Effects(NamedTuple):
             {**self.due, **other.due},
             self.canceled + other.canceled,
             self.unfinished | other.unfinished,
+            self.batches + other.batches,
         )
 
 

@@ -7,6 +7,7 @@ PENDING, RUNNING, PAUSED, WAITING → CANCELED
 WAITING → PENDING (signal) | FAILED (timeout)
 FAILED → PENDING (retry by hand)
 CANCELED → PENDING (a follower, with the retry of what canceled it)
+PENDING, PAUSED → SUCCEEDED | FAILED (a batch, with its last child)
 ```
 """
 
@@ -50,6 +51,7 @@ class Move(StrEnum):
     SIGNAL = "signal"
     EXPIRE = "expire"  # a signal that did not come in time
     GIVE_UP = "give_up"  # no node has known the target for too long
+    CONCLUDE = "conclude"  # a batch: the last of its children has ended
     REVIVE = "revive"  # a follower that was canceled by a failure which is retried by hand
 
 
@@ -69,6 +71,7 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
         Move.SIGNAL: frozenset({(_S.WAITING, _S.PENDING)}),
         Move.EXPIRE: frozenset({(_S.WAITING, _S.FAILED)}),
         Move.GIVE_UP: frozenset({(_S.PENDING, _S.FAILED)}),
+        Move.CONCLUDE: frozenset((live, end) for live in (_S.PENDING, _S.PAUSED) for end in (_S.SUCCEEDED, _S.FAILED)),
         Move.REVIVE: frozenset({(_S.CANCELED, _S.PENDING)}),
     }
 )

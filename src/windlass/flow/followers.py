@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from windlass.domain.batch import BATCH_TARGET, NO_RULES, BatchRules
 from windlass.domain.dependencies import EndedStep, Follows
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.rhythm import Every
@@ -29,7 +30,7 @@ def feature(check_interval: float) -> Feature:
     """Return the dependencies of jobs on each other as a feature."""
 
     def duties(tools: NodeTools) -> Sequence[FlowChecks]:
-        return (FlowChecks(tools.lease(FLOWS, Every(check_interval)), tools.publish, tools.errors),)
+        return (FlowChecks(tools.lease(FLOWS, Every(check_interval)), tools),)
 
     def services(tools: NodeTools) -> Sequence[FlowCompletion]:
         return (FlowCompletion(tools),)
@@ -52,7 +53,15 @@ def has_dependents(ended: Ended) -> bool:
 def _follow(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     loaded = yield from with_payloads(dialect, ended)
     steps = [EndedStep(job.job_id, job.status, *_dependents(job)) for job in loaded]
-    return (yield from flows.follow(dialect, [step for step in steps if step.leads or step.group_id is not None]))
+    batches = {job.job_id: _rules(job) for job in loaded if job.target == BATCH_TARGET}
+    waited_for = [step for step in steps if step.leads or step.group_id is not None]
+    return (yield from flows.follow(dialect, waited_for, batches))
+
+
+def _rules(batch: Ended) -> BatchRules:
+    """Return the rules of a batch. It is canceled: nothing else ends one here."""
+    flow = _flow_of(batch)
+    return NO_RULES if flow is None or flow.batch is None else flow.batch
 
 
 def _dependents(ended: Ended) -> tuple[frozenset[Follows], str | None]:

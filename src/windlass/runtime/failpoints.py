@@ -78,6 +78,10 @@ POINTS: Final[Mapping[str, str]] = {
     "settle.before_commit": "what an earlier transaction has left is written, nothing is committed",
     "revive.wave": "some followers of a job that is about to be started over are revived, nothing is committed",
     "revive.before_commit": "a retry and the followers that it revives are written, nothing is committed",
+    "batch.chunk_before_commit": "children of a batch are written and the batch counts them, nothing is committed",
+    "batch.chunk_after_commit": "children of a batch are stored; its loader has not read the next items",
+    "batch.loaded": "a batch is marked as loaded, whether it has ended is not decided, nothing is committed",
+    "batch.ended": "the end of a batch is written, what follows it is not released, nothing is committed",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }

@@ -32,7 +32,7 @@ ATTEMPT: Final = (
     *("error_class", "error", "traceback"),
 )
 """`windlass_attempt`."""
-FLOW: Final = ("job_id", *(name for name in FlowPosition._fields if name != "answers"))
+FLOW: Final = ("job_id", *(name for name in FlowPosition._fields if name not in ("answers", "batch")))
 """`windlass_flow`."""
 LAST_ATTEMPT: Final = ("error", "error_class", "wait_us", "started_at", "ended_at")
 """What is read of the last attempt that counted."""

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.batch import BatchRules
 from windlass.domain.durations import MAX_SECONDS
 from windlass.domain.option_checks import MAX_RETRIES, Executor
 from windlass.domain.options import UNSET, ResolvedOptions, Unset
@@ -74,6 +75,8 @@ class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the results come from a group."""
     shape: list[Any] | None = None
     """The form of that group, if it has nested groups (`domain.dependencies.nested`)."""
+    batch: BatchRules | None = None
+    """Of a batch: its rules."""
 
 
 FLOW_IN_TEXT: Final = '"flow":{'

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
+from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
@@ -146,7 +147,7 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
         yield Step("carry_progress", _ids(dialect, ended))
         yield Step("resume_ended", _ids(dialect, ended))
         yield from dead_letters.show(dialect, [job.job_id for job in ended])
-    yield from _notify_of_work(dialect, live)
+    yield from notify_of_work(dialect, live)
     return live + ended
 
 
@@ -220,7 +221,7 @@ def _revive(dialect: Dialect, failed: Sequence[Steered], follow_ups: FollowUps) 
     yield Step("revive", _ids(dialect, failed))
     yield Step("forget_ended", _ids(dialect, failed))
     yield from dead_letters.remove(dialect, [job.job_id for job in failed])
-    yield from _notify_of_work(dialect, failed)
+    yield from notify_of_work(dialect, failed)
     revived = [job.by(Move.RETRY) for job in failed]
     work = Effects(work=frozenset((job.queue, job.priority) for job in failed))
     return MovedJobs(revived, work | (yield from end(dialect, revived, follow_ups)))
@@ -234,6 +235,7 @@ def retry_found(dialect: Dialect, filters: search.Filters, limit: int, follow_up
 
 def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[str]]:
     """Return up to `limit` dead letters that are not archived, newest first."""
+    filters = filters._replace(without=BATCH_TARGET)
     ids: list[str] = []
     before: str | None = None
     while len(ids) < limit:
@@ -245,7 +247,7 @@ def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[li
     return ids
 
 
-def _notify_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
+def notify_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
     """Notify every node of jobs that wait again, without a sender, so that this node reacts too."""
     parts = sorted({f"{job.queue}:{job.priority}" for job in moved})
     if parts:
@@ -284,9 +286,10 @@ def lock_live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus 
 
 
 def _ended(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+    """Lock dead letters in the same way. A FAILED batch is none: `operations.retry_failed` starts its children over."""
     rows = yield Step("lock_ended", {"ids": dialect.ids(ids)})
     found = [Steered(row[0], JobStatus(row[1]), *row[2:]) for row in rows]
-    return [job for job in found if job.left in leaves(move) or job.left is also]
+    return [job for job in found if (job.left in leaves(move) or job.left is also) and job.target != BATCH_TARGET]
 
 
 def _ids(dialect: Dialect, moved: Sequence[Steered]) -> dict[str, str]:

@@ -40,6 +40,8 @@ class Filters(NamedTuple):
     """Whether ids and creation times come from the same clock; False with a test's own clock."""
     aliases: frozenset[str] = frozenset()
     """Other names of the same target."""
+    without: str | None = None
+    """A target whose jobs are left out."""
 
     def fits(self, status: str | None, queue: str, target: str, created_at: int) -> bool:
         """Return whether a row matches, as far as its columns tell."""
@@ -47,6 +49,7 @@ class Filters(NamedTuple):
             (self.status is None or status == self.status.value)
             and (self.queue is None or queue == self.queue)
             and (self.target is None or target == self.target or target in self.aliases)
+            and target != self.without
             and (self.created_after is None or created_at >= micros(self.created_after))
             and (self.created_before is None or created_at < micros(self.created_before))
         )
