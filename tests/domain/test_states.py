@@ -8,13 +8,13 @@ from windlass.domain.states import LIVE, MOVES, TERMINAL, JobStatus, Move, leave
 
 P, R, W, Z, S, F, C = JobStatus  # Z: PAUSED
 
-# Row: from; the states it may go to. Written by hand from J2 (and J6.3: PENDING fails when no node knows its target),
-# on purpose not derived from the module.
+# Row: from; the states it may go to. Written by hand from J2 (and J6.3: PENDING fails when no node knows its target; and
+# J8.4: a batch ends without running), on purpose not derived from the module.
 LEGAL = {
-    P: {R, Z, C, F},
+    P: {R, Z, C, F, S},
     R: {S, F, P, C},
     W: {P, F, C},
-    Z: {P, F, C},
+    Z: {P, F, C, S},
     S: set(),
     F: {P, Z},
     C: {P},

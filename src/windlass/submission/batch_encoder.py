@@ -72,18 +72,32 @@ class BatchEncoder:
             raise InvalidOptionError("a batch needs items: app.batch(…).each(job, items)")
         options = getattr(job, "options", None)
         _check_options(options if isinstance(options, JobOptions) else JobOptions(), job, self._registry)
-        return Children(self._registry, self._submitter, self._encoder, job, batch_id)
+        correlation = batch.options.correlation_id
+        shared = None if correlation is UNSET else correlation
+        made = Children(self._registry, self._submitter, self._encoder, job, batch_id, shared)
+        made.call(None)  # whether it may run, and takes one argument
+        return made
 
 
 class Children:
     """Makes the rows of a batch's children: everything but id and arguments is encoded once."""
 
-    def __init__(self, registry: Registry, submitter: Enqueuer, encoder: CallEncoder, job: Any, batch_id: str) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        submitter: Enqueuer,
+        encoder: CallEncoder,
+        job: Any,
+        batch_id: str,
+        correlation_id: str | None,
+    ) -> None:
         self._registry = registry
         self._submitter = submitter
         self._encoder = encoder
         self._job = job
         self._batch_id = batch_id
+        self._correlation_id = correlation_id
+        """That of the batch, for children without their own."""
         self._first: Call[Any] | None = None
         self._template: RowTemplate | None = None
 
@@ -110,7 +124,8 @@ class Children:
     def _shared(self, call: Call[Any]) -> RowTemplate:
         row = self._encoder.row("", call)
         options = with_flow(row.options, StoredFlow(group=self._batch_id))
-        return RowTemplate(row._replace(options=options, batch_id=self._batch_id))
+        correlation = row.correlation_id or self._correlation_id
+        return RowTemplate(row._replace(options=options, batch_id=self._batch_id, correlation_id=correlation))
 
 
 def _behind(batch_id: str, follows: int, rows: Sequence[NewJob]) -> list[NewJob]:

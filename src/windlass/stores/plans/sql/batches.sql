@@ -64,9 +64,6 @@ ORDER BY c.id
 -- name: operation_kinds :rows
 SELECT id, kind FROM windlass_operation WHERE id {in_ids}
 
--- name: flow_batches :rows
-SELECT g.id, g.total, g.succeeded, g.failed, g.kind, g.loaded FROM windlass_group g WHERE g.flow_id = :flow AND g.kind = 2
-
 -- Batches whose counts are to be checked: not touched for long, and not all of their children have ended.
 -- name: idle_batches :rows
 SELECT g.id FROM windlass_group g
