@@ -73,10 +73,10 @@ id id, succeeded integer, failed integer
 -- name: count_members :rows
 WITH clock AS MATERIALIZED (SELECT {now} AS now)
 UPDATE windlass_group SET succeeded = windlass_group.succeeded + c.succeeded, failed = windlass_group.failed + c.failed, touched_at = k.now,
-    told_at = CASE WHEN windlass_group.kind = 2 AND windlass_group.told_at <= k.now - 1000000 THEN k.now ELSE windlass_group.told_at END
+    told_at = CASE WHEN windlass_group.kind = 2 AND abs(windlass_group.told_at) <= k.now - 1000000 THEN -k.now ELSE abs(windlass_group.told_at) END
 FROM {counted_members} c CROSS JOIN clock k WHERE windlass_group.id = c.id
 RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed, windlass_group.kind,
-    windlass_group.loaded, CASE WHEN windlass_group.told_at = windlass_group.touched_at THEN 1 ELSE 0 END
+    windlass_group.loaded, CASE WHEN windlass_group.told_at < 0 THEN 1 ELSE 0 END
 
 -- name: revivable :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id
