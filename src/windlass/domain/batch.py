@@ -138,4 +138,6 @@ class BatchState(NamedTuple):
     counts: GroupCounts
     status: JobStatus
     loader: str | None
-    touched_at: int
+    """The process that stored the last children."""
+    stored_at: int
+    """When that was."""

@@ -61,7 +61,6 @@ NO_BATCHES: Final[Mapping[str, BatchRules]] = MappingProxyType({})
 
 def store_positions(dialect: Dialect, rows: Sequence[NewJob]) -> Plan[None]:
     """Store the positions of new jobs in their flows, and the groups that they count for."""
-    del dialect
     positions = [(row.id, row.position) for row in rows if row.position is not None]
     if not positions:
         return
@@ -72,9 +71,9 @@ def store_positions(dialect: Dialect, rows: Sequence[NewJob]) -> Plan[None]:
     if totals:
         groups = [(group, flow, total, 0, 0) for (group, flow), total in totals.items()]
         yield Step("insert_groups", {"rows": json_text(groups)})
-    batches = [(job_id, None) for job_id, position in positions if position.batch]
+    batches = [job_id for job_id, position in positions if position.batch]
     if batches:
-        yield Step("insert_batches", {"rows": json_text(batches)})
+        yield Step("insert_batches", {"ids": dialect.ids(batches)})
 
 
 def follow(

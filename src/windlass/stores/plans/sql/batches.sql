@@ -1,24 +1,21 @@
 -- Batches: jobs that run nothing, and the group of their children. Who adds children, ends, cancels or reopens a batch locks the row of its
 -- job in windlass_hot first; who counts children holds the row of the group, and locks that of the job only once all children are there.
 
--- name: batch_groups :table
-id id, loader text
-
 -- name: insert_batches :count
-INSERT INTO windlass_group (id, flow_id, total, succeeded, failed, touched_at, kind, loaded, told_at, loader)
-SELECT id, id, 0, 0, 0, {now}, 2, 0, {now}, loader FROM {batch_groups} b
+INSERT INTO windlass_group (id, flow_id, total, succeeded, failed, touched_at, kind, loaded, told_at, stored_at)
+SELECT id, id, 0, 0, 0, {now}, 2, 0, {now}, {now} FROM {ids} b
 
 -- name: lock_batch :row
 SELECT h.status FROM windlass_hot h WHERE h.id = :id {lock_h}
 
 -- name: batch_state :row
-SELECT g.total, g.succeeded, g.failed, g.kind, g.loaded, 0, coalesce(h.status, d.status), g.loader, g.touched_at
+SELECT g.total, g.succeeded, g.failed, g.kind, g.loaded, 0, coalesce(h.status, d.status), g.loader, g.stored_at
 FROM windlass_group g LEFT JOIN windlass_hot h ON h.id = g.id LEFT JOIN windlass_done d ON d.id = g.id
 WHERE g.id = :id AND g.kind = 2
 
 -- Only if nothing was added since it was read: the number of children is the place in the iterable, too.
 -- name: extend_batch :count
-UPDATE windlass_group SET total = total + :added, loader = :loader, touched_at = {now}
+UPDATE windlass_group SET total = total + :added, loader = :loader, touched_at = {now}, stored_at = {now}
 WHERE id = :id AND kind = 2 AND loaded = 0 AND total = :seen
 
 -- name: set_loaded :count
@@ -53,6 +50,11 @@ FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids}
 
 -- name: batch_keys :rows
 SELECT business_key, id FROM windlass_job WHERE id {in_ids} AND business_key IS NOT NULL
+
+-- Of a batch that comes back from the archive.
+-- name: restore_batch :count
+INSERT INTO windlass_group (id, flow_id, total, succeeded, failed, touched_at, kind)
+VALUES (:id, :id, :total, :succeeded, :failed, {now}, 2) ON CONFLICT (id) DO NOTHING
 
 -- The next children of a batch in the order of their ids, and the state of each.
 -- name: children :rows
