@@ -66,6 +66,7 @@ from windlass.events.types import (
     JobStarted,
     JobTimedOut,
     NodeLost,
+    WorkflowBranchTriggered,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
@@ -95,6 +96,7 @@ from windlass.spi import (
 )
 from windlass.submission.batch import Batch
 from windlass.submission.batch_handle import BatchHandle
+from windlass.submission.branch_verbs import Condition
 from windlass.submission.call import Call, Flow, Group, group
 from windlass.submission.handle import JobHandle
 from windlass.submission.tagged import DroppedResult
@@ -121,6 +123,7 @@ __all__ = [
     "CircuitStatus",
     "CircuitsSettings",
     "Clock",
+    "Condition",
     "ConfigurationError",
     "Coordinator",
     "DeadLetter",
@@ -205,6 +208,7 @@ __all__ = [
     "Windlass",
     "WindlassError",
     "WorkerLostError",
+    "WorkflowBranchTriggered",
     "WouldBlockLoopError",
     "__version__",
     "circuit_protected",

@@ -48,7 +48,8 @@ from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
 from windlass.submission.batch_encoder import BatchEncoder
 from windlass.submission.batch_loader import BatchLoader
-from windlass.submission.call import Call, Flow, as_list
+from windlass.submission.binding import as_list
+from windlass.submission.call import Call, Flow
 from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
 from windlass.submission.modules import check_modules

@@ -48,6 +48,20 @@ class ArgumentSource(NamedTuple):
     """
 
 
+class GuardSource(NamedTuple):
+    """What the guards of some followers are about: read when one that was released without a decision begins.
+
+    A follower is stored with `Follows.DECIDED` and a `domain.branches.Guard`. When its parent ends without an attempt
+    (`stores.plans.flows.follow` gets an `EndedStep` without `branches`), it is released guarded, and its attempt calls
+    the guard's predicate with what is read here.
+    """
+
+    about: str
+    """The kind of guard that it is for (`Guard.about`)."""
+    read: Callable[[Dialect, Sequence[str]], Plan[Mapping[str, Any]]]
+    """Returns the subjects of these parents, by id; one that has not ended is left out."""
+
+
 def _none(tools: NodeTools) -> tuple[()]:
     del tools
     return ()
@@ -65,3 +79,5 @@ class Feature(NamedTuple):
     """Its services, which every node runs."""
     arguments: ArgumentSource | None = None
     """Arguments that it adds to some jobs."""
+    guards: tuple[GuardSource, ...] = ()
+    """What the guards of its followers are about."""

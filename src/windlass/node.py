@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from windlass.domain.clock import monotonic
 from windlass.engine.loop_owner import watch_loop
 from windlass.engine.wakeup import WakeupBridge
 from windlass.features import features_of, follow_ups_of
@@ -37,8 +38,7 @@ class Node:
         follow_ups = follow_ups_of(features)
         self.identity = NodeIdentity(queues)
         served = None if queues is None else frozenset(queues)
-        arguments = [feature.arguments for feature in features if feature.arguments is not None]
-        self.engine = NodeEngine(parts, self.identity, follow_ups, concurrency, served, errors, arguments)
+        self.engine = NodeEngine(parts, self.identity, follow_ups, concurrency, served, errors, features)
         self.membership = NodeMembership(parts, self.identity, self.engine, features, self.asked_to_drain, errors)
         self.departure = Departure(
             parts, self.membership.heartbeat, self.membership.pulse, self.engine, self.asked_to_drain
@@ -103,7 +103,9 @@ class Node:
         try:
             self.wakeups.close()
             await asyncio.gather(self.poller.stop(), self.membership.stop())
+            began = monotonic()
             clean = await self.slots.drain(limit)
+            await self.completer.judged(max(0.0, began + limit - monotonic()))
             clean = await self.departure.flushed(self._service_errors) and clean
             await self.engine.stop(TIMEOUT)
             await self._parts.bus.drain(5.0)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from windlass.domain.batch import BatchCondition, BatchProgress, Loading, after_batch, ways_to_follow
+from windlass.domain.batch import (
+    NO_RULES,
+    BatchCondition,
+    BatchProgress,
+    BatchRules,
+    Loading,
+    after_batch,
+    ways_to_follow,
+)
 from windlass.domain.dependencies import BATCH, NOT_CHOSEN, UPSTREAM_FAILED, GroupCounts
 from windlass.domain.states import JobStatus
 
@@ -35,15 +43,15 @@ def test_progress_of_counts(given: GroupCounts, expected: BatchProgress):
 @pytest.mark.parametrize(
     ("given", "status", "release", "cancel"),
     [
-        (counts(0, 0, 0), S.SUCCEEDED, (1, 4), ((3, NOT_CHOSEN),)),
-        (counts(3, 3, 0), S.SUCCEEDED, (1, 4), ((3, NOT_CHOSEN),)),
-        (counts(3, 2, 1), S.FAILED, (3, 4), ((1, UPSTREAM_FAILED),)),
-        (counts(3, 0, 3), S.FAILED, (3, 4), ((1, UPSTREAM_FAILED),)),
+        (counts(0, 0, 0), S.SUCCEEDED, (1,), ((3, NOT_CHOSEN),)),
+        (counts(3, 3, 0), S.SUCCEEDED, (1,), ((3, NOT_CHOSEN),)),
+        (counts(3, 2, 1), S.FAILED, (3,), ((1, UPSTREAM_FAILED),)),
+        (counts(3, 0, 3), S.FAILED, (3,), ((1, UPSTREAM_FAILED),)),
     ],
 )
 def test_end_of_a_batch(given: GroupCounts, status: JobStatus, release: tuple[int, ...], cancel: object):
     """J8.4: FAILED if any child failed or was canceled; an empty batch succeeds."""
-    assert after_batch(given, ()) == (status, release, cancel)
+    assert after_batch(given, NO_RULES) == (status, release, cancel, False)
 
 
 @pytest.mark.parametrize(
@@ -64,12 +72,12 @@ def test_end_of_a_batch(given: GroupCounts, status: JobStatus, release: tuple[in
 )
 def test_condition_on_counts(condition: BatchCondition, given: GroupCounts, holds: bool):
     """J8.4: at least this success rate, or at least so many failures."""
-    decision = after_batch(given, (condition,))
+    decision = after_batch(given, BatchRules((condition,)))
     assert (10 in decision.release, (10, NOT_CHOSEN) in decision.cancel) == (holds, not holds)
 
 
 def test_conditions_are_numbered_in_their_order():
     conditions = (BatchCondition("rate", 0.5), BatchCondition("failures", 9), BatchCondition("failures", 1))
-    decision = after_batch(counts(2, 1, 1), conditions)
-    assert (decision.release[2:], decision.cancel[1:]) == ((10, 12), ((11, NOT_CHOSEN),))
+    decision = after_batch(counts(2, 1, 1), BatchRules(conditions))
+    assert (decision.release[1:], decision.cancel[1:]) == ((10, 12), ((11, NOT_CHOSEN),))
     assert {*decision.release, *(way for way, _ in decision.cancel)} <= set(ways_to_follow(conditions))

@@ -51,3 +51,15 @@ def child_states(app: Windlass, batch: BatchHandle) -> dict[str, int]:
 
 def child(number: int) -> int:
     return number
+
+
+def half_failed(progress: BatchProgress) -> bool:
+    return progress.success_rate == 0.5
+
+
+async def all_failed(progress: BatchProgress) -> bool:
+    return progress.failed == progress.total
+
+
+def raises(progress: BatchProgress) -> bool:
+    raise ValueError(f"{progress.total} is too many")

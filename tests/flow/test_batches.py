@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.engine.apps import LONG, Apps
-from tests.flow.batch_bodies import Items, child_states, children
+from tests.flow import batch_bodies
+from tests.flow.batch_bodies import Items, all_failed, child_states, children, half_failed, raises
 from tests.flow.flow_bodies import BROKEN, RAN, Jobs, id_of, states
 from windlass import RESULT, BatchProgress, JobStatus, Windlass, group
 from windlass.errors import InvalidOptionError, JobNotFoundError, JobStateError, TargetNotAllowedError
@@ -37,7 +38,7 @@ def test_each_item_is_a_child_with_it_as_its_argument(app: Windlass, jobs: Jobs)
 @pytest.mark.parametrize("size", [1, 2, 5, 7])
 def test_items_come_from_any_iterable_in_chunks(app: Windlass, jobs: Jobs, size: int):
     """J8.4: a list, a generator, an iterator; however many fit into the last chunk."""
-    for items in (list("abcde"), (letter for letter in "abcde"), iter("abcde"), {letter: 1 for letter in "abcde"}):
+    for items in (list("abcde"), (letter for letter in "abcde"), iter("abcde"), dict.fromkeys("abcde", 1)):
         handle = app.batch("letters").each(jobs.step, items, chunk_size=size).enqueue()
         assert [job.args[0] for job in children(app, handle)] == list("abcde")
         assert handle.progress().total == 5
@@ -289,3 +290,34 @@ def test_children_are_searched_and_counted_like_other_jobs(app: Windlass, jobs: 
     drain(app)
     again = app.batch("letters", business_key="bk").each(jobs.step, ["a"]).enqueue()
     assert (again.id != handle.id, again.duplicate) == (True, False)
+
+
+# ---------------------------------------------------------------------- predicates
+
+
+def test_when_batch_runs_its_step_if_the_predicate_holds(app: Windlass, jobs: Jobs):
+    """J8.4: called with the progress by the step's own attempt; else it ends CANCELED, and the body is not entered."""
+    BROKEN.add("b")
+    app.job(batch_bodies.child)
+    made = app.batch("letters").each(jobs.step, ["a", "b"]).when_batch(half_failed, jobs.step.bind("half"))
+    made = made.when_batch(all_failed, jobs.step.bind("all").then(jobs.step.bind("behind")))
+    handle = made.when_batch(raises, jobs.step.bind("raised")).enqueue()
+    drain(app)
+    assert handle.status() is S.FAILED
+    found = states(app)
+    assert (found["half"], RAN.count("half")) == ("SUCCEEDED", 1)
+    assert (found["all"], found["behind"]) == ("CANCELED not_chosen", "CANCELED not_chosen")
+    assert (found["raised"], {"all", "behind", "raised"} & set(RAN)) == ("CANCELED predicate_failed", set())
+
+
+def test_predicate_is_asked_again_after_a_retry(app: Windlass, jobs: Jobs):
+    """J2.4, J8.4: the batch ends anew, and what was not chosen is decided again."""
+    BROKEN.update("ab")
+    app.job(batch_bodies.child)
+    handle = app.batch("letters").each(jobs.step, ["a", "b"]).when_batch(half_failed, jobs.step.bind("half")).enqueue()
+    drain(app)
+    assert states(app)["half"] == "CANCELED not_chosen"
+    BROKEN.remove("a")
+    assert handle.retry_failed() == 2
+    drain(app)
+    assert (states(app)["half"], RAN.count("half")) == ("SUCCEEDED", 1)

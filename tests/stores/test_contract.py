@@ -107,6 +107,10 @@ class TestFlowCounts(contract.FlowCountsContract):
     pass
 
 
+class TestFlowBranches(contract.FlowBranchesContract):
+    pass
+
+
 class TestFlowRevival(contract.FlowRevivalContract):
     pass
 

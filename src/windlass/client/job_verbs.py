@@ -74,7 +74,7 @@ class JobVerbs(NamedTuple):
 
     def graph(self, job_id: UUID | str) -> Verb[FlowGraph]:
         """See `app.graph`."""
-        return graph_of((yield from self._read("graph", job_id, flow_graphs.flow_jobs)))
+        return graph_of(*(yield from self._read("graph", job_id, flow_graphs.flow_jobs)))
 
     def progress(self, job_id: UUID | str) -> Verb[BatchProgress]:
         """See `BatchHandle.progress`."""

@@ -18,6 +18,8 @@ BATCH_TARGET: Final = "windlass:batch"
 """The target of the job that a batch is; nothing runs it."""
 DEFAULT_CHUNK: Final = 500
 """Number of children that one transaction stores."""
+OF_BATCH: Final = "batch"
+"""The subject of a predicate of `when_batch`: the progress (`domain.branches.Guard.about`)."""
 FIRST_CONDITION: Final = 10
 """How followers with a condition of their own follow a batch: this, plus the index of the condition."""
 
@@ -82,6 +84,8 @@ class BatchRules(NamedTuple):
     conditions: tuple[BatchCondition, ...] = ()
     on_progress: str | None = None
     """The function that is called with its progress."""
+    guards: bool = False
+    """Whether followers have predicates (`when_batch`), which their own attempts call."""
 
 
 NO_RULES: Final = BatchRules()
@@ -94,9 +98,11 @@ class BatchDecision(NamedTuple):
     release: tuple[int, ...]
     cancel: tuple[tuple[int, str], ...]
     """Those to cancel, and why."""
+    guards: bool = False
+    """Whether there are followers to release that call their predicates themselves."""
 
 
-def after_batch(counts: GroupCounts, conditions: Sequence[BatchCondition]) -> BatchDecision:
+def after_batch(counts: GroupCounts, rules: BatchRules) -> BatchDecision:
     """Return the end of a batch, and what becomes of its followers.
 
     What needs its success is canceled by its failure, and revived if a child is started over; conditions that do not
@@ -104,13 +110,14 @@ def after_batch(counts: GroupCounts, conditions: Sequence[BatchCondition]) -> Ba
     """
     succeeded = counts.failed == 0
     met, unmet = (Follows.THEN, Follows.FAILURE) if succeeded else (Follows.FAILURE, Follows.THEN)
-    release, cancel = [met.value, Follows.ALWAYS.value], [(unmet.value, NOT_CHOSEN if succeeded else UPSTREAM_FAILED)]
-    for number, condition in enumerate(conditions, FIRST_CONDITION):
+    release, cancel = [met.value], [(unmet.value, NOT_CHOSEN if succeeded else UPSTREAM_FAILED)]
+    for number, condition in enumerate(rules.conditions, FIRST_CONDITION):
         if condition.holds(counts):
             release.append(number)
         else:
             cancel.append((number, NOT_CHOSEN))
-    return BatchDecision(JobStatus.SUCCEEDED if succeeded else JobStatus.FAILED, tuple(release), tuple(cancel))
+    status = JobStatus.SUCCEEDED if succeeded else JobStatus.FAILED
+    return BatchDecision(status, tuple(release), tuple(cancel), rules.guards)
 
 
 def ways_to_follow(conditions: Sequence[BatchCondition]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from windlass.domain.batch import BatchReport
+from windlass.domain.branches import NOT_JUDGED, Judgements, TriggeredBranch
 from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
@@ -50,6 +51,8 @@ class Ended(NamedTuple):
     """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""
     in_flow: bool | None = None
     """Whether it is a job of a flow; None: its payload says so."""
+    judgements: Judgements = NOT_JUDGED
+    """Whether the conditions of its branches hold, as far as they were asked."""
 
     @property
     def status(self) -> JobStatus:
@@ -94,6 +97,7 @@ class Unfinished(NamedTuple):
 NOTHING_UNFINISHED = Unfinished()
 
 _NO_TIMES: Mapping[str, int] = MappingProxyType({})
+_NO_BRANCHES: Mapping[str, tuple[TriggeredBranch, ...]] = MappingProxyType({})
 
 
 class Effects(NamedTuple):
@@ -111,6 +115,8 @@ class Effects(NamedTuple):
     """Followers that were canceled because of it, depth first."""
     unfinished: Unfinished = NOTHING_UNFINISHED
     """What is left to be written by transactions of its own."""
+    branches: Mapping[str, tuple[TriggeredBranch, ...]] = _NO_BRANCHES
+    """Branches that were released because their conditions held, in order, by the job whose branches they are."""
     batches: tuple[BatchReport, ...] = ()
     """Batches whose progress is to be published."""
 
@@ -125,6 +131,7 @@ class Effects(NamedTuple):
             {**self.due, **other.due},
             self.canceled + other.canceled,
             self.unfinished | other.unfinished,
+            {**self.branches, **other.branches},
             self.batches + other.batches,
         )
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from windlass.domain.batch import BatchState, Loading
 from windlass.domain.clock import from_micros
 from windlass.domain.gates import Gate, free_permits, worth_a_look
-from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, Lane, read_lane
+from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, Lane, needed_targets, read_lane, target_named
 from windlass.domain.states import JobStatus
 from windlass.domain.targets import how_to_import
 
@@ -128,8 +128,8 @@ def _reasons(job: WaitingJob, around: Conditions) -> Iterator[Explanation]:
     if lane.target is not None:
         yield Explanation(
             "target_unknown",
-            f"the workers that took it do not know {lane.target}, so it waits for one that does; deploy it, "
-            f"or {how_to_import(lane.target)}; or cancel the job",
+            f"the workers that took it do not know {target_named(lane.target)}, so it waits for one that does; "
+            f"deploy it, or {how_to_import(needed_targets(lane.target)[0])}; or cancel the job",
         )
     yield from _gates(job, lane, around)
 

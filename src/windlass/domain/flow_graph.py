@@ -11,8 +11,8 @@ from uuid import UUID
 from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.states import TERMINAL, JobStatus
 
-EdgeKind = Literal["then", "failure", "always"]
-"""After which end of its parent a job runs."""
+EdgeKind = Literal["then", "success", "failure", "always", "when"]
+"""After which end of its parent a job runs; `success`, `failure` and `when` (a predicate holds) are branches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,8 @@ class FlowEdge:
     parent_id: UUID
     child_id: UUID
     kind: EdgeKind
+    label: str = ""
+    """Of a branch: its description, else the name of its predicate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,6 +135,11 @@ def expired(claim: Claim, times: Times, *, holds_key: bool) -> Transition:
     )
 
 
+def not_chosen(claim: Claim, times: Times, reason: str, failure: Failure | None, *, holds_key: bool) -> Transition:
+    """Return the transition for a guarded follower whose condition does not hold: canceled without its body."""
+    return expired(claim, times, holds_key=holds_key)._replace(outcome=reason, reason=reason, failure=failure)
+
+
 def released(claim: Claim, times: Times, *, outcome: str = "released") -> Transition:
     """Return the transition back to its queue as if never claimed: not started, or cut off by a forced drain."""
     return Transition(claim.job_id, claim.fence, Move.RELEASE, outcome, claim.attempts + 1, claim.attempts, times)

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from windlass.context import JobContext
+from windlass.domain.branches import Judgement, Judgements, OpenGuard
 from windlass.domain.circuit import ServiceCall
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
@@ -50,9 +51,17 @@ class Refused(NamedTuple):
 
 
 class NotKnownHere(NamedTuple):
-    """The target is not known on this node."""
+    """The target, or a predicate, is not known on this node."""
 
     why: str
+    predicates: tuple[str, ...] = ()
+    """What a node must know besides the target, if it is a predicate that is missing."""
+
+
+class NotChosen(NamedTuple):
+    """The condition of a guarded follower does not hold: its body was not entered."""
+
+    judgement: Judgement
 
 
 class Snoozed(NamedTuple):
@@ -84,7 +93,7 @@ class Died(NamedTuple):
 RETURNED_NOTHING = Returned(None)
 RELEASED = Released()
 
-Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Expired | Released | Died
+Ending = Returned | Raised | Refused | NotKnownHere | NotChosen | Snoozed | Deferred | Expired | Released | Died
 
 
 @dataclass(slots=True)
@@ -136,6 +145,10 @@ class Attempt:
     """What is wrong with the stored row; its body is not entered then."""
     refusal: SerializationError | None = None
     """Why its arguments could not be completed; its body is not entered then."""
+    guard: OpenGuard | None = None
+    """The condition under which its body is entered; None for most: it was decided when the job was released."""
+    judgements: Judgements | None = None
+    """Whether the conditions of its branches hold, as far as they were asked; None: none was."""
     call: ServiceCall | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
     transition: Transition | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from windlass.domain.branches import PREDICATE_FAILED, Judgement
+from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.lanes import left_to_others
 from windlass.domain.transition import (
     Failure,
@@ -15,6 +17,7 @@ from windlass.domain.transition import (
     expired,
     given_up,
     lost,
+    not_chosen,
     passed_over,
     released,
     retry_at,
@@ -27,6 +30,7 @@ from windlass.engine.attempt import (
     Died,
     Ending,
     Expired,
+    NotChosen,
     NotKnownHere,
     Raised,
     Refused,
@@ -64,8 +68,10 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
         case Refused(error, reason):
             failure = policies.describe(error)
             return dead_letter(claim, times, failure, reason, holds_key=attempt.holds_key, counted=False)
-        case NotKnownHere():
-            return passed_over(claim, times, left_to_others(claim.lane, claim.target))
+        case NotKnownHere(_, predicates):
+            return passed_over(claim, times, left_to_others(claim.lane, claim.target, predicates))
+        case NotChosen(judgement):
+            return _not_chosen(attempt, times, judgement)
         case Snoozed(delay):
             return snoozed(claim, times, int(delay * MICROSECONDS))
         case Deferred(delay):
@@ -86,6 +92,13 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
         return dead_letter(claim, times, failure, decision.reason, holds_key=attempt.holds_key)
     delay_us = int(decision.delay.total_seconds() * MICROSECONDS)
     return retry_at(claim, times, failure, delay_us)
+
+
+def _not_chosen(attempt: Attempt, times: Times, judgement: Judgement) -> Transition:
+    if judgement.error is None:
+        return not_chosen(attempt.claim, times, NOT_CHOSEN, None, holds_key=attempt.holds_key)
+    failure = Failure(*judgement.error)
+    return not_chosen(attempt.claim, times, PREDICATE_FAILED, failure, holds_key=attempt.holds_key)
 
 
 def _died(attempt: Attempt, times: Times, error: WorkerLostError, policies: Policies) -> Transition:

@@ -25,9 +25,13 @@ from windlass.events.types import (
     JobFailed,
     JobRetrying,
     JobTimedOut,
+    WorkflowBranchTriggered,
 )
 
-JOB_EVENTS: Final = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut, JobCanceled)
+JOB_EVENTS: Final = (
+    *(JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut, JobCanceled),
+    WorkflowBranchTriggered,
+)
 """What `job_events` makes."""
 
 
@@ -44,14 +48,16 @@ def job_events(ended: Ended, effects: Effects, now: datetime) -> list[Event]:
     match ended.move:
         case Move.SUCCEED:
             wait_us = ended.times.wait_us if ended.times is not None else None
-            return [
-                JobCompleted(**base, attempt=ended.number, wait_ms=(wait_us or 0) // 1000, run_ms=ended.run_ms or 0)
-            ]
+            completed = JobCompleted(
+                **base, attempt=ended.number, wait_ms=(wait_us or 0) // 1000, run_ms=ended.run_ms or 0
+            )
+            return [completed, *_triggered(ended, base, effects)]
         case Move.CANCEL:
             return [JobCanceled(**base, reason=ended.reason or "")]
         case Move.FAIL | Move.GIVE_UP:
             alerted = ended.job_id in effects.alerts
-            return [*_failed(ended, base, will_retry=False), *_dead(ended, base, alerted=alerted)]
+            failed = [*_failed(ended, base, will_retry=False), *_dead(ended, base, alerted=alerted)]
+            return [*failed, *_triggered(ended, base, effects)]
         case Move.REQUEUE if ended.failure is not None:
             return [*_failed(ended, base, will_retry=True), _retrying(ended, base, effects.due)]
         case _:
@@ -102,6 +108,15 @@ def _dead(ended: Ended, base: Mapping[str, Any], *, alerted: bool) -> list[Event
         return [dead_lettered]
     alert = AlertRaised(**base, error_hash=fingerprint, error_class=failure.error_class, sample=failure.error)
     return [dead_lettered, alert]
+
+
+def _triggered(ended: Ended, base: Mapping[str, Any], effects: Effects) -> Iterable[Event]:
+    return (
+        WorkflowBranchTriggered(
+            **base, parent_id=UUID(ended.job_id), child_id=UUID(one.child_id), description=one.description
+        )
+        for one in effects.branches.get(ended.job_id, ())
+    )
 
 
 def _retrying(ended: Ended, base: Mapping[str, Any], due: Mapping[str, int]) -> Event:

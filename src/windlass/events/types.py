@@ -25,6 +25,7 @@ __all__ = [
     "JobStarted",
     "JobTimedOut",
     "NodeLost",
+    "WorkflowBranchTriggered",
 ]
 
 
@@ -158,6 +159,20 @@ class JobTimedOut(JobEvent):
     """An attempt ran longer than its timeout; its `JobFailed` follows."""
 
     timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowBranchTriggered(JobEvent):
+    """A branch of the job fires: it is released. Follows the job's `JobCompleted` or `JobDeadLettered`.
+
+    A branch whose job ended without an attempt is decided when it begins, and published then.
+    """
+
+    parent_id: UUID
+    """The job whose outcome it follows; the same as `job_id`."""
+    child_id: UUID
+    """The first job of the branch."""
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,8 @@ POINTS: Final[Mapping[str, str]] = {
     "group.uncounted": "outcomes are stored; a group that another transaction held is not yet counted",
     "operation.after_commit": "a part of a long cascade or release is stored; the rest is not carried out yet",
     "settle.before_commit": "what an earlier transaction has left is written, nothing is committed",
+    "judge.before": "an attempt has its verdict; no predicate of its branches has been called",
+    "judge.after": "the branches of an attempt are decided; neither that nor its outcome is written",
     "revive.wave": "some followers of a job that is about to be started over are revived, nothing is committed",
     "revive.before_commit": "a retry and the followers that it revives are written, nothing is committed",
     "batch.chunk_before_commit": "children of a batch are written and the batch counts them, nothing is committed",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from windlass.domain.batch import DEFAULT_CHUNK, BatchCondition
+from windlass.domain.batch import DEFAULT_CHUNK, BatchCondition, BatchProgress
 from windlass.domain.dependencies import Follows
 from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError
@@ -40,6 +40,8 @@ class BatchStep(NamedTuple):
     follows: Follows | None = None
     condition: BatchCondition | None = None
     """A condition of its own instead."""
+    predicate: Callable[[BatchProgress], object] | None = None
+    """Of one that follows as `DECIDED`: called with the progress, before its body is entered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Batch:
     job: Any = None
     items: Any = field(default=None, repr=False)
     chunk_size: int = DEFAULT_CHUNK
-    progress_function: Callable[..., Any] | None = None
+    progress_function: Callable[[BatchProgress], object] | None = None
     steps: tuple[BatchStep, ...] = ()
 
     def each(
@@ -79,7 +81,7 @@ class Batch:
         _check_children(job, items)
         return replace(self, job=job, items=items, chunk_size=_whole_number(chunk_size, "chunk_size", MAX_CHUNK))
 
-    def on_progress(self, function: Callable[..., Any]) -> "Batch":
+    def on_progress(self, function: Callable[[BatchProgress], object]) -> "Batch":
         """Return the batch with a function that is called with its `BatchProgress`, at most once a second.
 
         It is called after a commit, by the process that counted, and always at the end. It is found by its name, like a
@@ -106,6 +108,14 @@ class Batch:
         """Return the batch with a step that runs once all have ended, if at least so many have failed."""
         bound = _whole_number(count, "a failure count", MAX_CHILDREN)
         return self._followed(BatchStep(step, condition=BatchCondition("failures", bound)))
+
+    def when_batch(self, predicate: Callable[[BatchProgress], object], step: FlowStep) -> "Batch":
+        """Return the batch with a step that runs once all have ended, if a function of the `BatchProgress` says so.
+
+        The step's own attempt calls it first, and ends CANCELED with the reason `not_chosen` if it returns False. It is
+        found by its name, like a job: a function at the top level of a module that declares a job of this application.
+        """
+        return self._followed(BatchStep(step, Follows.DECIDED, predicate=predicate))
 
     def _followed(self, step: BatchStep) -> "Batch":
         return replace(self, steps=(*self.steps, step))

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from windlass.domain.batch import BATCH_TARGET, FIRST_CONDITION, BatchRules
+import msgspec
+
+from windlass.domain.batch import BATCH_TARGET, FIRST_CONDITION, OF_BATCH, BatchRules
+from windlass.domain.branches import Guard
 from windlass.domain.dependencies import FlowPosition
 from windlass.domain.identity import new_job_id, new_job_ids
 from windlass.domain.job import NewJob
 from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError
 from windlass.submission.batch import Batch
+from windlass.submission.binding import bind
 from windlass.submission.by_name import ANY_CALL
-from windlass.submission.call import Call, CallStep, Enqueuer, Flow, bind
+from windlass.submission.call import Call, CallStep, Enqueuer, Flow
 from windlass.submission.current_connection import connection_for
 from windlass.submission.encoder import CallEncoder
 from windlass.submission.error_text import short
 from windlass.submission.flow_encoder import check_keys
-from windlass.submission.hooks import hook_target
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
 from windlass.submission.stored_options import StoredFlow, with_flow
@@ -48,9 +51,10 @@ class BatchEncoder:
         """Check and encode a batch and what follows it; its own row is the first."""
         call, batch_id = self.call_of(batch), new_job_id()
         conditions = tuple(step.condition for step in batch.steps if step.condition is not None)
-        hook = batch.progress_function
-        on_progress = None if hook is None else hook_target(self._registry, hook, "on_progress")
-        stored = StoredFlow(batch=BatchRules(conditions, on_progress))
+        hook, predicates = batch.progress_function, self._encoder.flows.predicates
+        on_progress = None if hook is None else predicates.admit(hook, "function for on_progress")
+        guards = any(step.predicate is not None for step in batch.steps)
+        stored = StoredFlow(batch=BatchRules(conditions, on_progress, guards))
         row = self._encoder.row(batch_id, call)
         position = FlowPosition(batch_id, answers=True, batch=True)
         options = with_flow(row.options, stored)
@@ -59,7 +63,8 @@ class BatchEncoder:
         for step, flow in zip(batch.steps, self.flows_of(batch), strict=True):
             follows = way if step.follows is None else step.follows.value
             way += step.follows is None
-            rows += _behind(batch_id, follows, self._encoder.flows.rows(flow))
+            guard = None if step.predicate is None else Guard(OF_BATCH, predicates.admit(step.predicate))
+            rows += _behind(batch_id, follows, self._encoder.flows.rows(flow), guard)
         if len(rows) > MAX_FOLLOWERS:
             raise InvalidOptionError(f"a batch has at most {MAX_FOLLOWERS:,} jobs behind it, got {len(rows) - 1:,}")
         check_keys(rows)
@@ -128,16 +133,24 @@ class Children:
         return RowTemplate(row._replace(options=options, batch_id=self._batch_id, correlation_id=correlation))
 
 
-def _behind(batch_id: str, follows: int, rows: Sequence[NewJob]) -> list[NewJob]:
+def _behind(batch_id: str, follows: int, rows: Sequence[NewJob], guard: Guard | None) -> list[NewJob]:
     """Return the rows of a flow whose first job stands for the batch as rows behind it."""
     first, behind = rows[0].id, []
     for row in rows[1:]:
         assert row.position is not None
-        position, parent = row.position._replace(flow_id=batch_id), row.parent_id
+        position, parent, options = row.position._replace(flow_id=batch_id), row.parent_id, row.options
         if position.parent_id == first:
             position, parent = position._replace(parent_id=batch_id, follows=follows), batch_id
-        behind.append(row._replace(parent_id=parent, position=position))
+            options = options if guard is None else _guarded(options, guard)
+        behind.append(row._replace(parent_id=parent, position=position, options=options))
     return behind
+
+
+def _guarded(options: str | None, guard: Guard) -> str:
+    """Return stored options with a guard."""
+    stored: dict[str, Any] = msgspec.json.decode(options) if options else {}
+    stored["flow"] = {**stored.get("flow", {}), "guard": guard}
+    return msgspec.json.encode(stored).decode()
 
 
 def _check_options(options: JobOptions, job: Any, registry: Registry) -> None:

@@ -3,9 +3,9 @@
 A call is a function's stored name with arguments and options. A flow is made of calls: `a.then(b)`, `group(a, b)`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, overload
+from typing import Any, NamedTuple, Protocol, TypeVar, Unpack, overload
 from uuid import UUID
 
 from windlass.domain.dependencies import Follows
@@ -13,9 +13,9 @@ from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.submission.branch_verbs import Branching, BranchVerbs
 from windlass.submission.error_text import short
 from windlass.submission.handle import JobHandle
-from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
 R_co = TypeVar("R_co", covariant=True)
@@ -35,7 +35,7 @@ class Enqueuer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[R_co]):
+class Call(BranchVerbs[R_co, R_co]):
     """A call to be stored; `R_co` is what its job returns.
 
     ```python
@@ -69,6 +69,9 @@ class Call(Generic[R_co]):
         """Return the flow in which `step` runs once this has succeeded; see `Flow.then`."""
         return _flow_of(self).then(step)
 
+    def _branched(self, branching: Branching) -> "Flow[R_co]":
+        return _with_branches(_flow_of(self), branching)
+
 
 class Bindable(Protocol[R_co]):
     """A job whose arguments are not bound yet: as a step of a flow it takes the result of the step before it."""
@@ -84,6 +87,8 @@ class CallStep(NamedTuple):
     call: Call[Any]
     follows: Follows = Follows.THEN
     """How it follows the step before it."""
+    branches: tuple[Branching, ...] = ()
+    """What follows its outcome beside the next step."""
 
 
 class GroupStep(NamedTuple):
@@ -97,7 +102,7 @@ class GroupStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Flow(Generic[R_co]):
+class Flow(BranchVerbs[R_co, Any]):
     """Linked jobs, stored all at once; `R_co` is the result of the job whose handle `enqueue` returns.
 
     ```python
@@ -125,21 +130,30 @@ class Flow(Generic[R_co]):
         self._last_group("then_always")
         return Flow((*self.steps, *_steps(step, Follows.ALWAYS)))
 
-    def then_on_failure(self, step: "FlowStep") -> "Flow[R_co]":
-        """Return the flow with a step that runs once all members of the last group have ended, if not all succeeded.
+    def then_on_failure(self, step: "FlowStep", *, description: str = "", priority: int = 0) -> "Flow[R_co]":
+        """Return the flow with a step that runs if the last job fails for good, or not all members of the last group.
 
-        `RESULT` is the list of their `JobResult`s. The flow goes on behind the group as before.
+        `RESULT` is the `JobResult`, or the list of those of the members. The flow goes on as before.
         """
-        last = self._last_group("then_on_failure")
+        last = self.steps[-1]
+        if isinstance(last, CallStep):
+            return BranchVerbs.then_on_failure(self, step, description=description, priority=priority)
+        if description or priority:
+            raise InvalidOptionError(
+                "then_on_failure behind a group has neither description nor priority; leave them out"
+            )
         added: Flow[Any] = Flow(_steps(step, Follows.FAILURE))
         return Flow((*self.steps[:-1], last._replace(on_failure=(*last.on_failure, added))))
+
+    def _branched(self, branching: Branching) -> "Flow[R_co]":
+        return _with_branches(self, branching)
 
     def _last_group(self, verb: str) -> GroupStep:
         last = self.steps[-1]
         if not isinstance(last, GroupStep):
             raise InvalidOptionError(
                 f"{verb} stands behind a group, and the last step here is {last.call.target}; write "
-                f"group(…).{verb}(…), or on_failure= on the job for what follows its failure"
+                f"group(…).{verb}(…), or when() for what follows any outcome of a job"
             )
         return last
 
@@ -225,6 +239,7 @@ def calls_of(flow: Flow[Any]) -> Iterable[Call[Any]]:
         for step in waiting.pop().steps:
             if isinstance(step, CallStep):
                 yield step.call
+                waiting += (_flow_of(case.step) for branching in step.branches for case in branching.cases)
             else:
                 waiting += (*step.members, *step.on_failure)
 
@@ -248,6 +263,23 @@ def _flow_of(step: FlowStep) -> Flow[Any]:
     return Flow(_steps(step, Follows.THEN))
 
 
+def _with_branches(flow: Flow[Any], branching: Branching) -> Flow[Any]:
+    """Return a flow with branches of its last step."""
+    last = flow.steps[-1]
+    if isinstance(last, GroupStep):
+        raise InvalidOptionError(
+            "a branch follows the outcome of one job, and the last step here is a group; add a step behind it with "
+            "then(), or use then_on_failure() or then_always() of the group"
+        )
+    flows = [_flow_of(case.step) for case in branching.cases]
+    if any(isinstance(one.steps[0], GroupStep) for one in flows):
+        raise InvalidOptionError(
+            "a branch begins with one job, got a group; begin it with a job: first.bind(…).then(group(…))"
+        )
+    cases = (case._replace(step=one) for case, one in zip(branching.cases, flows, strict=True))
+    return Flow((*flow.steps[:-1], last._replace(branches=(*last.branches, branching._replace(cases=tuple(cases))))))
+
+
 def _steps(step: FlowStep, follows: Follows) -> tuple[CallStep | GroupStep, ...]:
     """Return a step as the steps of a flow, the first of which follows the one before it in this way."""
     if isinstance(step, Call):
@@ -262,34 +294,3 @@ def _steps(step: FlowStep, follows: Follows) -> tuple[CallStep | GroupStep, ...]
             f"a step of a flow is a job, a call, a flow or a group, got {short(step)}; bind its arguments: job.bind(…)"
         )
     return (CallStep(bind(RESULT), follows),)
-
-
-def bind(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    *,
-    registry: Registry,
-    submitter: Enqueuer,
-    options: JobOptions,
-) -> Call[Any]:
-    """Make a call of any function that the policy allows, as `app.bind` does; `options` override a job's own.
-
-    Raises `SerializationError` if the function has no name to store, `TargetNotAllowedError` if it may not run, and
-    `TypeError` if it does not take these arguments.
-    """
-    known = registry.admit_function(function)
-    known.spec.bind_check(args, kwargs)
-    declared = getattr(function, "options", None)  # a job, or a method that is one
-    if isinstance(declared, JobOptions):
-        options = declared.merged(options)
-    return Call(known.target, args, kwargs, options, known.spec, submitter, known.circuit)
-
-
-def as_list(calls: Iterable[Call[R_co] | Flow[R_co] | Group]) -> list[Call[R_co] | Flow[R_co]]:
-    """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
-    if isinstance(calls, Call | Flow | Group):
-        raise InvalidOptionError(
-            "enqueue_many takes a list of calls and flows, got a single one; write [call], or call.enqueue()"
-        )
-    return [call.flow if isinstance(call, Group) else call for call in calls]

@@ -14,6 +14,7 @@ from windlass.submission.call import Call, Flow
 from windlass.submission.callbacks import stored_callbacks
 from windlass.submission.current_connection import given_connection
 from windlass.submission.flow_encoder import FlowEncoder
+from windlass.submission.predicates import Predicates
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
 from windlass.submission.signature import CallSpec
@@ -28,7 +29,7 @@ class CallEncoder:
         self._registry = registry
         self._serializer = serializer
         self._most_bytes = most_bytes
-        self.flows = FlowEncoder(self.row, most_bytes)
+        self.flows = FlowEncoder(self.row, most_bytes, Predicates(registry))
         self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
         """By identity of the options, which an entry keeps alive: comparing them would cost more than encoding."""
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from windlass.domain.backoff import Backoff
 from windlass.domain.batch import BatchRules
+from windlass.domain.branches import Branch, Guard
 from windlass.domain.durations import MAX_SECONDS
 from windlass.domain.option_checks import MAX_RETRIES, Executor
 from windlass.domain.options import UNSET, ResolvedOptions, Unset
@@ -75,8 +76,17 @@ class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the results come from a group."""
     shape: list[Any] | None = None
     """The form of that group, if it has nested groups (`domain.dependencies.nested`)."""
+    branches: tuple[Branch, ...] = ()
+    """Its branches, in the order of their evaluation. They have ids: few jobs have branches."""
+    guard: Guard | None = None
+    """The condition under which it follows its parent."""
     batch: BatchRules | None = None
     """Of a batch: its rules."""
+
+    @property
+    def predicates(self) -> list[str]:
+        """The predicates of its branches."""
+        return [one.predicate for one in self.branches if one.predicate is not None]
 
 
 FLOW_IN_TEXT: Final = '"flow":{'

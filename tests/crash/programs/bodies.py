@@ -207,3 +207,18 @@ ALL = (
     follow,
     mourn,
 )
+
+
+def is_over(result: JobResult) -> bool:
+    """A predicate that holds after any end."""
+    return result.succeeded or result.failed
+
+
+def is_never(result: JobResult) -> bool:
+    """A predicate that never holds."""
+    return not is_over(result)
+
+
+async def is_zero(number: int) -> bool:
+    """A predicate on the value."""
+    return number == 0

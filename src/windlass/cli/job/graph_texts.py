@@ -9,11 +9,27 @@ from uuid import UUID
 from windlass.cli import phrases
 from windlass.domain.control_characters import visible
 from windlass.domain.flow_graph import EdgeKind, FlowGraph, FlowGroup, FlowNode
-from windlass.domain.flow_outline import Fold
+from windlass.domain.flow_outline import Fold, OutlineBranch
 from windlass.domain.states import JobStatus
 
-LABELS: Mapping[EdgeKind, str] = {"then": "", "failure": "on failure", "always": "always"}
+LABELS: Mapping[EdgeKind, str] = {
+    "then": "",
+    "success": "on success",
+    "failure": "on failure",
+    "always": "always",
+    "when": "when",
+}
+MOST_OF_A_LABEL = 40
 _SHORTEST = 6
+
+
+def branch_label(branch: OutlineBranch) -> str:
+    """Return what a branch is called: `is_low_risk`, `on failure: tell support`; nothing for a plain step."""
+    kind, said = LABELS[branch.kind], clean(branch.label)
+    said = said if len(said) <= MOST_OF_A_LABEL else f"{said[: MOST_OF_A_LABEL - 1]}…"
+    if not said or not kind:
+        return kind
+    return said if branch.kind == "when" else f"{kind}: {said}"
 
 
 def clean(text: str | None) -> str:

@@ -80,7 +80,7 @@ def _counted(row: Sequence[str], counts: GroupCounts, *, ends: bool) -> CountedB
     report = BatchReport(batch, queue, correlation_id, rules.on_progress, progress)
     if not ends:
         return CountedBatch(report, None)
-    decision = after_batch(counts, rules.conditions)
+    decision = after_batch(counts, rules)
     result = msgspec.json.encode(progress).decode()
     return CountedBatch(report._replace(ended=decision.status, result=result), decision)
 

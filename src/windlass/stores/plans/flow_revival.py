@@ -17,7 +17,7 @@ from windlass.errors import DuplicateBusinessKeyError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import batch_ends, flow_retention
+from windlass.stores.plans import batch_ends, flow_branches, flow_retention
 from windlass.stores.plans.flow_rows import REVIVE, cancels_of
 from windlass.stores.plans.flows import MOST_ROWS
 
@@ -54,6 +54,7 @@ def revive(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         revived += found
         if revived > MOST_ROWS:
             raise LargeRevivalError(ids)
+    yield from flow_branches.recall(dialect, causes)
     yield Step("forget_revivals", {"ids": dialect.ids(ids)})
     reached("revive.before_commit", lambda: revived > 0)
 
@@ -79,6 +80,7 @@ def _revive_next(dialect: Dialect, reopened: str, ids: Sequence[str], causes: Se
     chosen = {"ids": dialect.ids([row[0] for row in rows])}
     yield Step("revive_followers", chosen)
     yield Step("forget_ended", chosen)
+    yield Step("unguard_followers", chosen)
     yield from _uncount(dialect, Counter(row[_GROUP] for row in rows if row[_GROUP] is not None))
     return len(rows)
 

@@ -1,14 +1,14 @@
-"""Rows of flows as statements read them, and what operations have left to do."""
+"""What is to be released and canceled behind jobs that have ended, and what operations have left of it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.ended import Ended
-from windlass.domain.states import JobStatus, Move
+from windlass.domain.dependencies import MemberChange
 
 FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 """Less than any id."""
@@ -60,30 +60,7 @@ def parents_of(kind: str, detail: str) -> set[str]:
     return {row.parent_id for row in rows}
 
 
-class UnreleasedJob(NamedTuple):
-    """A follower that is not released, as `downstream` reads it."""
-
-    job_id: str
-    parent_id: str
-    cause: str
-    reason: str
-    status: str
-    queue: str
-    priority: int
-    target: str
-    correlation_id: str | None
-    group_id: str | None
-
-    @property
-    def ended(self) -> Ended:
-        """The job as canceled."""
-        return Ended(
-            job_id=self.job_id,
-            target=self.target,
-            queue=self.queue,
-            priority=self.priority,
-            move=Move.CANCEL,
-            left=JobStatus(self.status),
-            correlation_id=self.correlation_id,
-            reason=self.reason,
-        )
+def member_changes(counted: Counter[tuple[str, bool]]) -> list[MemberChange]:
+    """Return counted members, by group and whether they succeeded, as changes of groups."""
+    groups = sorted({group for group, _ in counted})
+    return [MemberChange(group, counted[group, True], counted[group, False]) for group in groups]

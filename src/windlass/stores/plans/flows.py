@@ -16,14 +16,15 @@ from windlass.domain.batch import BatchDecision, BatchReport, BatchRules, after_
 from windlass.domain.dependencies import (
     ALL,
     BATCH,
+    BRANCHES,
     UNDECIDED,
+    UPSTREAM_CANCELED,
     UPSTREAM_FAILED,
     CountedGroup,
     Edge,
     EndedStep,
     Follows,
     GroupCounts,
-    MemberChange,
     after_job,
     after_members,
     depth_first,
@@ -31,13 +32,12 @@ from windlass.domain.dependencies import (
 )
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.identity import new_job_id
-from windlass.domain.job import NewJob
 from windlass.domain.states import TERMINAL, JobStatus
 from windlass.runtime.failpoints import reached
-from windlass.stores.columns import FLOW
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import batch_ends
+from windlass.stores.plans import batch_ends, flow_branches
+from windlass.stores.plans.flow_branches import UnreleasedJob
 from windlass.stores.plans.flow_rows import (
     CANCEL,
     CANCEL_CHILDREN,
@@ -45,35 +45,16 @@ from windlass.stores.plans.flow_rows import (
     RELEASE,
     ToCancel,
     ToRelease,
-    UnreleasedJob,
     cancels_of,
+    member_changes,
     releases_of,
 )
 
 MOST_ROWS: Final = 1_000
 """Number of followers that one transaction releases, cancels or revives."""
 
-_STORED: Final = len(FLOW) - 1
-"""Number of fields of a position that are stored."""
 _COUNTS: Final = len(GroupCounts._fields)
 NO_BATCHES: Final[Mapping[str, BatchRules]] = MappingProxyType({})
-
-
-def store_positions(dialect: Dialect, rows: Sequence[NewJob]) -> Plan[None]:
-    """Store the positions of new jobs in their flows, and the groups that they count for."""
-    positions = [(row.id, row.position) for row in rows if row.position is not None]
-    if not positions:
-        return
-    yield Step("insert_flow", {"rows": json_text([(job_id, *position[:_STORED]) for job_id, position in positions])})
-    totals = Counter(
-        (position.group_id, position.flow_id) for _, position in positions if position.group_id is not None
-    )
-    if totals:
-        groups = [(group, flow, total, 0, 0) for (group, flow), total in totals.items()]
-        yield Step("insert_groups", {"rows": json_text(groups)})
-    batches = [job_id for job_id, position in positions if position.batch]
-    if batches:
-        yield Step("insert_batches", {"ids": dialect.ids(batches)})
 
 
 def follow(
@@ -99,7 +80,7 @@ def decide_batches(dialect: Dialect, batches: Sequence[str]) -> Plan[Effects]:
             if status is JobStatus.CANCELED:
                 wave.follow_canceled(batch, rules)
             elif status in TERMINAL:
-                wave.batch_ended(batch, after_batch(counts, rules.conditions))
+                wave.batch_ended(batch, after_batch(counts, rules))
     return (yield from wave.run())
 
 
@@ -139,18 +120,27 @@ class _Wave:
         self._edges: list[Edge] = []
         self._groups: set[str] = set()
         self._operations: set[str] = set()
+        self._branches = flow_branches.BranchWrites()
         self._reports: list[BatchReport] = []
+        self._guarded: list[str] = []
+        """Batches with followers whose predicates are called by their own attempts."""
 
     def job_ended(self, step: EndedStep) -> None:
         """Add what the end of a job decides."""
         decision = after_job(step.status)
-        if step.leads:
-            self._decide(step.job_id, decision.release & step.leads)
-        if canceled := decision.cancel & step.leads:
-            cause, reason = step.cause or step.job_id, reason_for(step.status)
-            if step.cause is not None and step.reason is not None:
-                reason = step.reason
-            self._cancel_later(ToCancel(step.job_id, kind.value, cause, reason) for kind in canceled)
+        release, canceled = decision.release & step.leads, decision.cancel & step.leads
+        if step.branches is not None:
+            release, canceled = release - BRANCHES, canceled | (step.leads & decision.guard)
+            self._branches.add(step.job_id, step.branches)
+        elif decision.guard & step.leads:
+            self._branches.undecided.append(step.job_id)
+        self._decide(step.job_id, release)
+        if canceled:
+            given = step.reason if step.cause is not None else None
+            self._cancel_later(
+                ToCancel(step.job_id, kind.value, step.cause or step.job_id, given or reason_for(step.status, kind))
+                for kind in canceled
+            )
         if step.group_id is not None:
             self._count(step.group_id, step.status)
 
@@ -178,7 +168,11 @@ class _Wave:
 
     def run(self) -> Plan[Effects]:
         """Write wave after wave, until nothing follows any more or enough rows were written."""
-        while self.releases or self.cancels or self.changes:
+        if self._branches:
+            yield from self._decide_branches()
+        while self.releases or self.cancels or self.changes or self._guarded:
+            if self._guarded:
+                yield from self._release_guarded()
             if self.releases:
                 yield from self._release()
             if self.cancels:
@@ -189,8 +183,21 @@ class _Wave:
             return NO_EFFECTS
         unfinished = Unfinished(frozenset(self._groups), frozenset(self._operations))
         canceled = tuple(self._ended[job] for job in depth_first(self._edges))
-        reports = tuple(self._reports)
-        return Effects(work=frozenset(self._work), canceled=canceled, unfinished=unfinished, batches=reports)
+        return Effects(
+            work=frozenset(self._work),
+            canceled=canceled,
+            unfinished=unfinished,
+            branches=self._branches.fired,
+            batches=tuple(self._reports),
+        )
+
+    def _decide_branches(self) -> Plan[None]:
+        """Release branches that were chosen, and cancel those whose predicate failed; the others are passed by."""
+        self._work.update((yield from self._branches.release(self._dialect)))
+        failed = yield from self._branches.cancel(self._dialect)
+        for one in failed:
+            self._canceled(one)
+            self._cancel_later(ToCancel(one.job_id, kind.value, one.cause, UPSTREAM_CANCELED) for kind in ALL)
 
     def _release(self) -> Plan[None]:
         parents, self.releases = self.releases, []
@@ -211,22 +218,18 @@ class _Wave:
         found = [UnreleasedJob(*row) for row in rows]
         if not found:
             return
-        chosen = {"ids": self._dialect.ids([one.job_id for one in found])}
-        canceled = [(one.job_id, one.cause, one.reason) for one in found]
-        yield Step("cancel_followers", {"rows": json_text(canceled)})
-        yield Step("finish_hot", chosen)
-        yield Step("delete_live_keys", chosen)
+        yield from flow_branches.cancel_unreleased(self._dialect, found)
         for one in found:
-            self._ended[one.job_id] = one.ended
-            self._edges.append(Edge(one.job_id, one.parent_id))
-            self._count_canceled(one)
+            self._canceled(one)
         if len(found) == most:
             further = [ToCancel(one.job_id, kind.value, one.cause, one.reason) for one in found for kind in sorted(ALL)]
             yield from self._leave_cancels([*parents, *further])
         reached("flow.wave")
 
-    def _count_canceled(self, follower: UnreleasedJob) -> None:
-        """Count a canceled member; its group has failed if it was a failure that canceled it."""
+    def _canceled(self, follower: UnreleasedJob) -> None:
+        """Note a canceled follower, and count it; its group has failed if it was a failure that canceled it."""
+        self._ended[follower.job_id] = follower.ended
+        self._edges.append(Edge(follower.job_id, follower.parent_id))
         if follower.group_id is not None:
             failed = follower.reason == UPSTREAM_FAILED
             self._count(follower.group_id, JobStatus.FAILED if failed else JobStatus.CANCELED)
@@ -244,7 +247,7 @@ class _Wave:
         self._operations.add(operation)
 
     def _count_members(self) -> Plan[None]:
-        changes, self.changes = _changes(self.changes), Counter()
+        changes, self.changes = member_changes(self.changes), Counter()
         batches: list[CountedGroup] = []
         for group in (yield from self._dialect.count_members(changes, wait=self._wait)):
             if group.counts is None:
@@ -284,12 +287,14 @@ class _Wave:
         """Add what the end of a batch decides."""
         self.releases += [ToRelease(batch, way) for way in decision.release]
         self._cancel_later(ToCancel(batch, way, batch, reason) for way, reason in decision.cancel)
+        if decision.guards:
+            self._guarded.append(batch)
+
+    def _release_guarded(self) -> Plan[None]:
+        writes = flow_branches.BranchWrites()
+        writes.undecided, self._guarded = self._guarded, []
+        self._work.update((yield from writes.release(self._dialect)))
 
     def _reason(self, group: str) -> str:
         only_canceled = group in self._canceled_groups and group not in self._failed_groups
         return reason_for(JobStatus.CANCELED if only_canceled else JobStatus.FAILED)
-
-
-def _changes(counted: Counter[tuple[str, bool]]) -> list[MemberChange]:
-    groups = sorted({group for group, _ in counted})
-    return [MemberChange(group, counted[group, True], counted[group, False]) for group in groups]

@@ -17,7 +17,7 @@ from windlass.stores.channels import DONE
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import flows, permits
+from windlass.stores.plans import flow_positions, permits
 
 Answer = list[SubmittedJob] | Conflict
 
@@ -74,7 +74,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: 
             raise RestartPlanError
     if rows:
         yield from dialect.insert_jobs(rows, alone=False, tell=tell)
-        yield from flows.store_positions(dialect, rows)
+        yield from flow_positions.store(dialect, rows)
     superseded = yield from _supersede(dialect, admission.replaced, follow_ups)
     business = sorted(
         (job.business_key, job.id) for job in rows if job.business_key and job.id not in admission.replaced

@@ -44,6 +44,7 @@ _PARTS = (
     "dead_letters",
     "expiry",
     "flow_archive",
+    "flow_branches",
     "flow_checks",
     "flow_counts",
     "flow_revival",
@@ -78,6 +79,7 @@ from windlass.testing.contract.completion import CompletionContract  # noqa: E40
 from windlass.testing.contract.dead_letters import DeadLettersContract  # noqa: E402 - see above
 from windlass.testing.contract.expiry import ExpiryContract  # noqa: E402
 from windlass.testing.contract.flow_archive import FlowArchiveContract  # noqa: E402
+from windlass.testing.contract.flow_branches import FlowBranchesContract  # noqa: E402
 from windlass.testing.contract.flow_checks import FlowChecksContract  # noqa: E402
 from windlass.testing.contract.flow_counts import FlowCountsContract  # noqa: E402
 from windlass.testing.contract.flow_revival import FlowRevivalContract  # noqa: E402
@@ -109,6 +111,7 @@ __all__ = [
     "DeadLettersContract",
     "ExpiryContract",
     "FlowArchiveContract",
+    "FlowBranchesContract",
     "FlowChecksContract",
     "FlowCountsContract",
     "FlowRevivalContract",

@@ -59,12 +59,52 @@ WHERE EXISTS (
 )
 
 -- name: canceled_followers :table
-id id, cause id, reason text
+id id, cause id, reason text, error text, error_class text
 
 -- name: cancel_followers :count
-INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, canceled_by, finished_at)
-SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, h.due, c.reason, c.cause, {now}
+INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, canceled_by, error, error_class, finished_at)
+SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, h.due, c.reason, c.cause, c.error, c.error_class, {now}
 FROM {canceled_followers} c CROSS JOIN windlass_hot h WHERE h.id = c.id
+
+-- Branches: 5 is decided by the attempt that ends the parent, 6 by the attempt that runs the follower.
+
+-- name: release_branches :rows
+WITH follower AS MATERIALIZED (
+    SELECT h.id, coalesce(f.due_at, 0) AS due_at, {now} + coalesce(f.delay_us, 0) AS delayed
+    FROM windlass_flow f CROSS JOIN windlass_hot h
+    WHERE f.job_id {in_ids} AND h.id = f.job_id AND h.due IS NULL ORDER BY h.id {lock_h}
+)
+UPDATE windlass_hot SET due = CASE WHEN f.due_at > f.delayed THEN f.due_at ELSE f.delayed END
+FROM follower f WHERE windlass_hot.id = f.id AND windlass_hot.due IS NULL
+RETURNING windlass_hot.id, windlass_hot.queue, windlass_hot.priority
+
+-- name: undecided_followers :rows
+SELECT f.job_id FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = 5 AND {unreleased} = 1 ORDER BY f.job_id
+
+-- name: guard_followers :count
+UPDATE windlass_flow SET follows = 6 WHERE job_id {in_ids} AND follows = 5
+
+-- name: unguard_followers :count
+UPDATE windlass_flow SET follows = 5 WHERE job_id {in_ids} AND follows = 6
+
+-- name: guarded_followers :rows
+SELECT job_id, parent_id FROM windlass_flow WHERE job_id {in_ids} AND follows = 6
+
+-- A follower that has not started goes back to where it was before its parent ended without a decision.
+-- name: recall_guarded :rows
+UPDATE windlass_hot SET due = NULL
+WHERE id IN (SELECT f.job_id FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = 6)
+    AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING', 'PAUSED')
+RETURNING id
+
+-- name: lock_unreleased :rows
+SELECT f.job_id, f.parent_id, h.status, h.queue, h.priority, h.target, j.correlation_id, f.group_id
+FROM windlass_flow f CROSS JOIN windlass_hot h CROSS JOIN windlass_job j
+WHERE f.job_id {in_ids} AND h.id = f.job_id AND j.id = f.job_id AND h.due IS NULL ORDER BY h.id {lock_h}
+
+-- name: cancel_by_parent :rows
+UPDATE windlass_done SET canceled_by = (SELECT f.parent_id FROM windlass_flow f WHERE f.job_id = windlass_done.id)
+WHERE id {in_ids} RETURNING id, canceled_by
 
 -- name: counted_members :table
 id id, succeeded integer, failed integer
@@ -78,11 +118,12 @@ FROM {counted_members} c CROSS JOIN clock k WHERE windlass_group.id = c.id
 RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed, windlass_group.kind,
     windlass_group.loaded, CASE WHEN windlass_group.told_at < 0 THEN 1 ELSE 0 END
 
+-- What a group did not choose stays: all of its members had succeeded. A job that is started over chooses anew.
 -- name: revivable :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id JOIN windlass_flow f ON f.job_id = d.id
 WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED'
-    AND (d.reason <> 'not_chosen' OR EXISTS (SELECT 1 FROM windlass_group b WHERE b.id = d.canceled_by AND b.kind = 2))
+    AND (d.reason <> 'not_chosen' OR NOT EXISTS (SELECT 1 FROM windlass_group g WHERE g.id = d.canceled_by AND g.kind = 1))
 ORDER BY d.id LIMIT {most} {lock_d}
 
 -- name: revive_followers :count
@@ -210,3 +251,6 @@ SELECT f.job_id, f.flow_id, f.parent_id, f.follows, f.group_id, coalesce(h.targe
 FROM windlass_flow f LEFT JOIN windlass_hot h ON h.id = f.job_id LEFT JOIN windlass_done d ON d.id = f.job_id
 WHERE f.flow_id = (SELECT g.flow_id FROM windlass_flow g WHERE g.job_id = :id) AND (h.id IS NOT NULL OR d.id IS NOT NULL)
 ORDER BY f.job_id
+
+-- name: options_of_jobs :rows
+SELECT id, options FROM windlass_job WHERE id {in_ids}
