@@ -8,7 +8,7 @@ from windlass.domain.states import LIVE, MOVES, TERMINAL, JobStatus, Move, leave
 
 P, R, W, Z, S, F, C = JobStatus  # Z: PAUSED
 
-# Row: from; the states it may go to. Written by hand from J2 (and J6.3: PENDING fails when no node knows its target; and
+# Row: from; the states it may go to. Written by hand from J2 (and J6.3: PENDING fails when no node knows its target;
 # J8.4: a batch ends without running), on purpose not derived from the module.
 LEGAL = {
     P: {R, Z, C, F, S},

@@ -103,7 +103,7 @@ def test_paused_batch_ends_with_its_last_child(app: Windlass, jobs: Jobs):
 
 @pytest.mark.usefixtures("_window")
 def test_retry_failed_starts_failed_children_over(app: Windlass, jobs: Jobs):
-    """J8.4, J2.4: the batch is live again and ends anew; what was released stays, what was canceled is decided again."""
+    """J8.4, J2.4: the batch ends anew; what was released stays, what was canceled is decided again."""
     BROKEN.update("bcd")
     made = app.batch("letters").each(jobs.step, list("abcde")).then_on_batch_success(jobs.step.bind("success"))
     made = made.then_on_batch_failure(jobs.step.bind("failure")).when_success_rate(0.8, jobs.step.bind("rate"))

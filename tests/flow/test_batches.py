@@ -247,7 +247,7 @@ def test_refused_batches_store_nothing(app: Windlass, jobs: Jobs):
     """J8.4, J8.5: the error says what to write instead."""
     batch = app.batch("letters")
     refused = {
-        "needs items": lambda: batch.enqueue(),
+        "needs items": batch.enqueue,
         "each.* is given once": lambda: batch.each(jobs.step, []).each(jobs.step, []),
         "single jobs": lambda: batch.each(jobs.step.bind("a").then(jobs.step.bind("b")), ["a"]),  # type: ignore[arg-type]
         "takes items to iterate over": lambda: batch.each(jobs.step, "abc"),

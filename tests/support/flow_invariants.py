@@ -42,8 +42,8 @@ WHERE h.due IS NULL AND (
 STARTED_EARLY = """SELECT f.job_id FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id
 WHERE f.parent_id IS NULL AND h.due IS NULL AND h.target <> 'windlass:batch'"""
 
-DISAGREEING = """SELECT g.id, g.total, g.succeeded, g.failed, g.loaded, coalesce(d.status, h.status) FROM windlass_group g
-LEFT JOIN windlass_done d ON d.id = g.id LEFT JOIN windlass_hot h ON h.id = g.id
+DISAGREEING = """SELECT g.id, g.total, g.succeeded, g.failed, g.loaded, coalesce(d.status, h.status)
+FROM windlass_group g LEFT JOIN windlass_done d ON d.id = g.id LEFT JOIN windlass_hot h ON h.id = g.id
 WHERE g.kind = 2 AND CASE
     WHEN d.status = 'SUCCEEDED' THEN g.loaded <> 1 OR g.failed > 0 OR g.succeeded < g.total
     WHEN d.status = 'FAILED' THEN g.loaded <> 1 OR g.failed = 0 OR g.succeeded + g.failed < g.total

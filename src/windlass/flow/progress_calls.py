@@ -29,7 +29,7 @@ def _read_ended(dialect: Dialect, parents: Sequence[str]) -> Plan[Mapping[str, A
     """Return the progress of batches that have ended."""
     found: dict[str, BatchProgress] = {}
     for batch in parents:
-        state = yield from batches.state(dialect, batch)
+        state = yield from batches.state(dialect, batch, autocommit=True)
         if state is not None and state.status in TERMINAL:
             found[batch] = BatchProgress.of(state.counts)
     return found

@@ -31,10 +31,10 @@ class Chunk(NamedTuple):
     rows: Sequence[NewJob]
 
 
-def state(dialect: Dialect, batch_id: str) -> Plan[BatchState | None]:
+def state(dialect: Dialect, batch_id: str, *, autocommit: bool = False) -> Plan[BatchState | None]:
     """Return a batch with its counts; None if there is none, or it is archived."""
     del dialect
-    row = yield Step("batch_state", {"id": batch_id})
+    row = yield Step("batch_state", {"id": batch_id}, autocommit=autocommit)
     if row is None or row[_COUNTS] is None:
         return None
     return BatchState(batch_id, GroupCounts(*row[:_COUNTS]), JobStatus(row[_COUNTS]), *row[_COUNTS + 1 :])
