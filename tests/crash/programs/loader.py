@@ -1,4 +1,4 @@
-"""Somebody who loads a batch: `python -m tests.crash.programs.loader URL ITEMS CHUNK`. It prints `loaded ID DUPLICATE`."""
+"""Somebody who loads a batch: `python -m tests.crash.programs.loader URL ITEMS CHUNK`. It prints `loaded ID`."""
 
 import sys
 
@@ -21,7 +21,7 @@ def batch_of(app: Windlass, items: int, chunk: int) -> Batch:
 def main(url: str, items: str, chunk: str) -> None:
     app = make_app(url)
     handle = batch_of(app, int(items), int(chunk)).enqueue()
-    print(f"loaded {handle.id} {handle.duplicate}", flush=True)
+    print(f"loaded {handle.id}", flush=True)
     app.close()
 
 
