@@ -115,5 +115,9 @@ class TestFlowRevival(contract.FlowRevivalContract):
     pass
 
 
+class TestBatches(contract.BatchesContract):
+    pass
+
+
 class TestFlowChecks(contract.FlowChecksContract):
     pass
