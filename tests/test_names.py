@@ -27,6 +27,8 @@ PUBLIC = {"JobRetrying": "an event of the public API, named after its state"}
 TOPIC = "one topic, in layers that each do their part of it"
 COMMANDS = "each group of commands has one"
 PAIRED_MODULES = {
+    "batch": "the command, the value of progress, and the value to be stored",
+    "batches": TOPIC,
     "callbacks": TOPIC,
     "circuit": "the command, and the value",
     "circuits": TOPIC,
@@ -60,6 +62,7 @@ PAIRED_MODULES = {
 
 PAIRED_CLASSES = {
     "Ended": "a job, and a supervised process",
+    "Every": "an interval of a schedule, and of a duty",
     "Attempt": "the public record of an attempt, and the engine's running one",
     "Drained": "results of two drains, of a test and of a benchmark",
     "LogLine": "the public record, and the message that carries one out of a job's process",

@@ -33,6 +33,7 @@ SPECIFIED = words(
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
     Alert AlertRaised DeadLetter DeadLetterGroup Redrive
     PollingStrategy Clock Authorizer
+    Misfire Overlap every
 """
 )
 """Names of api.md that exist so far."""
@@ -95,6 +96,8 @@ WITH_VERBS: list[type] = [
 WITHOUT_A_TWIN = {
     "Windlass": {
         "acting_as": "sets a context variable",
+        "batch": "makes a value",
+        "batch_handle": "makes a handle",
         "bind": "makes a value",
         "check_startable": "for a worker, before its loop runs",
         "circuit": "makes a handle",
@@ -107,7 +110,10 @@ WITHOUT_A_TWIN = {
         "use_connection": "one object for `with` and `async with`",
         "worker": "one object for `with` and `async with`",
     },
-    "Call": {"then": "makes a value", "using": "makes a value"},
+    "Call": dict.fromkeys(
+        ("then", "using", "then_on_success", "then_on_failure", "when", "when_result", "branch", "choose"),
+        "makes a value",
+    ),
     "JobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "AsyncJobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "Worker": {

@@ -13,12 +13,14 @@ from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.explanation import Explanation
 from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
+from windlass.domain.intervals import Every, every
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.limits import CircuitStatus, Resource
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
+from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.states import JobStatus
 from windlass.errors import (
     CircuitOpenError,
@@ -135,6 +137,7 @@ __all__ = [
     "DuplicateBusinessKeyError",
     "ErrorSanitizer",
     "Event",
+    "Every",
     "ExecutorProvider",
     "Explanation",
     "Flow",
@@ -173,11 +176,13 @@ __all__ = [
     "KeyConflictError",
     "LogLine",
     "MigrationRequiredError",
+    "Misfire",
     "Node",
     "NodeLost",
     "NodeSettings",
     "NonRetryable",
     "NotAuthorizedError",
+    "Overlap",
     "Page",
     "PayloadTooLargeError",
     "PollerSettings",
@@ -213,5 +218,6 @@ __all__ = [
     "__version__",
     "circuit_protected",
     "do_not_retry",
+    "every",
     "group",
 ]

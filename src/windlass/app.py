@@ -48,7 +48,7 @@ from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
 from windlass.submission.batch_encoder import BatchEncoder
 from windlass.submission.batch_loader import BatchLoader
-from windlass.submission.binding import as_list
+from windlass.submission.bound_calls import as_list
 from windlass.submission.call import Call, Flow
 from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
@@ -119,12 +119,12 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits, Batches):
         )
         parts = make_parts(store, self.registry, self.settings, given)
         self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
-        encoder = BatchEncoder(self.registry, self._submitter, self._submitter.encoder)
-        self._batch_loader = BatchLoader(encoder, lambda: self._submission_parts)
         self._assemble(parts)
 
     def _assemble(self, parts: Parts) -> None:
         """Assemble the parts that depend on the store and the extension points."""
+        encoder = BatchEncoder(self.registry, self._submitter, self._submitter.encoder)
+        self._batch_loader = BatchLoader(encoder, lambda: self._submission_parts)
         self._parts = parts
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from windlass.domain.clock import monotonic
 from windlass.engine.loop_owner import watch_loop
 from windlass.engine.wakeup import WakeupBridge
 from windlass.features import features_of, follow_ups_of
@@ -103,9 +102,7 @@ class Node:
         try:
             self.wakeups.close()
             await asyncio.gather(self.poller.stop(), self.membership.stop())
-            began = monotonic()
             clean = await self.slots.drain(limit)
-            await self.completer.judged(max(0.0, began + limit - monotonic()))
             clean = await self.departure.flushed(self._service_errors) and clean
             await self.engine.stop(TIMEOUT)
             await self._parts.bus.drain(5.0)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from windlass.domain.transition import Failure
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.completer import Completer, Seams
-from windlass.engine.conditions import Conditions
+from windlass.engine.conditions import AttemptConditions
 from windlass.engine.guarded_strategy import Resilience
 from windlass.engine.invoke import AttemptLimits, Invoker
 from windlass.engine.known_targets import KnownTargets
@@ -24,7 +24,7 @@ from windlass.engine.slots import Slots
 from windlass.engine.verdict import Policies
 from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.sanitizer import class_name
-from windlass.feature import Feature
+from windlass.feature import ArgumentSource, Feature
 from windlass.flow.guards import Guards
 from windlass.flow.job_results import JobResults
 from windlass.flow.judge import Judge, JudgeParts
@@ -75,18 +75,15 @@ class NodeEngine:
         executors = parts.executors or LocalExecutors(asyncio.get_running_loop(), processes_of(parts))
         self.invoker = _invoker(parts, executors, self.lingering)
         policies, predicates = _policies(parts), Predicates(parts.registry)
-        conditions = Conditions(
-            Judge(_judge_parts(parts, executors, policies, predicates, concurrency)), self.completer, parts.bus
-        )
+        judge = _judge(parts, executors, policies, predicates, concurrency)
+        conditions = AttemptConditions(judge, self.completer, parts.bus)
         judges = (policies, parts.bus, _resilience(parts, self.work))
         self.runner = Runner(identity, parts.registry, self.invoker, conditions, *judges, self.reports)
         run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
-        arguments = [feature.arguments for feature in features if feature.arguments is not None]
-        self.slots = Slots(database, *run_by, concurrency, arguments, Guards(features))
+        self.slots = Slots(database, *run_by, concurrency, _arguments(features), Guards(features))
         self.targets = KnownTargets(parts.registry, predicates, parts.sanitizer.sanitize)
-        self.poller = Poller(
-            identity, database, self.slots, self.work, parts.polling, _options(parts, queues, self.targets), errors
-        )
+        options = _options(parts, queues, self.targets)
+        self.poller = Poller(identity, database, self.slots, self.work, parts.polling, options, errors)
         self.cancellations = Cancellations(database, self.slots, identity, settings.node.heartbeat_interval, errors)
 
     def open(self) -> None:
@@ -105,12 +102,16 @@ class NodeEngine:
         await self.wakeups.sent(timeout)
 
 
-def _judge_parts(
+def _arguments(features: Sequence[Feature]) -> list[ArgumentSource]:
+    return [feature.arguments for feature in features if feature.arguments is not None]
+
+
+def _judge(
     parts: Parts, executors: ExecutorProvider, policies: Policies, predicates: Predicates, concurrency: int
-) -> JudgeParts:
+) -> Judge:
     results = JobResults(parts.registry, parts.serializer)
     called = (predicates, results, parts.registry.instances, executors)
-    return JudgeParts(*called, policies.describe, parts.settings.flows.predicate_timeout, concurrency)
+    return Judge(JudgeParts(*called, policies.describe, parts.settings.flows.predicate_timeout, concurrency))
 
 
 def _invoker(parts: Parts, executors: ExecutorProvider, lingering: LingeringBodies) -> Invoker:

@@ -7,7 +7,7 @@ from windlass.domain.batch import (
     BatchCondition,
     BatchProgress,
     BatchRules,
-    Loading,
+    LoadState,
     after_batch,
     ways_to_follow,
 )
@@ -17,20 +17,20 @@ from windlass.domain.states import JobStatus
 S = JobStatus
 
 
-def counts(total: int, succeeded: int, failed: int, loaded: int = Loading.DONE) -> GroupCounts:
+def counts(total: int, succeeded: int, failed: int, loaded: int = LoadState.DONE) -> GroupCounts:
     return GroupCounts(total, succeeded, failed, BATCH, loaded)
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (counts(0, 0, 0, Loading.OPEN), BatchProgress(0, 0, 0, 0.0, 1.0, complete=False)),
+        (counts(0, 0, 0, LoadState.OPEN), BatchProgress(0, 0, 0, 0.0, 1.0, complete=False)),
         (counts(0, 0, 0), BatchProgress(0, 0, 0, 100.0, 1.0, complete=True)),
         (counts(4, 0, 0), BatchProgress(4, 0, 0, 0.0, 1.0, complete=False)),
         (counts(4, 1, 0), BatchProgress(4, 1, 0, 25.0, 1.0, complete=False)),
         (counts(4, 1, 1), BatchProgress(4, 1, 1, 50.0, 0.5, complete=False)),
-        (counts(4, 4, 0, Loading.OPEN), BatchProgress(4, 4, 0, 100.0, 1.0, complete=False)),
-        (counts(4, 3, 1, Loading.REVIVING), BatchProgress(4, 3, 1, 100.0, 0.75, complete=False)),
+        (counts(4, 4, 0, LoadState.OPEN), BatchProgress(4, 4, 0, 100.0, 1.0, complete=False)),
+        (counts(4, 3, 1, LoadState.REVIVING), BatchProgress(4, 3, 1, 100.0, 0.75, complete=False)),
         (counts(4, 3, 1), BatchProgress(4, 3, 1, 100.0, 0.75, complete=True)),
         (counts(4, 0, 4), BatchProgress(4, 0, 4, 100.0, 0.0, complete=True)),
     ],

@@ -10,7 +10,7 @@ from windlass.domain.clock import micros
 from windlass.domain.cron import Cron
 from windlass.domain.rhythm import MICROSECONDS, AtTimes, Every
 
-NIGHTLY = AtTimes(Cron("0 2 * * *"))
+NIGHTLY = AtTimes(Cron.parse("0 2 * * *"))
 
 
 def at(day: int, hour: int) -> int:
@@ -35,6 +35,12 @@ def hours(count: int) -> int:
 def test_a_nightly_duty_waits_for_the_first_time_behind_its_last_pass(passed_at: int | None, now: int, wait: int):
     """J5.6, J7.5."""
     assert NIGHTLY.wait(now, at(16, 1), passed_at) == wait
+
+
+def test_a_duty_whose_years_are_over_is_looked_at_once_a_day():
+    """J7.5: an expression may name years."""
+    once = AtTimes(Cron.parse("0 0 2 1 1 ? 2026"))
+    assert once.wait(at(16, 1), at(16, 1), None) == hours(24)
 
 
 def test_a_regular_duty_begins_at_once():

@@ -7,6 +7,7 @@ import pytest
 
 from windlass import DoNotRetry, JobTimeoutError, RetryAfter
 from windlass.domain.backoff import Backoff
+from windlass.domain.branches import Judgement, PredicateError
 from windlass.domain.job import Claim, Payload
 from windlass.domain.lanes import Lane
 from windlass.domain.transition import Failure, Transition
@@ -16,6 +17,7 @@ from windlass.engine.attempt import (
     Died,
     Ending,
     Expired,
+    NotChosen,
     NotKnownHere,
     Raised,
     Refused,
@@ -139,6 +141,12 @@ ROWS = {
         error="<denied>",
     ),
     "not known here": Row(attempt(), NotKnownHere("no such function"), "PENDING", "passed_over", 0),
+    "not chosen": Row(attempt(), NotChosen(Judgement(holds=False)), "CANCELED", "not_chosen", 0, "not_chosen"),
+    "predicate failed": Row(
+        *(attempt(), NotChosen(Judgement(holds=False, error=PredicateError("<odd>", "ValueError"))), "CANCELED"),
+        *("predicate_failed", 0, "predicate_failed"),
+        error="<odd>",
+    ),
     "expired": Row(attempt(), Expired(), "CANCELED", "expired", 0, "expired"),
     "deferred": Row(attempt(), Deferred(1.5), "PENDING", "deferred", 0, delay_us=1_500_000),
     # ------------------------------------------------------------------ without an outcome

@@ -21,6 +21,7 @@ OWN = {
     "JobCanceled": {"reason"},
     "JobTimedOut": {"timeout"},
     "NodeLost": {"node", "recovered"},
+    "WorkflowBranchTriggered": {"parent_id", "child_id", "description"},
     "CircuitOpened": {"service"},
     "CircuitClosed": {"service"},
 }

@@ -32,7 +32,7 @@ async def is_even(number: int) -> bool:
 
 
 def has_milk(order: Order) -> bool:
-    return isinstance(order, Order) and "milk" in order.lines
+    return type(order) is Order and "milk" in order.lines
 
 
 def has_failed(result: JobResult) -> bool:

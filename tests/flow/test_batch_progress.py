@@ -82,7 +82,7 @@ def test_function_that_raises_is_logged_and_stops_nothing(
 def test_function_must_be_admitted(app: Windlass, jobs: Jobs, apps: Apps):
     """J8.2: by a job of its own module, or by allow; and have a name. Nothing is stored otherwise."""
     batch = app.batch("letters").each(jobs.step, ["a"])
-    with pytest.raises(TargetNotAllowedError, match="its module declares no job of this application"):
+    with pytest.raises(TargetNotAllowedError, match="declares no job of this application"):
         batch.on_progress(show).enqueue()
     with pytest.raises(SerializationError):
         batch.on_progress(lambda progress: None).enqueue()

@@ -1,15 +1,17 @@
 """Predicates on a worker: when they are called, what cuts them off, and who decides if nobody has called them."""
 
 import threading
+from collections.abc import Sequence
 
 import pytest
 
-from tests.engine.apps import LONG, Apps, Shop, count, query, settled, until
+from tests.engine.apps import LONG, Apps, Shop, count, on_loop, query, settled, until
 from tests.engine.fixtures import shop
 from tests.flow import branch_bodies
 from tests.flow.branch_bodies import ASKED, BranchJobs
 from tests.flow.flow_bodies import BROKEN, RAN, all_jobs
 from windlass import (
+    RESULT,
     FlowsSettings,
     Job,
     JobHandle,
@@ -19,9 +21,19 @@ from windlass import (
     Windlass,
     WorkflowBranchTriggered,
 )
+from windlass.domain.branches import Guard
 from windlass.domain.clock import VirtualClock
+from windlass.domain.dependencies import EndedStep, Follows
+from windlass.feature import Feature, GuardSource
+from windlass.node import Node
 from windlass.runtime.failpoints import armed
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
+from windlass.stores.plans import flows
+from windlass.submission.stored_options import StoredFlow, with_flow
 from windlass.testing import drain
+from windlass.testing.contract.flow_setup import FlowDraft
+from windlass.testing.contract.workbench import Workbench
 from windlass.testing.drain import EndlessDrainError
 from windlass.worker import Worker
 
@@ -149,12 +161,16 @@ def _goes_on_once_draining(worker: Worker) -> threading.Thread:
     return thread
 
 
-def test_drain_that_cuts_predicates_off_leaves_the_decision_to_guards(apps: Apps):
+@pytest.mark.parametrize("forced", [False, True])
+def test_drain_that_cuts_predicates_off_leaves_the_decision_to_guards(apps: Apps, *, forced: bool):
     """J7.6, J8.2: the outcome is written; the branch calls its predicate itself, on another node."""
-    app = apps(settings=Settings(node=NodeSettings(drain_timeout=0)))
+    app = apps(settings=Settings(node=NodeSettings(drain_timeout=3600 if forced else 0)))
     jobs = BranchJobs(app)
-    with app.worker():
+    with app.worker() as worker:
         handle = waiting_in_predicate(jobs)
+        assert worker.node is not None
+        if forced:
+            on_loop(worker, _forced(worker.node))
     assert handle.status() is JobStatus.SUCCEEDED
     assert (state(app, "x"), RAN) == ((JobStatus.PENDING, None), ["double 3"])
     branch_bodies.GO_ON.set()
@@ -164,6 +180,10 @@ def test_drain_that_cuts_predicates_off_leaves_the_decision_to_guards(apps: Apps
     until(lambda: len(fired) == 1)
     assert RAN == ["double 3", "x"]
     assert (fired[0].parent_id, fired[0].child_id) == (handle.id, found(app, "x").id)
+
+
+async def _forced(node: Node) -> None:
+    node.slots.force()
 
 
 # ---------------------------------------------------------------------- guards
@@ -202,13 +222,15 @@ def _end_head_unjudged(app: Windlass) -> None:
 def test_guarded_cases_of_a_choice_take_the_first_match(app: Windlass):
     """J8.2: each asks those before it, so that one of them runs."""
     jobs = BranchJobs(app)
-    cases = [(branch_bodies.is_large, jobs.note.bind("large")), (branch_bodies.is_even, jobs.note.bind("even"))]
     jobs.double.bind(3).choose(
-        *cases, (branch_bodies.is_small, jobs.note.bind("small")), otherwise=jobs.note.bind("otherwise")
+        (branch_bodies.is_large, jobs.note.bind("large")),
+        (branch_bodies.is_even, jobs.note.bind("even", RESULT)),
+        (branch_bodies.is_small, jobs.note.bind("small")),
+        otherwise=jobs.note.bind("otherwise"),
     ).enqueue()
     _end_head_unjudged(app)
     drain(app)
-    assert RAN == ["double 3", "even"]
+    assert RAN == ["double 3", "even 6"]
     assert {state(app, name) for name in ("large", "small", "otherwise")} == {(JobStatus.CANCELED, "not_chosen")}
 
 
@@ -309,3 +331,49 @@ def test_follower_whose_branch_is_decided_needs_no_predicate(apps: Apps):
     drain(app, limit=2)
     assert (RAN, ASKED) == (["double 3", "x"], ["small 6"])
     assert count(apps.url, "flow") == 2
+
+
+# ---------------------------------------------------------------------- guards of other features
+
+
+def _draft(app: Windlass, about: str) -> tuple[str, str]:
+    """Store a parent in another queue, and a follower that is guarded by something about it; return both ids."""
+    draft = FlowDraft()
+    head = draft.job(queue="later", target="tests.flow.flow_bodies:nothing", args="[[],{}]")
+    options = with_flow(None, StoredFlow(guard=Guard(about, "tests.flow.branch_bodies:is_small", description="few")))
+    target = "tests.flow.branch_bodies:note"
+    child = draft.job(head, Follows.DECIDED, target=target, args='[["x"],{}]', options=options)
+    draft.store(Workbench(app.parts.database, VirtualClock()))
+    step = EndedStep(head, JobStatus.SUCCEEDED, frozenset({Follows.DECIDED}), None)
+    app.parts.database.run(flows.follow, [step])
+    return head, child
+
+
+@pytest.mark.parametrize(("size", "expected"), [(3, JobStatus.SUCCEEDED), (30, JobStatus.CANCELED)])
+def test_feature_supplies_what_its_guards_are_about(apps: Apps, size: int, expected: JobStatus):
+    """J8.2: the predicate of the follower gets what the source reads for its parent."""
+    app = apps(clock=VirtualClock())
+    BranchJobs(app)
+
+    def read(dialect: Dialect, parents: Sequence[str]) -> Plan[dict[str, int]]:
+        del dialect
+        yield from ()
+        return dict.fromkeys(parents, size)
+
+    app.exchange(app.parts._replace(features=(Feature("sizes", guards=(GuardSource("size", read),)),)))
+    _, child = _draft(app, "size")
+    fired: list[WorkflowBranchTriggered] = []
+    app.on(WorkflowBranchTriggered)(fired.append)
+    drain(app, queues=["default"])
+    assert (app.get(child).status, ASKED) == (expected, [f"small {size}"])
+    assert [event.description for event in fired] == (["few"] if expected is JobStatus.SUCCEEDED else [])
+
+
+def test_guarded_follower_waits_for_a_parent_that_was_started_over(apps: Apps):
+    """J2.4, J8.2: claimed while its parent is retried, it spends no attempt, and asks once that has ended."""
+    app = apps(clock=VirtualClock())
+    BranchJobs(app)
+    _, child = _draft(app, "outcome")
+    assert drain(app, queues=["default"]).deferred == 1
+    job = app.get(child)
+    assert (job.status, job.attempts, ASKED) == (JobStatus.PENDING, 0, [])

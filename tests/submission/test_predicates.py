@@ -121,7 +121,7 @@ def test_function_that_cannot_be_found_again_is_refused(app: Windlass, jobs: Bra
 def test_predicate_that_does_not_take_one_argument_is_refused(app: Windlass, jobs: BranchJobs):
     """J8.2: where the flow is stored."""
     with pytest.raises(InvalidOptionError, match=r"takes one argument.*takes_two\(one: int, two: int\)"):
-        jobs.double.bind(1).when_result(branch_bodies.takes_two, jobs.note.bind("x")).enqueue()
+        jobs.double.bind(1).when_result(branch_bodies.takes_two, jobs.note.bind("x")).enqueue()  # type: ignore[arg-type]
     assert stored(app) == 0
 
 

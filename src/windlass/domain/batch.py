@@ -24,7 +24,7 @@ FIRST_CONDITION: Final = 10
 """How followers with a condition of their own follow a batch: this, plus the index of the condition."""
 
 
-class Loading(IntEnum):
+class LoadState(IntEnum):
     """How far the children of a batch are stored; the value is stored."""
 
     OPEN = 0

@@ -119,7 +119,7 @@ class GroupCounts(NamedTuple):
     failed: int
     kind: int = GROUP
     loaded: int = 1
-    """Of a batch: whether all of its children are there (`domain.batch.Loading`)."""
+    """Of a batch: whether all of its children are there (`domain.batch.LoadState`)."""
     told: int = 0
     """Of a batch: whether its progress is to be published now."""
 

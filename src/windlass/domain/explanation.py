@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from windlass.domain.batch import BatchState, Loading
+from windlass.domain.batch import BatchState, LoadState
 from windlass.domain.clock import from_micros
 from windlass.domain.gates import Gate, free_permits, worth_a_look
 from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, Lane, needed_targets, read_lane, target_named
@@ -102,7 +102,7 @@ def _not_waiting(job: WaitingJob) -> Explanation:
 def _waits_for_children(batch: BatchState) -> Explanation:
     counts = batch.counts
     ended = f"{counts.succeeded + counts.failed:,} of {counts.total:,} children have ended"
-    if counts.loaded == Loading.OPEN:
+    if counts.loaded == LoadState.OPEN:
         last = f"the last of them{_when('at', batch.stored_at)}" + (f" by {batch.loader}" if batch.loader else "")
         return Explanation(
             "loading",

@@ -126,9 +126,9 @@ class Completer(Service):
         """Take an attempt with its transition, to be written once its branches are judged."""
         self._judgings.begin(attempt, judging)
 
-    async def judged(self, timeout: float) -> None:
-        """Wait until the branches of all attempts are judged; cut off what is not in time."""
-        await self._judgings.wait(timeout)
+    async def judged(self, timeout: float, forced: asyncio.Event) -> None:
+        """Wait until the branches of all attempts are judged; cut off what is not in time, or if `forced` is set."""
+        await self._judgings.cut_off(timeout, forced)
 
     async def flushed(self) -> bool:
         """Wait until everything is judged, and written or refused once more; return whether everything is written."""

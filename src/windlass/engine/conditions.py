@@ -1,4 +1,4 @@
-"""Conditions of an attempt: its own, if it is a guarded follower, and those of the branches behind it."""
+"""AttemptConditions of an attempt: its own, if it is a guarded follower, and those of the branches behind it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARENT_RUNS: Final = 1.0
 """Seconds after which a guarded follower is tried again whose parent was started over while it was claimed."""
 
 
-class Conditions:
+class AttemptConditions:
     """Judges what concerns an attempt, and passes it on to be written."""
 
     def __init__(self, judge: Judge, completer: Completer, bus: EventBus) -> None:

@@ -41,12 +41,20 @@ class Judgings:
             )
         self._over(attempt)
 
-    async def wait(self, timeout: float | None = None) -> None:
-        """Wait until all are judged; those that are not in time are cut off, and their branches judged later."""
-        if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=timeout)
-        while self._tasks and timeout is not None:
-            for task in self._tasks.values():
-                task.cancel()
+    async def wait(self) -> None:
+        """Wait until all are judged."""
+        while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
-            await asyncio.sleep(0)  # for the callbacks
+
+    async def cut_off(self, timeout: float, forced: asyncio.Event) -> None:
+        """Wait up to `timeout`, or until `forced` is set; then end the rest, whose branches are judged later."""
+        if not self._tasks:
+            return
+        judged = asyncio.ensure_future(asyncio.wait(list(self._tasks.values()), timeout=timeout))
+        force = asyncio.ensure_future(forced.wait())
+        await asyncio.wait({judged, force}, return_when=asyncio.FIRST_COMPLETED)
+        for waiter in (judged, force):
+            waiter.cancel()
+        for task in self._tasks.values():
+            task.cancel()
+        await self.wait()

@@ -35,7 +35,7 @@ from windlass.engine.attempt import (
     Returned,
     Stop,
 )
-from windlass.engine.conditions import Conditions
+from windlass.engine.conditions import AttemptConditions
 from windlass.engine.guarded_strategy import Resilience
 from windlass.engine.invoke import Invoker
 from windlass.engine.verdict import Policies, failed_for_good, verdict
@@ -60,7 +60,7 @@ class Runner:
         identity: NodeIdentity,
         registry: Registry,
         invoker: Invoker,
-        conditions: Conditions,
+        conditions: AttemptConditions,
         policies: Policies,
         bus: EventBus,
         resilience: Resilience | None = None,

@@ -241,7 +241,9 @@ class Slots(Service):
         self._draining = True
         reached("drain.before_release")
         self._release_unstarted()
+        began = monotonic()
         clean = await self._drain.run(timeout)
+        await self._completer.judged(max(0.0, began + timeout - monotonic()), self._drain.forced)
         self._timeouts.close()
         return clean
 

@@ -123,7 +123,10 @@ class JobCanceled(JobEvent):
     """The job was CANCELED."""
 
     reason: str = "canceled"
-    """`canceled` by a caller, `superseded` by another job, or `expired` before it could start."""
+    """`canceled` by a caller, `superseded` by another job, `expired` before it could start.
+
+    Of a follower: `upstream_failed`, `upstream_canceled`, `not_chosen` or `predicate_failed`.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

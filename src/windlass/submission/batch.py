@@ -126,8 +126,6 @@ class Batch:
         If it is interrupted, the batch stays open and its children run: the same `idempotency_key` again, or `resume`
         with the id of the batch, skips what is stored and goes on.
         """
-        if isinstance(self.items, AsyncIterable) and not isinstance(self.items, Iterable):
-            raise InvalidOptionError(f"the items {short(self.items)} are an async iterable; await aenqueue() instead")
         return drive(self.store.load(self, resume))
 
     async def aenqueue(self, *, resume: UUID | str | None = None) -> BatchHandle:

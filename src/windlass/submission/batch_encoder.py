@@ -15,7 +15,7 @@ from windlass.domain.job import NewJob
 from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError
 from windlass.submission.batch import Batch
-from windlass.submission.binding import bind
+from windlass.submission.bound_calls import bind
 from windlass.submission.by_name import ANY_CALL
 from windlass.submission.call import Call, CallStep, Enqueuer, Flow
 from windlass.submission.current_connection import connection_for
@@ -70,7 +70,7 @@ class BatchEncoder:
         check_keys(rows)
         return rows
 
-    def children(self, batch: Batch, batch_id: str) -> Children:
+    def children(self, batch: Batch, batch_id: str) -> ChildRows:
         """Return what makes rows of items."""
         job = batch.job
         if job is None:
@@ -79,12 +79,12 @@ class BatchEncoder:
         _check_options(options if isinstance(options, JobOptions) else JobOptions(), job, self._registry)
         correlation = batch.options.correlation_id
         shared = None if correlation is UNSET else correlation
-        made = Children(self._registry, self._submitter, self._encoder, job, batch_id, shared)
+        made = ChildRows(self._registry, self._submitter, self._encoder, job, batch_id, shared)
         made.call(None)  # whether it may run, and takes one argument
         return made
 
 
-class Children:
+class ChildRows:
     """Makes the rows of a batch's children: everything but id and arguments is encoded once."""
 
     def __init__(

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Protocol
 from uuid import UUID
 
-from windlass.domain.batch import BATCH_TARGET, BatchState, Loading
+from windlass.domain.batch import BATCH_TARGET, BatchState, LoadState
 from windlass.domain.dependencies import GroupCounts
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import NewJob, SubmittedJob
@@ -23,7 +23,7 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, off_loop
 from windlass.stores.plans import batches, reads
 from windlass.submission.batch import Batch
-from windlass.submission.batch_encoder import BatchEncoder, Children
+from windlass.submission.batch_encoder import BatchEncoder, ChildRows
 from windlass.submission.batch_handle import BatchHandle
 from windlass.submission.cascades import carry_out
 from windlass.submission.group_commit import levels_of
@@ -42,6 +42,8 @@ class BatchLoader:
         """Store a batch and all of its children, or go on with one that is still open."""
         parts = self._parts()
         self._encoder.children(batch, "")  # refused before anything is stored
+        if not isinstance(batch.items, Iterable):
+            yield _refuse, _accept, (0,)
         if resume is None:
             batch_id, state = yield from self._begin(parts, batch)
         else:
@@ -50,7 +52,7 @@ class BatchLoader:
             state = yield from parts.access.read(batches.state, batch_id)
             if state is None:
                 raise JobNotFoundError(UUID(batch_id))
-        if state is not None and (state.status in TERMINAL or state.counts.loaded != Loading.OPEN):
+        if state is not None and (state.status in TERMINAL or state.counts.loaded != LoadState.OPEN):
             return BatchHandle(SubmittedJob(batch_id, duplicate=True), parts.batch_verbs)
         load = _Load(parts, batch, self._encoder.children(batch, batch_id), batch_id)
         yield from load.run(0 if state is None else state.counts.total)
@@ -129,6 +131,11 @@ class _AsyncItems:
         return found
 
 
+async def _accept(count: int) -> list[Any]:
+    del count
+    return []
+
+
 def _refuse(count: int) -> list[Any]:
     del count
     raise InvalidOptionError("the items are an async iterable; await aenqueue() instead")
@@ -137,7 +144,7 @@ def _refuse(count: int) -> list[Any]:
 class _Load:
     """One run of a loader."""
 
-    def __init__(self, parts: SubmissionParts, batch: Batch, children: Children, batch_id: str) -> None:
+    def __init__(self, parts: SubmissionParts, batch: Batch, children: ChildRows, batch_id: str) -> None:
         self._parts = parts
         self._children = children
         self._size = batch.chunk_size

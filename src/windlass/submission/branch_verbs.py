@@ -67,7 +67,7 @@ class BranchCase(NamedTuple):
     description: str = ""
 
 
-class Branching(NamedTuple):
+class BranchSet(NamedTuple):
     """Branches that are judged together: one, or the cases of a choice."""
 
     cases: tuple[BranchCase, ...]
@@ -85,7 +85,7 @@ class BranchVerbs(Generic[R_co, V_co]):
     __slots__ = ()
 
     @abstractmethod
-    def _branched(self, branching: Branching) -> "Flow[R_co]": ...
+    def _branched(self, branch_set: BranchSet) -> "Flow[R_co]": ...
 
     def then_on_success(self, step: "FlowStep", *, description: str = "", priority: int = 0) -> "Flow[R_co]":
         """Return the flow with a branch that runs if the last job succeeds. `RESULT` is what it returned."""
@@ -132,7 +132,7 @@ class BranchVerbs(Generic[R_co, V_co]):
                 f"branch takes a Condition, e.g. Condition.result(is_low_risk), got {short(condition)}"
             )
         case = BranchCase(condition, step, _description(description))
-        return self._branched(Branching((case,), _priority(priority)))
+        return self._branched(BranchSet((case,), _priority(priority)))
 
     def choose(
         self,
@@ -162,7 +162,7 @@ class BranchVerbs(Generic[R_co, V_co]):
         made = [BranchCase(Condition.result(predicate), step) for predicate, step in cases]
         if otherwise is not None:
             made.append(BranchCase(Condition("result"), otherwise))
-        return self._branched(Branching(tuple(made), _priority(priority), first_only=True))
+        return self._branched(BranchSet(tuple(made), _priority(priority), first_only=True))
 
 
 def _function(predicate: object, argument: str) -> Callable[[Any], Any]:

@@ -13,7 +13,7 @@ from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.submission.branch_verbs import Branching, BranchVerbs
+from windlass.submission.branch_verbs import BranchSet, BranchVerbs
 from windlass.submission.error_text import short
 from windlass.submission.handle import JobHandle
 from windlass.submission.signature import CallSpec
@@ -69,8 +69,8 @@ class Call(BranchVerbs[R_co, R_co]):
         """Return the flow in which `step` runs once this has succeeded; see `Flow.then`."""
         return _flow_of(self).then(step)
 
-    def _branched(self, branching: Branching) -> "Flow[R_co]":
-        return _with_branches(_flow_of(self), branching)
+    def _branched(self, branch_set: BranchSet) -> "Flow[R_co]":
+        return _with_branches(_flow_of(self), branch_set)
 
 
 class Bindable(Protocol[R_co]):
@@ -87,7 +87,7 @@ class CallStep(NamedTuple):
     call: Call[Any]
     follows: Follows = Follows.THEN
     """How it follows the step before it."""
-    branches: tuple[Branching, ...] = ()
+    branches: tuple[BranchSet, ...] = ()
     """What follows its outcome beside the next step."""
 
 
@@ -145,8 +145,8 @@ class Flow(BranchVerbs[R_co, Any]):
         added: Flow[Any] = Flow(_steps(step, Follows.FAILURE))
         return Flow((*self.steps[:-1], last._replace(on_failure=(*last.on_failure, added))))
 
-    def _branched(self, branching: Branching) -> "Flow[R_co]":
-        return _with_branches(self, branching)
+    def _branched(self, branch_set: BranchSet) -> "Flow[R_co]":
+        return _with_branches(self, branch_set)
 
     def _last_group(self, verb: str) -> GroupStep:
         last = self.steps[-1]
@@ -239,7 +239,7 @@ def calls_of(flow: Flow[Any]) -> Iterable[Call[Any]]:
         for step in waiting.pop().steps:
             if isinstance(step, CallStep):
                 yield step.call
-                waiting += (_flow_of(case.step) for branching in step.branches for case in branching.cases)
+                waiting += (_flow_of(case.step) for branch_set in step.branches for case in branch_set.cases)
             else:
                 waiting += (*step.members, *step.on_failure)
 
@@ -263,7 +263,7 @@ def _flow_of(step: FlowStep) -> Flow[Any]:
     return Flow(_steps(step, Follows.THEN))
 
 
-def _with_branches(flow: Flow[Any], branching: Branching) -> Flow[Any]:
+def _with_branches(flow: Flow[Any], branch_set: BranchSet) -> Flow[Any]:
     """Return a flow with branches of its last step."""
     last = flow.steps[-1]
     if isinstance(last, GroupStep):
@@ -271,13 +271,13 @@ def _with_branches(flow: Flow[Any], branching: Branching) -> Flow[Any]:
             "a branch follows the outcome of one job, and the last step here is a group; add a step behind it with "
             "then(), or use then_on_failure() or then_always() of the group"
         )
-    flows = [_flow_of(case.step) for case in branching.cases]
+    flows = [_flow_of(case.step) for case in branch_set.cases]
     if any(isinstance(one.steps[0], GroupStep) for one in flows):
         raise InvalidOptionError(
             "a branch begins with one job, got a group; begin it with a job: first.bind(…).then(group(…))"
         )
-    cases = (case._replace(step=one) for case, one in zip(branching.cases, flows, strict=True))
-    return Flow((*flow.steps[:-1], last._replace(branches=(*last.branches, branching._replace(cases=tuple(cases))))))
+    cases = (case._replace(step=one) for case, one in zip(branch_set.cases, flows, strict=True))
+    return Flow((*flow.steps[:-1], last._replace(branches=(*last.branches, branch_set._replace(cases=tuple(cases))))))
 
 
 def _steps(step: FlowStep, follows: Follows) -> tuple[CallStep | GroupStep, ...]:

@@ -136,12 +136,12 @@ class _Plan:
     def _lay_branches(self, step: CallStep, source: Parent, parent: int, depth: int) -> None:
         """Add the branches of a job in the order of their priority, which is then the order of their ids."""
         job = self.jobs[parent]
-        for number, branching in enumerate(sorted(step.branches, key=attrgetter("priority"))):
+        for number, branch_set in enumerate(sorted(step.branches, key=attrgetter("priority"))):
             before: tuple[Predicate, ...] = ()
-            for condition, flow, description in branching.cases:
+            for condition, flow, description in branch_set.cases:
                 follows, child = _FOLLOWS[condition.kind], len(self.jobs)
                 self.lay(flow, source._replace(follows=follows), follows, None, depth + 1)
-                choice = number if branching.first_only else None
+                choice = number if branch_set.first_only else None
                 job.branches.append(LaidBranch(child, condition.kind, condition.predicate, choice, description))
                 if follows is Follows.DECIDED:
                     about = OF_OUTCOME if condition.kind == "custom" else OF_VALUE

@@ -45,11 +45,12 @@ class Predicates:
             return Unknown(target, f"{target}: module {module!r} has no such predicate here")
         value = found.value
         function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
-        if getattr(function, "__module__", None) not in {module, "__main__"} or not callable(function):
+        written_here = getattr(function, "__module__", None) in {module, "__main__"}
+        if not written_here or isinstance(function, type) or not callable(function):
             return Denied(
                 target,
-                f"{target} is {short(function)}, which is not written in {module}: importing it there does not make it "
-                f"a predicate; allow the module it is written in: Windlass(..., allow=[…])",
+                f"{target} is {short(function)}, which is no function written in {module}: importing it there does not "
+                "make it a predicate; allow the module it is written in: Windlass(..., allow=[…])",
             )
         known = classify(target, *found)
         self._of_job_modules[target] = known

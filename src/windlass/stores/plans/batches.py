@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from windlass.domain.batch import BatchState, Loading
+from windlass.domain.batch import BatchState, LoadState
 from windlass.domain.dependencies import GroupCounts
 from windlass.domain.ended import Effects, Unfinished
 from windlass.domain.job import NewJob
@@ -63,7 +63,7 @@ def store_chunk(dialect: Dialect, chunk: Chunk, new_queues: Sequence[str], tell:
 def finish_loading(dialect: Dialect, chunk: Chunk) -> Plan[Effects]:
     """Note that all children are stored; a batch whose children have ended, or that has none, ends here."""
     yield from _lock_open(dialect, chunk)
-    loaded = {"id": chunk.batch_id, "before": Loading.OPEN.value, "loaded": Loading.DONE.value}
+    loaded = {"id": chunk.batch_id, "before": LoadState.OPEN.value, "loaded": LoadState.DONE.value}
     if (yield Step("set_loaded", loaded)) != 1:
         raise (yield from _not_open(dialect, chunk))
     reached("batch.loaded")
@@ -74,7 +74,7 @@ def _lock_open(dialect: Dialect, chunk: Chunk) -> Plan[JobStatus]:
     """Lock a batch to which children may be added: against its cancel, its pause and other loaders."""
     row = yield Step("lock_batch", {"id": chunk.batch_id})
     found = yield from state(dialect, chunk.batch_id)
-    if row is None or found is None or found.counts.loaded != Loading.OPEN or found.counts.total != chunk.seen:
+    if row is None or found is None or found.counts.loaded != LoadState.OPEN or found.counts.total != chunk.seen:
         raise (yield from _not_open(dialect, chunk))
     return JobStatus(row[0])
 

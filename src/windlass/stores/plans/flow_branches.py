@@ -88,7 +88,8 @@ def set_causes(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, str]]:
 
 def recall(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     """Take the release of guarded followers back that have not started: these parents are started over."""
-    rows = yield Step("recall_guarded", {"ids": dialect.ids(ids)})
+    guarded = [job for (job,) in (yield Step("guarded_of_parents", {"ids": dialect.ids(ids)}))]
+    rows = (yield Step("recall_guarded", {"ids": dialect.ids(guarded)})) if guarded else ()
     if rows:
         yield Step("unguard_followers", {"ids": dialect.ids([job for (job,) in rows])})
 

@@ -134,7 +134,8 @@ class _Wave:
             self._branches.add(step.job_id, step.branches)
         elif decision.guard & step.leads:
             self._branches.undecided.append(step.job_id)
-        self._decide(step.job_id, release)
+        if release:
+            self._decide(step.job_id, release)
         if canceled:
             given = step.reason if step.cause is not None else None
             self._cancel_later(

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.batch import BATCH_TARGET, Loading
+from windlass.domain.batch import BATCH_TARGET, LoadState
 from windlass.domain.dependencies import MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.identity import new_job_id
@@ -137,7 +137,7 @@ def _close(part: Part) -> Plan[Effects]:
 
 
 def _end_revival(part: Part) -> Plan[Effects]:
-    loaded = {"id": part.batch_id, "before": Loading.REVIVING.value, "loaded": Loading.DONE.value}
+    loaded = {"id": part.batch_id, "before": LoadState.REVIVING.value, "loaded": LoadState.DONE.value}
     yield Step("set_loaded", loaded)
     return (yield from flows.carry_on(part.dialect, Unfinished(frozenset({part.batch_id}))))
 
@@ -178,29 +178,29 @@ _STEPS: Final[dict[str, _Operation]] = {
 }
 
 
-class Moved(NamedTuple):
+class SteeredJobs(NamedTuple):
     """Jobs that were paused or resumed, and what is left to do with children of batches among them."""
 
     jobs: list[Steered]
     unfinished: Unfinished
 
 
-def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[Moved]:
+def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[SteeredJobs]:
     """Pause jobs; the waiting children of batches among them by operations."""
     return (yield from _with_children(dialect, (yield from moves.pause(dialect, ids)), PAUSE))
 
 
-def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[Moved]:
+def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[SteeredJobs]:
     """Resume jobs; the paused children of batches among them by operations."""
     return (yield from _with_children(dialect, (yield from moves.resume(dialect, ids)), RESUME))
 
 
-def _with_children(dialect: Dialect, moved: list[Steered], kind: str) -> Plan[Moved]:
+def _with_children(dialect: Dialect, moved: list[Steered], kind: str) -> Plan[SteeredJobs]:
     operations: list[str] = []
     for job in moved:
         if job.target == BATCH_TARGET:
             operations.append((yield from _begin(dialect, kind, job.job_id)))
-    return Moved(moved, Unfinished(operations=frozenset(operations)))
+    return SteeredJobs(moved, Unfinished(operations=frozenset(operations)))
 
 
 def retry_failed(dialect: Dialect, batch_id: str) -> Plan[Unfinished | None]:
@@ -212,7 +212,7 @@ def retry_failed(dialect: Dialect, batch_id: str) -> Plan[Unfinished | None]:
     found = yield from batches.state(dialect, batch_id)
     if found is None or found.status is JobStatus.CANCELED or not found.counts.failed:
         return None
-    loaded = {"id": batch_id, "before": Loading.DONE.value, "loaded": Loading.REVIVING.value}
+    loaded = {"id": batch_id, "before": LoadState.DONE.value, "loaded": LoadState.REVIVING.value}
     if (yield Step("set_loaded", loaded)) != 1:
         return None
     yield from batch_ends.reopen(dialect, [batch_id])

@@ -90,12 +90,13 @@ UPDATE windlass_flow SET follows = 5 WHERE job_id {in_ids} AND follows = 6
 -- name: guarded_followers :rows
 SELECT job_id, parent_id FROM windlass_flow WHERE job_id {in_ids} AND follows = 6
 
+-- name: guarded_of_parents :rows
+SELECT job_id FROM windlass_flow WHERE parent_id {in_ids} AND follows = 6 ORDER BY job_id
+
 -- A follower that has not started goes back to where it was before its parent ended without a decision.
 -- name: recall_guarded :rows
 UPDATE windlass_hot SET due = NULL
-WHERE id IN (SELECT f.job_id FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = 6)
-    AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING', 'PAUSED')
-RETURNING id
+WHERE id {in_ids} AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING', 'PAUSED') RETURNING id
 
 -- name: lock_unreleased :rows
 SELECT f.job_id, f.parent_id, h.status, h.queue, h.priority, h.target, j.correlation_id, f.group_id
@@ -123,7 +124,7 @@ RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, win
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id JOIN windlass_flow f ON f.job_id = d.id
 WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED'
-    AND (d.reason <> 'not_chosen' OR NOT EXISTS (SELECT 1 FROM windlass_group g WHERE g.id = d.canceled_by AND g.kind = 1))
+    AND (d.reason <> 'not_chosen' OR coalesce((SELECT 0 FROM windlass_group g WHERE g.id = d.canceled_by AND g.kind = 1), 1) = 1)
 ORDER BY d.id LIMIT {most} {lock_d}
 
 -- name: revive_followers :count
