@@ -321,3 +321,18 @@ def test_predicate_is_asked_again_after_a_retry(app: Windlass, jobs: Jobs):
     assert handle.retry_failed() == 2
     drain(app)
     assert (states(app)["half"], RAN.count("half")) == ("SUCCEEDED", 1)
+
+
+def test_graph_shows_a_batch_as_one_node_with_its_counts(app: Windlass, jobs: Jobs):
+    """J8.4: its children are no nodes; conditions are named at their edges."""
+    made = app.batch("letters").each(jobs.step, list("abcd")).then_on_batch_success(jobs.step.bind("success"))
+    made = made.when_success_rate(0.5, jobs.step.bind("rate")).when_failure_count(2, jobs.step.bind("count"))
+    handle = made.enqueue()
+    graph = handle.graph()
+    assert [node.target.rpartition(":")[2] for node in graph.nodes] == ["batch", "step", "step", "step"]
+    assert graph.nodes[0].progress == handle.progress()
+    assert [(edge.kind, edge.label) for edge in graph.edges] == [
+        ("then", ""),
+        ("when", "success rate ≥ 0.5"),
+        ("when", "failures ≥ 2"),
+    ]

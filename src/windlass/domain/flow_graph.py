@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from windlass.domain.batch import BatchProgress
 from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.states import TERMINAL, JobStatus
 
@@ -33,6 +34,8 @@ class FlowNode:
     started_at: datetime | None = None
     """When its last attempt began; None before its end."""
     finished_at: datetime | None = None
+    progress: BatchProgress | None = None
+    """Of a batch: its children, which are no nodes."""
 
     @property
     def run_ms(self) -> int | None:

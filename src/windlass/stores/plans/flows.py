@@ -292,9 +292,8 @@ class _Wave:
             self._guarded.append(batch)
 
     def _release_guarded(self) -> Plan[None]:
-        writes = flow_branches.BranchWrites()
-        writes.undecided, self._guarded = self._guarded, []
-        self._work.update((yield from writes.release(self._dialect)))
+        guarded, self._guarded = self._guarded, []
+        self._work.update((yield from flow_branches.release_guarded(self._dialect, guarded)))
 
     def _reason(self, group: str) -> str:
         only_canceled = group in self._canceled_groups and group not in self._failed_groups
