@@ -244,7 +244,7 @@ def test_fewer_items_than_are_stored_are_refused(app: Windlass, jobs: Jobs):
 
 
 def test_refused_batches_store_nothing(app: Windlass, jobs: Jobs):
-    """J8.4, J8.5: the error says what to write instead."""
+    """J8.4: the error says what to write instead."""
     batch = app.batch("letters")
     refused = {
         "needs items": batch.enqueue,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.clock import micros
 from windlass.domain.identity import lowest_job_id
 from windlass.domain.states import JobStatus
@@ -121,6 +122,8 @@ def _sources(filters: Filters) -> tuple[str, ...]:
         return ("find_tagged",)
     if filters.business_key is not None:
         return ("find_keyed", "find_archived_keyed")
+    if filters.target == BATCH_TARGET:
+        return ("find_batches",)
     match filters.status:
         case None:
             return ("find_any", "find_archived")

@@ -8,3 +8,4 @@ ALTER TABLE windlass_group ADD COLUMN loaded smallint NOT NULL DEFAULT 1; -- 0 c
 ALTER TABLE windlass_group ADD COLUMN told_at bigint NOT NULL DEFAULT 0;  -- when its progress was last published; negative: by the last count
 ALTER TABLE windlass_group ADD COLUMN stored_at bigint NOT NULL DEFAULT 0; -- when children were last added
 ALTER TABLE windlass_group ADD COLUMN loader text;                        -- the process that stored the last children
+CREATE INDEX windlass_group_batch ON windlass_group (id) WHERE kind = 2;
