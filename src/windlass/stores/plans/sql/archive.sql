@@ -11,11 +11,15 @@ FROM windlass_done d WHERE d.id > :after ORDER BY d.id LIMIT {window}
 -- name: d_is_old :fragment
 d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us
 
--- The flow of a job; for a child of a batch that of the batch, of which it has no row.
+-- The flow of a job; for a child of a batch that of the batch, of which it has no row. Where there is no batch, no job is looked up.
 -- name: d_flow :fragment
 coalesce(
-    (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = d.id), (SELECT j.batch_id FROM windlass_job j WHERE j.id = d.id)
+    (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = d.id),
+    CASE WHEN {has_batches} THEN (SELECT j.batch_id FROM windlass_job j WHERE j.id = d.id) END
 )
+
+-- name: has_batches :fragment
+(SELECT 1 FROM windlass_group b WHERE b.kind = 2 ORDER BY b.id LIMIT 1) = 1
 
 -- name: store_time :row
 SELECT {now}
