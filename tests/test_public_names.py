@@ -111,7 +111,10 @@ WITHOUT_A_TWIN = {
         "worker": "one object for `with` and `async with`",
     },
     "Call": dict.fromkeys(
-        ("then", "using", "then_on_success", "then_on_failure", "when", "when_result", "branch", "choose"),
+        (
+            *("then", "using", "await_signal", "then_on_success", "then_on_failure", "when", "when_result", "branch"),
+            "choose",
+        ),
         "makes a value",
     ),
     "JobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},

@@ -21,6 +21,7 @@ from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
 from windlass.domain.schedule_plan import Misfire, Overlap
+from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
 from windlass.errors import (
     CircuitOpenError,
@@ -38,6 +39,7 @@ from windlass.errors import (
     PayloadTooLargeError,
     ResultDroppedError,
     SerializationError,
+    SignalTimeoutError,
     StaleClaimError,
     StopJob,
     StoreStatementError,
@@ -65,6 +67,7 @@ from windlass.events.types import (
     JobPaused,
     JobResumed,
     JobRetrying,
+    JobSignaled,
     JobStarted,
     JobTimedOut,
     NodeLost,
@@ -167,6 +170,7 @@ __all__ = [
     "JobResult",
     "JobResumed",
     "JobRetrying",
+    "JobSignaled",
     "JobStarted",
     "JobStateError",
     "JobStatus",
@@ -200,6 +204,8 @@ __all__ = [
     "SerializationError",
     "Serializer",
     "Settings",
+    "Signal",
+    "SignalTimeoutError",
     "StaleClaimError",
     "StopJob",
     "StoreStatementError",
@@ -216,8 +222,10 @@ __all__ = [
     "WorkflowBranchTriggered",
     "WouldBlockLoopError",
     "__version__",
+    "approved",
     "circuit_protected",
     "do_not_retry",
     "every",
     "group",
+    "rejected",
 ]

@@ -16,6 +16,7 @@ from windlass.client.limits import Limits
 from windlass.client.moves import Moves
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
+from windlass.client.signal_verbs import SignalVerbs
 from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
@@ -60,7 +61,7 @@ from windlass.submission.transactional import CallerTransactions
 R = TypeVar("R")
 
 
-class Windlass(WorkerHost, Declarations, Reads, Moves, Limits, Batches):
+class Windlass(WorkerHost, Declarations, Reads, Moves, SignalVerbs, Limits, Batches):
     """A durable job engine on the database you have.
 
     ```python

@@ -19,6 +19,7 @@ OWN = {
     "JobDeadLettered": {"error", "error_class", "attempt", "reason", "fingerprint"},
     "AlertRaised": {"error_hash", "error_class", "sample"},
     "JobCanceled": {"reason"},
+    "JobSignaled": {"key", "outcome", "by"},
     "JobTimedOut": {"timeout"},
     "NodeLost": {"node", "recovered"},
     "WorkflowBranchTriggered": {"parent_id", "child_id", "description"},

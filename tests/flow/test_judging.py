@@ -93,7 +93,8 @@ def test_no_transaction_is_open_while_predicates_run(apps: Apps):
     jobs = BranchJobs(app)
     with app.worker():
         handle = waiting_in_predicate(jobs)
-        assert other.job(branch_bodies.note).enqueue("other").status() is JobStatus.PENDING
+        later = other.job(branch_bodies.note).using(delay=3600).enqueue("other")
+        assert later.status() is JobStatus.PENDING
         assert handle.status() is JobStatus.RUNNING
         branch_bodies.GO_ON.set()
         until(lambda: handle.graph().ended)

@@ -121,3 +121,7 @@ class TestBatches(contract.BatchesContract):
 
 class TestFlowChecks(contract.FlowChecksContract):
     pass
+
+
+class TestSignals(contract.SignalsContract):
+    pass

@@ -31,6 +31,7 @@ OVERRIDES = {
         "applied",
         "count_members",
         "counted_members",
+        "expire_waits",
         "gate_rows",
         "insert_jobs",
         "keys",

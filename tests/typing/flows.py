@@ -2,7 +2,7 @@
 
 from typing import Any, assert_type
 
-from windlass import RESULT, Condition, Flow, Group, JobHandle, JobResult, Windlass, group
+from windlass import RESULT, Call, Condition, Flow, Group, JobHandle, JobResult, Windlass, group
 
 app = Windlass("sqlite://")
 
@@ -63,6 +63,7 @@ async def check_branches() -> None:
 
 
 async def check() -> None:
+    assert_type(charge.bind(1).await_signal("order:1", timeout=60), Call[str])
     chain = validate.bind(7).then(charge.bind(RESULT["id"])).then(publish)
     assert_type(chain, Flow[dict[str, int]])
     assert_type(chain.enqueue(), JobHandle[dict[str, int]])

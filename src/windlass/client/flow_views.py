@@ -13,6 +13,7 @@ from windlass.domain.batch import FIRST_CONDITION, BatchProgress
 from windlass.domain.clock import from_micros
 from windlass.domain.dependencies import Follows, GroupCounts
 from windlass.domain.flow_graph import EdgeKind, FlowEdge, FlowGraph, FlowGroup, FlowNode
+from windlass.domain.signal import deadline_or_none
 from windlass.domain.states import JobStatus
 from windlass.errors import SerializationError
 from windlass.stores.plans.flow_graphs import FlowRow
@@ -101,10 +102,11 @@ def _node(row: FlowRow) -> FlowNode:
         reason=row.reason,
         error_class=row.error_class,
         group_id=None if row.group_id is None else UUID(row.group_id),
-        due_at=_moment(row.due),
+        due_at=_moment(deadline_or_none(row.due)),
         picked_at=_moment(row.picked_at),
         started_at=_moment(row.started_at),
         finished_at=_moment(row.finished_at),
+        signal_key=row.signal_key,
     )
 
 

@@ -46,6 +46,8 @@ class WaitingJob(NamedTuple):
     expires: int | None = None
     batch: BatchState | None = None
     """Of a batch: its counts."""
+    signal_key: str | None = None
+    """The key of the signal that it awaits."""
 
 
 class Conditions(NamedTuple):
@@ -88,7 +90,7 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             left = f" (it was {job.paused_from})" if job.paused_from else ""
             return Explanation("paused", f"it is paused{left}; resume it to continue")
         case JobStatus.WAITING:
-            return Explanation("waiting_for_signal", "it waits for a signal")
+            return _for_signal(job)
         case JobStatus.FAILED:
             return Explanation(
                 "failed", f"it failed for good{_when('at', job.finished_at)} ({job.reason}); retry it to start it over"
@@ -110,6 +112,16 @@ def _waits_for_children(batch: BatchState) -> Explanation:
             "it again with its idempotency_key or with resume=, or cancel it",
         )
     return Explanation("waiting_for_children", f"it runs nothing itself: {ended}")
+
+
+def _for_signal(job: WaitingJob) -> Explanation:
+    what = "it waits for a signal" if job.signal_key is None else f"it waits for the signal {job.signal_key!r}"
+    if job.due_at is None:
+        return Explanation("waiting_for_signal", f"{what}, and follows another job, which has not ended yet")
+    if job.due_at >= NEVER:
+        return Explanation("waiting_for_signal", f"{what}, without a timeout")
+    message = f"{what}; it fails unless that comes{_when('by', job.due_at)}"
+    return Explanation("waiting_for_signal", message, from_micros(job.due_at))
 
 
 def _reasons(job: WaitingJob, around: Conditions) -> Iterator[Explanation]:

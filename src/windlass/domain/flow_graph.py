@@ -34,6 +34,8 @@ class FlowNode:
     started_at: datetime | None = None
     """When its last attempt began; None before its end."""
     finished_at: datetime | None = None
+    signal_key: str | None = None
+    """The key of the signal that it awaits, or awaited; while it is WAITING, `due_at` is the deadline."""
     progress: BatchProgress | None = None
     """Of a batch: its children, which are no nodes."""
 

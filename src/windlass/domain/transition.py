@@ -98,6 +98,11 @@ def retry_at(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Tra
     )
 
 
+def parked(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Transition:
+    """Return the transition for a job whose signal did not come in time: it waits again, until after the delay."""
+    return retry_at(claim, times, failure, delay_us)._replace(move=Move.PARK)
+
+
 def dead_letter(
     claim: Claim, times: Times, failure: Failure, reason: str, *, holds_key: bool, counted: bool = True
 ) -> Transition:

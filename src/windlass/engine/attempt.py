@@ -18,7 +18,7 @@ from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
 from windlass.engine.damage import check_payload, damage_of_claim, is_id, is_sound, repaired
-from windlass.errors import SerializationError, WorkerLostError
+from windlass.errors import SerializationError, SignalTimeoutError, WorkerLostError
 from windlass.runtime.threads import Turn
 from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
 
@@ -76,6 +76,12 @@ class Deferred(NamedTuple):
     delay: float
 
 
+class NotSignaled(NamedTuple):
+    """The signal that it awaits did not come in time: its body was not entered."""
+
+    error: SignalTimeoutError
+
+
 class Expired(NamedTuple):
     """It was claimed too late: its body was not entered."""
 
@@ -93,7 +99,19 @@ class Died(NamedTuple):
 RETURNED_NOTHING = Returned(None)
 RELEASED = Released()
 
-Ending = Returned | Raised | Refused | NotKnownHere | NotChosen | Snoozed | Deferred | Expired | Released | Died
+Ending = (
+    Returned
+    | Raised
+    | Refused
+    | NotKnownHere
+    | NotChosen
+    | Snoozed
+    | Deferred
+    | NotSignaled
+    | Expired
+    | Released
+    | Died
+)
 
 
 @dataclass(slots=True)
@@ -194,6 +212,15 @@ class Attempt:
     def correlation_id(self) -> str | None:
         """The id that its job shares with related jobs."""
         return None if self.payload is None else self.payload.correlation_id
+
+    @property
+    def not_signaled(self) -> NotSignaled | None:
+        """How it ends if it awaits a signal that did not come in time; None: it may run."""
+        wait = self.options.wait
+        if wait is None or self.options.signal is not None:
+            return None
+        waited = "" if wait.timeout_us is None else f" within {wait.timeout_us / 1_000_000:g} s"
+        return NotSignaled(SignalTimeoutError(f"the signal {wait.key!r} did not come{waited}"))
 
     @property
     def expired(self) -> bool:

@@ -179,6 +179,8 @@ class Runner:
             return Refused(broken, "poison_payload")
         if attempt.expired:
             return Expired()
+        if (late := attempt.not_signaled) is not None:
+            return late
         if attempt.claim.lane is not None:
             held = self._held_at_a_gate(attempt, attempt.claim.lane)
             if held is not None:

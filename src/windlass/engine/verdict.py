@@ -18,6 +18,7 @@ from windlass.domain.transition import (
     given_up,
     lost,
     not_chosen,
+    parked,
     passed_over,
     released,
     retry_at,
@@ -32,13 +33,14 @@ from windlass.engine.attempt import (
     Expired,
     NotChosen,
     NotKnownHere,
+    NotSignaled,
     Raised,
     Refused,
     Released,
     Returned,
     Snoozed,
 )
-from windlass.errors import WorkerLostError
+from windlass.errors import SignalTimeoutError, WorkerLostError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.spi import RetryPolicy
 
@@ -76,6 +78,8 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
             return snoozed(claim, times, int(delay * MICROSECONDS))
         case Deferred(delay):
             return deferred(claim, times, int(delay * MICROSECONDS))
+        case NotSignaled(error):
+            return _not_signaled(attempt, times, error, policies)
         case Expired():
             return expired(claim, times, holds_key=attempt.holds_key)
         case Released():
@@ -92,6 +96,18 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
         return dead_letter(claim, times, failure, decision.reason, holds_key=attempt.holds_key)
     delay_us = int(decision.delay.total_seconds() * MICROSECONDS)
     return retry_at(claim, times, failure, delay_us)
+
+
+def _not_signaled(attempt: Attempt, times: Times, error: SignalTimeoutError, policies: Policies) -> Transition:
+    """Treat it like any failure, but that a retry waits again at once: no signal may come while nobody waits."""
+    failed = _failed(attempt, times, error, policies)
+    assert failed.failure is not None
+    failure = failed.failure._replace(traceback=None)  # it has only our own frames
+    if failed.terminal:
+        return failed._replace(failure=failure, reason="signal_timeout")
+    wait = attempt.options.wait
+    timeout_us = 0 if wait is None or wait.timeout_us is None else wait.timeout_us
+    return parked(attempt.claim, times, failure, failed.delay_us + timeout_us)
 
 
 def _not_chosen(attempt: Attempt, times: Times, judgement: Judgement) -> Transition:

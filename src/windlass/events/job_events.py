@@ -24,6 +24,7 @@ from windlass.events.types import (
     JobEvent,
     JobFailed,
     JobRetrying,
+    JobSignaled,
     JobTimedOut,
     WorkflowBranchTriggered,
 )
@@ -58,7 +59,7 @@ def job_events(ended: Ended, effects: Effects, now: datetime) -> list[Event]:
             alerted = ended.job_id in effects.alerts
             failed = [*_failed(ended, base, will_retry=False), *_dead(ended, base, alerted=alerted)]
             return [*failed, *_triggered(ended, base, effects)]
-        case Move.REQUEUE if ended.failure is not None:
+        case Move.REQUEUE | Move.PARK if ended.failure is not None:
             return [*_failed(ended, base, will_retry=True), _retrying(ended, base, effects.due)]
         case _:
             return []
@@ -82,6 +83,30 @@ def move_events(kind: type[JobEvent], moved: Iterable[MovedJob], at: datetime) -
     return [
         kind(job_id=UUID(job.job_id), target=job.target, queue=job.queue, correlation_id=job.correlation_id, at=at)
         for job in moved
+    ]
+
+
+class JobWithSignal(MovedJob, Protocol):
+    """A job that got the signal it awaited."""
+
+    @property
+    def key(self) -> str: ...  # noqa: D102 - as everywhere
+
+
+def signal_events(signaled: Iterable[JobWithSignal], outcome: str, by: str | None, at: datetime) -> list[Event]:
+    """Return an event for each job that got a signal."""
+    return [
+        JobSignaled(
+            job_id=UUID(job.job_id),
+            target=job.target,
+            queue=job.queue,
+            correlation_id=job.correlation_id,
+            at=at,
+            key=job.key,
+            outcome=outcome,
+            by=by,
+        )
+        for job in signaled
     ]
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "JobEvent",
     "JobFailed",
     "JobRetrying",
+    "JobSignaled",
     "JobStarted",
     "JobTimedOut",
     "NodeLost",
@@ -155,6 +156,18 @@ class BatchCompleted(JobEvent):
 
     batch_id: UUID
     progress: BatchProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSignaled(JobEvent):
+    """The signal that the job awaited has come: it runs now or, in a flow, when it is its turn."""
+
+    key: str
+    """The key that it waited for."""
+    outcome: str
+    """`approved` or `rejected`; `signaled` if only a payload was sent."""
+    by: str | None = None
+    """The principal that sent it; without one, user and host of the process that did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,9 @@ POINTS: Final[Mapping[str, str]] = {
     "batch.chunk_after_commit": "children of a batch are stored; its loader has not read the next items",
     "batch.loaded": "a batch is marked as loaded, whether it has ended is not decided, nothing is committed",
     "batch.ended": "the end of a batch is written, what follows it is not released, nothing is committed",
+    "signal.before_commit": "a signal is delivered and its jobs are PENDING, nothing is committed",
+    "signal.after_commit": "a signal is delivered; the sender has no answer yet, its own process was not notified",
+    "wait.expired": "jobs whose signal did not come in time are PENDING, nothing is committed",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }

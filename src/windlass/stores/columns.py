@@ -12,8 +12,8 @@ from typing import Any, Final, get_args, get_type_hints
 from windlass.domain.dependencies import FlowPosition
 from windlass.domain.job import Claim, JobId, NewJob, Payload
 
-_NOT_OF_THE_JOB = frozenset({"due_at", "delay_us", "on_conflict", "expires_at", "expires_us", "position"})
-"""Fields of `NewJob` that are no columns of `windlass_job`: for `windlass_hot`, `windlass_flow`, and for admission."""
+_NOT_OF_THE_JOB = frozenset({"due_at", "delay_us", "on_conflict", "expires_at", "expires_us", "position", "wait"})
+"""Fields of `NewJob` that are no columns of `windlass_job`: of other tables, and for admission."""
 
 NEW_JOB: Final = tuple(name for name in NewJob._fields if name not in _NOT_OF_THE_JOB)
 JOB: Final = (*NEW_JOB, "created_at")
@@ -32,6 +32,8 @@ ATTEMPT: Final = (
     *("error_class", "error", "traceback"),
 )
 """`windlass_attempt`."""
+SIGNAL_WAIT: Final = ("job_id", "key", "timeout_us", "open", "signal", "by_whom", "at")
+"""`windlass_signal_wait`."""
 FLOW: Final = ("job_id", *(name for name in FlowPosition._fields if name not in ("answers", "batch")))
 """`windlass_flow`."""
 LAST_ATTEMPT: Final = ("error", "error_class", "wait_us", "started_at", "ended_at")
@@ -48,6 +50,7 @@ LISTS: Final[dict[str, tuple[str, ...]]] = {
     "archive": ARCHIVE,
     "attempt": ATTEMPT,
     "flow": FLOW,
+    "signal_wait": SIGNAL_WAIT,
     "last_attempt": LAST_ATTEMPT,
     "claim": CLAIM[1:],
     "payload": Payload._fields,
@@ -63,6 +66,8 @@ def _type(hint: Any) -> str:
 
 
 NEW_JOB_TYPES: Final = {
-    name: _type(hint) for name, hint in get_type_hints(NewJob, include_extras=True).items() if name != "position"
+    name: _type(hint)
+    for name, hint in get_type_hints(NewJob, include_extras=True).items()
+    if name not in ("position", "wait")
 }
 """The fields of `NewJob`, in order, with their types as the tables of statements have them."""

@@ -5,12 +5,14 @@ A call is a function's stored name with arguments and options. A flow is made of
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, NamedTuple, Protocol, TypeVar, Unpack, overload
 from uuid import UUID
 
 from windlass.domain.dependencies import Follows
 from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.signal import SignalWait, signal_wait
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.submission.branch_verbs import BranchSet, BranchVerbs
@@ -52,10 +54,21 @@ class Call(BranchVerbs[R_co, R_co]):
     submitter: Enqueuer = field(repr=False, compare=False)
     circuit: str | None = None
     """The `@circuit_protected` mark of the target."""
+    wait: SignalWait | None = None
+    """The signal that its job waits for before it runs."""
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R_co]":
         """Return the same call with these options replacing its own."""
         return replace(self, options=self.options.merged(JobOptions.make(**options)))
+
+    def await_signal(self, key: str, timeout: float | timedelta | None = None) -> "Call[R_co]":
+        """Return the call whose job is WAITING until `app.signal(key)`, and fails if none comes in `timeout` seconds.
+
+        ```python
+        ship.bind(7).await_signal("order:7:approved", timeout=86_400).enqueue()
+        ```
+        """
+        return replace(self, wait=signal_wait(key, timeout))
 
     def enqueue(self) -> JobHandle[R_co]:
         """Store the call as a job."""
@@ -242,21 +255,6 @@ def calls_of(flow: Flow[Any]) -> Iterable[Call[Any]]:
                 waiting += (_flow_of(case.step) for branch_set in step.branches for case in branch_set.cases)
             else:
                 waiting += (*step.members, *step.on_failure)
-
-
-def answering_call(flow: Flow[Any]) -> Call[Any]:
-    """Return the call whose handle is that of the flow: the first one, or the first behind a group."""
-    following: Flow[Any] | None = flow
-    while following is not None:
-        for step in following.steps:
-            if isinstance(step, CallStep):
-                return step.call
-        groups = [step for step in following.steps if isinstance(step, GroupStep) and step.on_failure]
-        following = groups[0].on_failure[0] if groups else None
-    raise InvalidOptionError(
-        "a group without a step behind it has no result to wait for; add one with then(), then_always() or "
-        "then_on_failure(), or store its members with app.enqueue_many([…])"
-    )
 
 
 def _flow_of(step: FlowStep) -> Flow[Any]:

@@ -11,6 +11,7 @@ from windlass.domain.branches import OF_OUTCOME, Branch, Guard
 from windlass.domain.dependencies import FlowPosition, Follows
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import NewJob
+from windlass.domain.signal import NO_DEADLINE
 from windlass.errors import InvalidOptionError
 from windlass.submission.call import Call, Flow, calls_of
 from windlass.submission.flow_layout import LaidGuard, LaidJob, Layout, Parent, Predicate, layout_of
@@ -61,7 +62,11 @@ class FlowEncoder(NamedTuple):
         _check_conflict(row, job)
         if parent is None:
             return row._replace(position=position)
-        position = position._replace(delay_us=row.delay_us or None, due_at=row.due_at)
+        if row.wait is None:
+            position = position._replace(delay_us=row.delay_us or None, due_at=row.due_at)
+        else:  # due at its deadline, which is counted from its release
+            no_deadline = NO_DEADLINE if row.wait.timeout_us is None else None
+            position = position._replace(delay_us=row.wait.timeout_us, due_at=no_deadline)
         before = None if parent.job is None else ids.jobs[parent.job]
         return row._replace(due_at=None, delay_us=None, parent_id=before, position=position)
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from windlass.domain.branches import MAX_BRANCHES, OF_OUTCOME, OF_VALUE, BranchKind
 from windlass.domain.dependencies import MAX_FLOW_ROWS, Follows
 from windlass.errors import InvalidOptionError
-from windlass.submission.call import Call, CallStep, Flow, GroupStep, answering_call
+from windlass.submission.call import Call, CallStep, Flow, GroupStep
 
 MAX_DEPTH: Final = 50
 """How deep groups and branches may be nested."""
@@ -193,3 +193,18 @@ class _Plan:
             else:
                 shapes.append(shape)
         return shapes
+
+
+def answering_call(flow: Flow[Any]) -> Call[Any]:
+    """Return the call whose handle is that of the flow: the first one, or the first behind a group."""
+    following: Flow[Any] | None = flow
+    while following is not None:
+        for step in following.steps:
+            if isinstance(step, CallStep):
+                return step.call
+        groups = [step for step in following.steps if isinstance(step, GroupStep) and step.on_failure]
+        following = groups[0].on_failure[0] if groups else None
+    raise InvalidOptionError(
+        "a group without a step behind it has no result to wait for; add one with then(), then_always() or "
+        "then_on_failure(), or store its members with app.enqueue_many([…])"
+    )

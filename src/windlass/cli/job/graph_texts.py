@@ -58,6 +58,9 @@ def detail(node: FlowNode, now: datetime) -> str:
             return ": ".join(part for part in (clean(node.reason), error) if part)
         case JobStatus.CANCELED:
             return clean(node.reason)
+        case JobStatus.WAITING:
+            ends = "" if node.due_at is None else f", times out {phrases.distance(node.due_at, now)}"
+            return f"for {clean(node.signal_key)}{ends}" if node.signal_key else ""
         case JobStatus.PENDING if node.due_at is not None and node.due_at > now:
             return f"due {phrases.distance(node.due_at, now)}"
         case _:

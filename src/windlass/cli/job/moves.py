@@ -208,6 +208,8 @@ def why_not_paused(status: JobStatus) -> str:
     """Return why a job in this state was not paused."""
     if status is JobStatus.RUNNING:
         return "it is running; cancel it, or let it end"
+    if status is JobStatus.WAITING:
+        return "it waits for a signal; signal or cancel it"
     return f"it has ended ({status})" if status in TERMINAL else f"it is {status} now"
 
 

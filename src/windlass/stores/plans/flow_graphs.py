@@ -30,6 +30,7 @@ class FlowRow(NamedTuple):
     error_class: str | None
     started_at: int | None
     finished_at: int | None
+    signal_key: str | None = None
 
 
 class FlowRows(NamedTuple):
@@ -50,7 +51,10 @@ def flow_jobs(dialect: Dialect, job_id: str) -> Plan[FlowRows | None]:
         batch = (yield from batches.state(dialect, found[0].job_id)) if found[0].target == BATCH_TARGET else None
         return FlowRows(found, dict(rows), None if batch is None else batch.counts)
     stored = yield from reads.get(dialect, job_id)  # an archived flow would be looked for here
-    return None if stored is None else FlowRows([_alone(stored.job)], {})
+    if stored is None:
+        return None
+    waits = yield Step("waits_of_jobs", {"ids": dialect.ids([job_id])})
+    return FlowRows([_alone(stored.job)._replace(signal_key=waits[0][1] if waits else None)], {})
 
 
 def _is_branch(row: FlowRow) -> bool:

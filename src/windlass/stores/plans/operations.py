@@ -24,6 +24,7 @@ from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import batch_ends, batches, flows, moves
 from windlass.stores.plans.flow_rows import CANCEL_CHILDREN, FIRST_ID
 from windlass.stores.plans.moves import Steered
+from windlass.stores.plans.work_notices import notify_of_work
 
 WINDOW: Final = 1_000
 """Number of children that one transaction looks at."""
@@ -118,7 +119,7 @@ def _resume(part: Part) -> Plan[Carried]:
     if not live:
         return Carried()
     yield Step("resume_live", {"ids": part.dialect.ids([job.job_id for job in live])})
-    yield from moves.notify_of_work(part.dialect, live)
+    yield from notify_of_work(part.dialect, {(job.queue, job.priority) for job in live})
     return Carried((), Effects(work=frozenset((job.queue, job.priority) for job in live)))
 
 

@@ -64,6 +64,7 @@ _PARTS = (
     "plan_runs",
     "progress_reports",
     "reads",
+    "signals",
     "statistics",
     "submission",
     "triage",
@@ -98,6 +99,7 @@ from windlass.testing.contract.order import OrderContract  # noqa: E402
 from windlass.testing.contract.plan_runs import PlanRunsContract  # noqa: E402
 from windlass.testing.contract.progress_reports import ProgressReportsContract  # noqa: E402
 from windlass.testing.contract.reads import ReadsContract  # noqa: E402
+from windlass.testing.contract.signals import SignalsContract  # noqa: E402
 from windlass.testing.contract.statistics import StatisticsContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
 from windlass.testing.contract.triage import TriageContract  # noqa: E402
@@ -131,6 +133,7 @@ __all__ = [
     "PlanRunsContract",
     "ProgressReportsContract",
     "ReadsContract",
+    "SignalsContract",
     "StatisticsContract",
     "SubmissionContract",
     "TriageContract",

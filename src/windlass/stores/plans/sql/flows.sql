@@ -18,9 +18,14 @@ SELECT id, flow_id, total, succeeded, failed, {now} FROM {group_rows} g
 -- name: released :table
 parent_id id, follows integer
 
+-- Of a follower that awaits a signal the time is its deadline. It has none if its signal came before its turn.
+-- name: has_own_time :fragment
+(h.status = 'WAITING' OR NOT EXISTS (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = f.job_id))
+
 -- name: release_followers :rows
 WITH follower AS MATERIALIZED (
-    SELECT h.id, coalesce(f.due_at, 0) AS due_at, {now} + coalesce(f.delay_us, 0) AS delayed
+    SELECT h.id, CASE WHEN f.due_at IS NULL THEN 0 WHEN {has_own_time} THEN f.due_at ELSE 0 END AS due_at,
+        {now} + CASE WHEN f.delay_us IS NULL THEN 0 WHEN {has_own_time} THEN f.delay_us ELSE 0 END AS delayed
     FROM {released} r CROSS JOIN windlass_flow f CROSS JOIN windlass_hot h
     WHERE f.parent_id = r.parent_id AND f.follows = r.follows AND h.id = f.job_id AND h.due IS NULL
     ORDER BY h.id LIMIT :most
@@ -121,7 +126,7 @@ RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, win
 
 -- What a group did not choose stays: all of its members had succeeded. A job that is started over chooses anew.
 -- name: revivable :rows
-SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id
+SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id, {d_unsignaled}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id JOIN windlass_flow f ON f.job_id = d.id
 WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED'
     AND (d.reason <> 'not_chosen' OR coalesce((SELECT 0 FROM windlass_group g WHERE g.id = d.canceled_by AND g.kind = 1), 1) = 1)
@@ -248,7 +253,8 @@ SELECT f.group_id, f.job_id FROM windlass_flow f WHERE f.group_id {in_ids} ORDER
 -- Every job of the flow of one of its jobs. What a job calls is stored beside its state, too.
 -- name: flow_nodes :rows
 SELECT f.job_id, f.flow_id, f.parent_id, f.follows, f.group_id, coalesce(h.target, d.target), coalesce(h.status, d.status),
-    coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), d.reason, d.error_class, d.started_at, d.finished_at
+    coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), d.reason, d.error_class, d.started_at, d.finished_at,
+    (SELECT w.key FROM windlass_signal_wait w WHERE w.job_id = f.job_id)
 FROM windlass_flow f LEFT JOIN windlass_hot h ON h.id = f.job_id LEFT JOIN windlass_done d ON d.id = f.job_id
 WHERE f.flow_id = (SELECT g.flow_id FROM windlass_flow g WHERE g.job_id = :id) AND (h.id IS NOT NULL OR d.id IS NOT NULL)
 ORDER BY f.job_id
