@@ -1,6 +1,7 @@
 """Whole batches: cancel, pause, resume and retry reach every child, a part at a time."""
 
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_cancel_of_a_batch_cancels_its_children_and_followers(app: Windlass, app
 def test_cancel_stops_its_loader(app: Windlass, jobs: Jobs):
     """J8.4: nothing is added to a batch that was canceled."""
 
-    def items() -> object:
+    def items() -> Iterator[str]:
         yield "a"
         yield "b"
         (opened,) = app.find(target="windlass:batch")
@@ -77,7 +78,7 @@ def test_pause_holds_waiting_children_and_resume_lets_them_go(app: Windlass, job
 def test_children_stored_while_a_batch_is_paused_are_paused(app: Windlass, jobs: Jobs):
     """J8.4: chunks loaded meanwhile go in PAUSED."""
 
-    def items() -> object:
+    def items() -> Iterator[str]:
         yield "a"
         yield "b"
         (opened,) = app.find(target="windlass:batch")

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.engine.apps import LONG, Apps
 from tests.flow import batch_bodies
 from tests.flow.batch_bodies import Items, all_failed, child_states, children, half_failed, raises
 from tests.flow.flow_bodies import BROKEN, RAN, Jobs, id_of, states
-from windlass import RESULT, BatchProgress, JobStatus, Windlass, group
+from windlass import RESULT, BatchHandle, BatchProgress, JobStatus, Windlass, group
 from windlass.errors import InvalidOptionError, JobNotFoundError, JobStateError, TargetNotAllowedError
 from windlass.testing import drain
 
@@ -67,7 +67,7 @@ def test_children_run_while_loading_goes_on(app: Windlass, jobs: Jobs):
     """J8.4: each chunk is committed by itself; the batch does not end before all are stored."""
     seen: list[tuple[int, JobStatus]] = []
 
-    def items() -> object:
+    def items() -> Iterator[str]:
         for number in range(4):
             if number == 2:
                 drain(app)
@@ -95,7 +95,7 @@ def test_followers_of_a_batch_by_its_outcome(app: Windlass, jobs: Jobs):
     """J8.4: success, failure, a success rate and a failure count decide; the rest is canceled, with the reason."""
     BROKEN.add("b")
 
-    def batch() -> object:
+    def batch() -> BatchHandle:
         made = app.batch("letters").each(jobs.step, ["a", "b", "c", "d"])
         made = made.then_on_batch_success(jobs.step.bind("success")).then_on_batch_failure(jobs.step.bind("failure"))
         made = made.when_success_rate(0.75, jobs.step.bind("rate 75")).when_success_rate(0.76, jobs.step.bind("76"))
@@ -217,7 +217,7 @@ def test_two_loaders_cannot_both_store_a_chunk(app: Windlass, apps: Apps, jobs: 
     """J8.4: the second gets an error that names the first, and no item is doubled."""
     batch = app.batch("file", idempotency_key="k")
 
-    def items() -> object:
+    def items() -> Iterator[str]:
         yield "item 0"
         yield "item 1"
         with pytest.raises(OSError, match="broken"):
@@ -246,7 +246,7 @@ def test_fewer_items_than_are_stored_are_refused(app: Windlass, jobs: Jobs):
 def test_refused_batches_store_nothing(app: Windlass, jobs: Jobs):
     """J8.4: the error says what to write instead."""
     batch = app.batch("letters")
-    refused = {
+    refused: dict[str, Callable[[], object]] = {
         "needs items": batch.enqueue,
         "each.* is given once": lambda: batch.each(jobs.step, []).each(jobs.step, []),
         "single jobs": lambda: batch.each(jobs.step.bind("a").then(jobs.step.bind("b")), ["a"]),  # type: ignore[arg-type]

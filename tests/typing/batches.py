@@ -47,8 +47,8 @@ assert_type(handle.retry_failed(), int)
 assert_type(app.batch_handle(handle.id), BatchHandle)
 
 app.batch("using").each(import_user.using(max_retries=3), [{"id": 1}])
-app.batch("wrong").each(import_user, ["text"])  # type: ignore[arg-type]  # pyright: ignore
-app.batch("wrong", colour="red")  # type: ignore[call-arg]  # pyright: ignore
+app.batch("wrong").each(import_user, ["text"])  # type: ignore[arg-type]
+app.batch("wrong", colour="red")  # type: ignore[call-arg]
 
 
 @app.on(BatchProgressed)

@@ -11,10 +11,11 @@ from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.submission.batch_handle import BatchHandle
-from windlass.submission.call import Bindable, Call, Flow, FlowStep, Group
+from windlass.submission.call import Call, Flow, FlowStep, Group
 from windlass.submission.error_text import short
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 OPTIONS: Final = (
     *("queue", "priority", "tags", "params", "correlation_id"),
@@ -23,6 +24,14 @@ OPTIONS: Final = (
 """The options that the job of a batch can have; those of children belong to their job."""
 MAX_CHUNK: Final = 10_000
 MAX_CHILDREN: Final = 2**31 - 1
+
+
+class ItemJob(Protocol[T_contra]):
+    """A job whose only argument is an item, perhaps with options of its own."""
+
+    def bind(self, item: T_contra, /) -> Call[Any]:
+        """Return the call for an item."""
+        ...
 
 
 class BatchStore(Protocol):
@@ -66,7 +75,7 @@ class Batch:
 
     def each(
         self,
-        job: "Callable[[T], object] | Bindable[Any]",
+        job: "Callable[[T], object] | ItemJob[T]",
         items: Iterable[T] | AsyncIterable[T],
         *,
         chunk_size: int = DEFAULT_CHUNK,
