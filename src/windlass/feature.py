@@ -14,7 +14,7 @@ from windlass.runtime.service import Service
 from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
-from windlass.stores.ending import FollowUp
+from windlass.stores.ending import FollowUp, FollowUps
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plan import Plan
 
@@ -30,6 +30,8 @@ class NodeTools(NamedTuple):
     errors: ErrorHandling
     unfinished: UnfinishedWork
     """What commits of the node have left to be carried out."""
+    follow_ups: FollowUps = ()
+    """What belongs to the end of jobs, of all features."""
 
 
 class ArgumentSource(NamedTuple):

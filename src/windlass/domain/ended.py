@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from windlass.domain.batch import BatchReport
 from windlass.domain.branches import NOT_JUDGED, Judgements, TriggeredBranch
 from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
@@ -116,6 +117,8 @@ class Effects(NamedTuple):
     """What is left to be written by transactions of its own."""
     branches: Mapping[str, tuple[TriggeredBranch, ...]] = _NO_BRANCHES
     """Branches that were released because their conditions held, in order, by the job whose branches they are."""
+    batches: tuple[BatchReport, ...] = ()
+    """Batches whose progress is to be published."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -129,6 +132,7 @@ class Effects(NamedTuple):
             self.canceled + other.canceled,
             self.unfinished | other.unfinished,
             {**self.branches, **other.branches},
+            self.batches + other.batches,
         )
 
 
