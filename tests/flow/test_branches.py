@@ -249,6 +249,15 @@ def test_delay_of_a_branch_counts_from_its_release(app: Windlass, jobs: BranchJo
     assert (due - app.parts.clock.now()).total_seconds() == 60
 
 
+def test_branch_whose_signal_came_before_its_turn_is_due_when_it_is_released(app: Windlass, jobs: BranchJobs):
+    """J8.2, J8.5: its timeout counts only while it waits."""
+    waiting = jobs.note.bind("x").await_signal("order:7", timeout=3600)
+    jobs.double.bind(3).when_result(branch_bodies.is_small, waiting).enqueue()
+    assert app.signal("order:7", {"by": "ops"}) == 1
+    drain(app)
+    assert RAN == ["double 3", "x"]
+
+
 # ---------------------------------------------------------------------- retry
 
 

@@ -75,7 +75,8 @@ FROM {canceled_followers} c CROSS JOIN windlass_hot h WHERE h.id = c.id
 
 -- name: release_branches :rows
 WITH follower AS MATERIALIZED (
-    SELECT h.id, coalesce(f.due_at, 0) AS due_at, {now} + coalesce(f.delay_us, 0) AS delayed
+    SELECT h.id, CASE WHEN f.due_at IS NULL THEN 0 WHEN {has_own_time} THEN f.due_at ELSE 0 END AS due_at,
+        {now} + CASE WHEN f.delay_us IS NULL THEN 0 WHEN {has_own_time} THEN f.delay_us ELSE 0 END AS delayed
     FROM windlass_flow f CROSS JOIN windlass_hot h
     WHERE f.job_id {in_ids} AND h.id = f.job_id AND h.due IS NULL ORDER BY h.id {lock_h}
 )
@@ -101,7 +102,7 @@ SELECT job_id FROM windlass_flow WHERE parent_id {in_ids} AND follows = 6 ORDER 
 -- A follower that has not started goes back to where it was before its parent ended without a decision.
 -- name: recall_guarded :rows
 UPDATE windlass_hot SET due = NULL
-WHERE id {in_ids} AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING', 'PAUSED') RETURNING id
+WHERE id {in_ids} AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING', 'PAUSED', 'WAITING') RETURNING id
 
 -- name: lock_unreleased :rows
 SELECT f.job_id, f.parent_id, h.status, h.queue, h.priority, h.target, j.correlation_id, f.group_id

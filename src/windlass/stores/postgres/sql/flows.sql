@@ -33,10 +33,17 @@ SELECT queue, priority, count(*) FROM due GROUP BY queue, priority
 -- By the list of ids, for the same reasons.
 -- name: release_branches :rows
 WITH later AS MATERIALIZED (
-    SELECT jsonb_object_agg(job_id, greatest(due_at, {now} + coalesce(delay_us, 0))) AS dues
-    FROM windlass_flow WHERE job_id {in_ids} AND (due_at IS NOT NULL OR delay_us IS NOT NULL)
+    SELECT jsonb_object_agg(
+        CASE WHEN EXISTS (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = f.job_id) THEN f.job_id || ' WAITING' ELSE f.job_id::text END,
+        greatest(f.due_at, {now} + coalesce(f.delay_us, 0))
+    ) AS dues
+    FROM windlass_flow f WHERE f.job_id {in_ids} AND (f.due_at IS NOT NULL OR f.delay_us IS NOT NULL)
 )
-UPDATE windlass_hot SET due = coalesce(((SELECT dues FROM later) ->> id::text)::bigint, {now})
+UPDATE windlass_hot SET due = coalesce(
+    ((SELECT dues FROM later) ->> id::text)::bigint,
+    CASE WHEN status = 'WAITING' THEN ((SELECT dues FROM later) ->> (id || ' WAITING'))::bigint END,
+    {now}
+)
 WHERE id {in_ids} AND due IS NULL RETURNING id, queue, priority
 
 -- Counts under the group's lock if that is free, and else leaves a row in windlass_group_delta: a flush never waits for another one. The
