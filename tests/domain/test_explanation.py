@@ -80,8 +80,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "loading": (
         {"due_at": None, "batch": BatchState("b", GroupCounts(500, 2, 1, BATCH, 0), JobStatus.PENDING, "p 7", NOW)},
         {},
-        "it is still loaded: 500 items are stored, the last of them at 2027-01-15 08:00:00 UTC by p 7; 3 of 500 children "
-        "have ended. If its loader is gone, enqueue it again with its idempotency_key or with resume=, or cancel it",
+        (
+            "it is still loaded: 500 items are stored, the last of them at 2027-01-15 08:00:00 UTC by p 7; 3 of 500 "
+            "children have ended. If its loader is gone, enqueue it again with its idempotency_key or with resume=, or "
+            "cancel it"
+        ),
     ),
     "waiting_for_children": (
         {"due_at": None, "batch": BatchState("b", GroupCounts(500, 2, 1, BATCH, 1), JobStatus.PENDING, None, NOW)},
