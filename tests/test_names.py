@@ -60,6 +60,7 @@ PAIRED_MODULES = {
 
 PAIRED_CLASSES = {
     "Ended": "a job, and a supervised process",
+    "Every": "an interval of a schedule, and of a duty",
     "Attempt": "the public record of an attempt, and the engine's running one",
     "Drained": "results of two drains, of a test and of a benchmark",
     "LogLine": "the public record, and the message that carries one out of a job's process",

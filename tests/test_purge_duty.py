@@ -34,7 +34,7 @@ class Night:
 
     def node(self, name: str) -> None:
         self.database.run(cluster.register, cluster.NodeRow(name, "host", 1, "0", None), 10**15)
-        lease = LeaseHolder(self.database, "purge", lambda: name, 15, AtTimes(Cron("0 2 * * *")))
+        lease = LeaseHolder(self.database, "purge", lambda: name, 15, AtTimes(Cron.parse("0 2 * * *")))
         duty = PurgeDuty(lease, self.delete_tags, AGE, "tags", ErrorHandling())
         self.duties.append(duty)
         duty.start()

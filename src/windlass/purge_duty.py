@@ -63,7 +63,7 @@ def purge_duties(
     def duties(tools: NodeTools) -> Sequence[PurgeDuty]:
         if cron is None:
             return ()
-        lease = tools.lease(f"purge of {what}", AtTimes(Cron(cron)))
+        lease = tools.lease(f"purge of {what}", AtTimes(Cron.parse(cron)))
         return (PurgeDuty(lease, plan, age, what, tools.errors),)
 
     return duties

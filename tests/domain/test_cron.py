@@ -1,13 +1,20 @@
-"""Cron expressions of five fields."""
+"""Cron expressions: what they match, in UTC; clock changes are in `test_cron_zones`."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 
 import pytest
 
 from windlass import InvalidOptionError
+from windlass.domain.clock import from_micros, micros
 from windlass.domain.cron import Cron
 
 MONDAY = datetime(2026, 11, 16, 13, 30, 15, tzinfo=UTC)
+
+
+def after(expression: str, moment: datetime = MONDAY, zone: str = "UTC") -> datetime:
+    found = Cron.parse(expression).next_after(micros(moment), zone)
+    assert found is not None
+    return from_micros(found)
 
 
 @pytest.mark.parametrize(
@@ -26,32 +33,14 @@ MONDAY = datetime(2026, 11, 16, 13, 30, 15, tzinfo=UTC)
     ],
 )
 def test_the_next_time_by_unix_rules(expression: str, expected: datetime):
-    """J9.1, as far as duties need it: strictly behind the given moment, in UTC."""
-    assert Cron(expression).after(MONDAY) == expected
-    elsewhere = MONDAY.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert Cron(expression).after(elsewhere) == expected
+    """J9.1: strictly behind the given moment."""
+    assert after(expression) == expected
 
 
-@pytest.mark.parametrize(
-    ("expression", "says"),
-    [
-        ("61 2 * * *", "its minute '61' is none"),
-        ("0 24 * * *", "its hour '24' is none"),
-        ("0 2 32 * *", "its day-of-month '32' is none"),
-        ("0 2 * 13 *", "its month '13' is none"),
-        ("0 2 * * 8", "its day-of-week '8' is none"),
-        ("0 2 * * frog", "its day-of-week 'frog' is none"),
-        ("0 2/0 * * *", "its hour '2/0' is none"),
-        ("0 2 31 2 *", "it never fires"),
-        ("0 2 * *", "it needs 5 fields"),
-        ("0 0 2 * * *", "it needs 5 fields"),
-        ("", "it needs 5 fields"),
-        (2, "it needs 5 fields"),
-    ],
-)
-def test_a_bad_expression_is_refused_where_it_is_written(expression: str, says: str):
-    """J9.1: naming the field."""
+@pytest.mark.parametrize("expression", ["", "0 2 * *", "0 2 * * * * * *", 2, None, "0 " * 600])
+def test_a_wrong_number_of_fields_is_refused(expression: str):
+    """J9.1."""
     with pytest.raises(InvalidOptionError, match="expected a cron expression") as caught:
-        Cron(expression)
-    assert says in str(caught.value)
+        Cron.parse(expression)
+    assert "it needs 5 fields" in str(caught.value)
     assert repr(expression) in str(caught.value)

@@ -10,7 +10,7 @@ from windlass.domain.clock import micros
 from windlass.domain.cron import Cron
 from windlass.domain.rhythm import MICROSECONDS, AtTimes, Every
 
-NIGHTLY = AtTimes(Cron("0 2 * * *"))
+NIGHTLY = AtTimes(Cron.parse("0 2 * * *"))
 
 
 def at(day: int, hour: int) -> int:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from windlass.domain.clock import from_micros, micros
 from windlass.domain.cron import Cron
 
 MICROSECONDS = 1_000_000
+DAY = 86_400 * MICROSECONDS
 
 
 class Rhythm(Protocol):
@@ -40,14 +40,15 @@ class Every(NamedTuple):
 
 
 class AtTimes(NamedTuple):
-    """A pass at each time of a cron expression; several missed times need only one pass."""
+    """A pass at each time of a cron expression, in UTC; several missed times need only one pass."""
 
     cron: Cron
 
     def wait(self, now: int, since: int, passed_at: int | None) -> int:
-        """Return the time until the first one after the last pass."""
+        """Return the time until the first one after the last pass; a day if there is none any more."""
         last = min(since if passed_at is None else passed_at, now)
-        return micros(self.cron.after(from_micros(last))) - now
+        found = self.cron.next_after(last, "UTC")
+        return DAY if found is None else found - now
 
 
 class Always(NamedTuple):

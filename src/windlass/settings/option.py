@@ -172,9 +172,9 @@ def cron(default: str) -> Cron:
     """Make a cron expression."""
 
     def accept(value: Any) -> str | None:
-        return None if value is None else CronTimes(value).expression
+        return None if value is None else CronTimes.parse(value).expression
 
-    allowed = 'a cron expression of 5 fields, e.g. "0 2 * * *", or None ("none" in files and variables)'
+    allowed = 'a cron expression, e.g. "0 2 * * *", or None ("none" in files and variables)'
     return Option(default, allowed, str | None, accept)
 
 
