@@ -12,13 +12,16 @@ from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.explanation import Explanation
 from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
+from windlass.domain.intervals import Every, every
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.limits import CircuitStatus, Resource
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
+from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.states import JobStatus
+from windlass.domain.stored_schedule import Schedule
 from windlass.errors import (
     CircuitOpenError,
     ConfigurationError,
@@ -63,6 +66,7 @@ from windlass.events.types import (
     JobStarted,
     JobTimedOut,
     NodeLost,
+    ScheduleSkipped,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
@@ -73,6 +77,7 @@ from windlass.settings import (
     JobsSettings,
     NodeSettings,
     PollerSettings,
+    RecurringSettings,
     Settings,
 )
 from windlass.spi import (
@@ -122,6 +127,7 @@ __all__ = [
     "DuplicateBusinessKeyError",
     "ErrorSanitizer",
     "Event",
+    "Every",
     "ExecutorProvider",
     "Explanation",
     "Flow",
@@ -160,11 +166,13 @@ __all__ = [
     "KeyConflictError",
     "LogLine",
     "MigrationRequiredError",
+    "Misfire",
     "Node",
     "NodeLost",
     "NodeSettings",
     "NonRetryable",
     "NotAuthorizedError",
+    "Overlap",
     "Page",
     "PayloadTooLargeError",
     "PollerSettings",
@@ -173,12 +181,15 @@ __all__ = [
     "Progress",
     "Queue",
     "QueueHour",
+    "RecurringSettings",
     "Redrive",
     "ResilienceStrategy",
     "Resource",
     "ResultDroppedError",
     "RetryAfter",
     "RetryPolicy",
+    "Schedule",
+    "ScheduleSkipped",
     "SerializationError",
     "Serializer",
     "Settings",
@@ -199,5 +210,6 @@ __all__ = [
     "__version__",
     "circuit_protected",
     "do_not_retry",
+    "every",
     "group",
 ]

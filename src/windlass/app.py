@@ -21,6 +21,8 @@ from windlass.errors import ConfigurationError
 from windlass.features import features_of, follow_ups_of
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_location
 from windlass.publisher import Publisher
+from windlass.recurring.app_schedules import AppSchedules
+from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
 from windlass.runtime.verbs import Verb, adrive, drive, off_loop
@@ -56,7 +58,7 @@ from windlass.submission.transactional import CallerTransactions
 R = TypeVar("R")
 
 
-class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
+class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, Limits):
     """A durable job engine on the database you have.
 
     ```python
@@ -113,7 +115,8 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, Limits):
             *(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer),
             check_middleware(middleware),
         )
-        parts = make_parts(store, self.registry, self.settings, given)
+        self._declared = DeclaredSchedules(self, lambda: self._submitter)
+        parts = make_parts(store, self.registry, self.settings, given, self._declared)
         self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
         self._assemble(parts)
 

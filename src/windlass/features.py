@@ -12,6 +12,7 @@ from windlass.flow import callbacks, followers, result_arguments
 from windlass.maintenance import archive_duty, statistics_duty
 from windlass.parts import Parts
 from windlass.publisher import retry_times
+from windlass.recurring import schedule_feature
 from windlass.resilience import circuits
 from windlass.stores.ending import FollowUps
 
@@ -27,6 +28,9 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         archive_duty.feature(settings.jobs, ids_tell_time=isinstance(parts.clock, SystemClock)),
         statistics_duty.feature(settings.node.statistics_interval),
         followers.feature(settings.node.sweep_interval),
+        schedule_feature.feature(
+            parts.declared, parts.database, parts.clock, settings.recurring, parts.database.known_queues
+        ),
         result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         *parts.features,
     )

@@ -14,7 +14,7 @@ from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL, JobStatus, Move
 from windlass.events.bus import EventBus
-from windlass.events.job_events import JOB_EVENTS, circuit_events, job_events, move_events
+from windlass.events.job_events import JOB_EVENTS, circuit_events, job_events, move_events, skipped_events
 from windlass.events.types import Event, JobPaused, JobResumed, JobRetrying
 from windlass.feature import Feature
 from windlass.spi import Clock
@@ -78,6 +78,8 @@ class Publisher:
             self.circuits_changed(effects.circuits)
         if effects.work:
             self.wakeups.new_work(sorted(effects.work))
+        if effects.skipped:
+            self.events(skipped_events(effects.skipped, self._clock.now()))
         if effects.unfinished:
             self.wakeups.unfinished(effects.unfinished)
         return len(ended)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
+from windlass.domain.stored_schedule import SkippedTick
 from windlass.domain.transition import NO_FAILURE, Failure, Times
 
 
@@ -110,6 +111,8 @@ class Effects(NamedTuple):
     """Followers that were canceled because of it, depth first."""
     unfinished: Unfinished = NOTHING_UNFINISHED
     """What is left to be written by transactions of its own."""
+    skipped: tuple[SkippedTick, ...] = ()
+    """Ticks of schedules that were due and did not fire."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -122,6 +125,7 @@ class Effects(NamedTuple):
             {**self.due, **other.due},
             self.canceled + other.canceled,
             self.unfinished | other.unfinished,
+            self.skipped + other.skipped,
         )
 
 

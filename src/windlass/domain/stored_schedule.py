@@ -69,8 +69,8 @@ class Schedule:
     state: str
     """`active`, `paused`, or `ended`: no tick is left."""
     paused: bool
-    misfire: str
-    overlap: str
+    misfire: Misfire
+    overlap: Overlap
     skipped: int
     """Number of ticks that were missed or overlapped an earlier run, and so did not fire."""
     next_at: datetime | None
@@ -79,7 +79,8 @@ class Schedule:
     """The last tick that fired."""
 
 
-class SkippedTick(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SkippedTick:
     """Ticks of a schedule that did not fire, for one reason."""
 
     key: str
@@ -133,7 +134,9 @@ def plan_of(schedule: ScheduleRow) -> SchedulePlan:
         raise InvalidOptionError(f"schedule {schedule.key}: {error}") from error
 
 
-def updated(declared: Declaration, before: ScheduleRow | None, origin: str | None, new_id: str, now: int) -> ScheduleRow:
+def updated(
+    declared: Declaration, before: ScheduleRow | None, origin: str | None, new_id: str, now: int
+) -> ScheduleRow:
     """Return the row of a declared schedule. One that exists is changed in place: its id, pause and counts stay.
 
     Its next tick is planned anew only if its times have changed, or it had been retired or ended.

@@ -43,12 +43,12 @@ class Unplannable(NamedTuple):
 class Fired(NamedTuple):
     """What one transaction has fired."""
 
+    advanced: int = 0
+    """Number of schedules whose next tick was written."""
     runs: int = 0
     """Number of jobs that were stored."""
     effects: Effects = NO_EFFECTS
     unplannable: Sequence[Unplannable] = ()
-    more: bool = False
-    """Whether there may be more due schedules."""
 
 
 class _Due(NamedTuple):
@@ -78,14 +78,14 @@ def fire(
         except WindlassError as error:
             unplannable.append(Unplannable(schedule.id, schedule.key, str(error)))
     if not due:
-        return Fired(unplannable=unplannable, more=len(rows) == MOST)
+        return Fired(unplannable=unplannable)
     overlapping = yield from _overlapping(dialect, due)
     stored = yield from _store_runs(dialect, due, overlapping, known_queues)
     yield from _advance(dialect, due, overlapping)
     reached("tick.before_commit", lambda: bool(stored))
     work = frozenset((job.queue, job.priority) for job in stored)
     effects = Effects(work=work, skipped=tuple(_skipped(due, overlapping)))
-    return Fired(len(stored), effects, unplannable, more=len(rows) == MOST)
+    return Fired(len(due), len(stored), effects, unplannable)
 
 
 def _planned(schedule: ScheduleRow, now: int, misfire_after_us: int) -> _Due:
@@ -115,9 +115,7 @@ def _store_runs(
         return []
     # In the order of ticks: ids grow with them, and jobs that are due at once run in the order of their ids.
     pairs.sort(key=lambda pair: pair[1])
-    runs = [
-        (schedule, tick, job_id) for (schedule, tick), job_id in zip(pairs, new_job_ids(len(pairs)), strict=True)
-    ]
+    runs = [(schedule, tick, job_id) for (schedule, tick), job_id in zip(pairs, new_job_ids(len(pairs)), strict=True)]
     rows = json_text([(schedule.id, tick, job_id) for schedule, tick, job_id in runs])
     free = {job_id for (job_id,) in (yield Step("insert_ticks", {"rows": rows}))}
     stored = [run_of(schedule, job_id, tick) for schedule, tick, job_id in runs if job_id in free]

@@ -76,7 +76,7 @@ DELETE FROM windlass_schedule WHERE id = :id
 -- ---------------------------------------------------------------------- upkeep
 
 -- name: any_schedule :row
-SELECT 1 FROM windlass_schedule LIMIT 1
+SELECT 1 FROM windlass_schedule WHERE key > '' LIMIT 1
 
 -- name: live_declarations :rows
 SELECT origin, declares, CASE WHEN min(started_at) <= {now} - :after_us THEN 1 ELSE 0 END FROM windlass_node
@@ -95,7 +95,7 @@ UPDATE windlass_schedule SET was = state, state = 'retired', changed_at = {now} 
 -- name: forget_ticks :count
 DELETE FROM windlass_tick WHERE (schedule_id, tick) IN (
     SELECT t.schedule_id, t.tick FROM windlass_tick t
-    WHERE t.tick < {now} - :age_us AND (SELECT h.id FROM windlass_hot h WHERE h.id = t.job_id) IS NULL
+    WHERE t.tick > 0 AND t.tick < {now} - :age_us AND (SELECT h.id FROM windlass_hot h WHERE h.id = t.job_id) IS NULL
     ORDER BY t.tick LIMIT {most}
 )
 

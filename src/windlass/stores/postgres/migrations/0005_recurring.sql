@@ -23,6 +23,7 @@ CREATE TABLE windlass_schedule (
 );
 CREATE INDEX windlass_schedule_next ON windlass_schedule (next_at, id) WHERE state = 'active' AND next_at IS NOT NULL;
 CREATE INDEX windlass_schedule_origin ON windlass_schedule (origin, key) WHERE origin IS NOT NULL;
+CREATE INDEX windlass_schedule_retired ON windlass_schedule (changed_at) WHERE state = 'retired';
 
 -- The run of each tick that was fired. A tick is fired once.
 CREATE TABLE windlass_tick (

@@ -1,0 +1,85 @@
+"""Reconciliation: the schedules that an application declares are stored when one of its workers starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from windlass import loggers
+from windlass.domain.clock import micros, monotonic
+from windlass.domain.stored_schedule import Declaration
+from windlass.recurring.declared_schedules import DeclaredSchedules
+from windlass.spi import Clock
+from windlass.stores.database import Database
+from windlass.stores.plans import schedule_upkeep, schedules
+
+logger = loggers.logger("windlass.schedules")
+
+T = TypeVar("T")
+
+RETRY_INTERVAL: Final = 30.0
+"""Seconds after which keys that could not be taken are tried again."""
+
+
+class Reconciliation:
+    """Stores what an application declares, in place, and tries keys again that others hold."""
+
+    def __init__(self, declared: DeclaredSchedules, database: Database, clock: Clock) -> None:
+        self._declared = declared
+        self._database = database
+        self._clock = clock
+        self._refused: list[Declaration] = []
+        self._retry_at = 0.0
+
+    async def announce(self) -> None:
+        """Store which keys the digest in the node's row stands for: before that row is there."""
+        digest = self._declared.as_declared.digest or ""
+        for keys in _parts(self._declared.keys):
+            await self._database.arun(schedule_upkeep.declare, digest, keys)
+
+    async def run(self, since: int | None = None) -> None:
+        """Store everything that is declared; new schedules begin at `since`, or now."""
+        declarations = self._declared.declarations(micros(self._clock.now()))
+        self._refused = await self._store(declarations, since)
+        self._retry_at = monotonic() + RETRY_INTERVAL
+
+    async def retry(self) -> None:
+        """Try the keys again that could not be taken, from time to time."""
+        if self._refused and monotonic() >= self._retry_at:
+            self._refused = await self._store(self._refused, None, quiet=True)
+            self._retry_at = monotonic() + RETRY_INTERVAL
+
+    async def _store(
+        self, declarations: Sequence[Declaration], since: int | None, *, quiet: bool = False
+    ) -> list[Declaration]:
+        """Store them in bounded transactions; return those whose keys are taken."""
+        refused: list[Declaration] = []
+        for part in _parts(declarations):
+            stored = await self._database.arun(schedules.store, part, self._declared.origin, since)
+            refused += [one for one in part if one.key in stored.held or one.key in stored.foreign]
+            if stored.written:
+                logger.info("stored %d schedules that are new or have changed", len(stored.written))
+            if not quiet:
+                _log_refused(stored)
+        return refused
+
+
+def _parts(items: Sequence[T]) -> list[Sequence[T]]:
+    """Return the items in parts that one transaction stores."""
+    return [items[start : start + schedules.AT_ONCE] for start in range(0, len(items), schedules.AT_ONCE)]
+
+
+def _log_refused(stored: schedules.Stored) -> None:
+    for key, holder in sorted(stored.held.items()):
+        logger.error(
+            "schedule %s is not stored: job %s holds its key as its business key; it is tried again every %.0f s",
+            key,
+            holder.id,
+            RETRY_INTERVAL,
+        )
+    for key, origin in sorted(stored.foreign.items()):
+        logger.error(
+            "schedule %s is not stored: application %s declares the same key; give key= to one of them",
+            key,
+            origin or "without a name",
+        )
