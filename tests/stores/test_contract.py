@@ -113,3 +113,11 @@ class TestFlowRevival(contract.FlowRevivalContract):
 
 class TestFlowChecks(contract.FlowChecksContract):
     pass
+
+
+class TestTicks(contract.ScheduleTicksContract):
+    pass
+
+
+class TestDeclaringSchedules(contract.ScheduleDeclarationsContract):
+    pass

@@ -63,8 +63,8 @@ SELECT 'node' || n, 'h', 1, '0', 1, 1, 1, 'alive' FROM {numbers} WHERE n < 7;
 INSERT INTO windlass_schedule (id, key, origin, state, cron, zone, anchor, jitter_us, misfire, catch_up, overlap, call,
     definition, next_at, skipped, changed_at)
 SELECT {id}, 'nightly:' || n, CASE WHEN n % 2 = 0 THEN 'shop:app' || (n % 10) END,
-    CASE WHEN n % 100 = 0 THEN 'retired' ELSE 'active' END, '0 2 * * *', CASE WHEN n % 3 = 0 THEN 'Asia/Tokyo' ELSE 'UTC' END,
-    0, 0, 'CATCH_UP', 11, 'ALLOW', '{{}}', 'x', n, 0, n
+    CASE WHEN n % 100 = 0 THEN 'retired' ELSE 'active' END, '0 2 * * *',
+    CASE WHEN n % 3 = 0 THEN 'Asia/Tokyo' ELSE 'UTC' END, 0, 0, 'CATCH_UP', 11, 'ALLOW', '{{}}', 'x', n, 0, n
 FROM {numbers};
 INSERT INTO windlass_tick (schedule_id, tick, job_id) SELECT {id}, n, {id} FROM {numbers}
 """

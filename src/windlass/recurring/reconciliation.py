@@ -9,6 +9,7 @@ from windlass import loggers
 from windlass.domain.clock import micros, monotonic
 from windlass.domain.stored_schedule import Declaration
 from windlass.recurring.declared_schedules import DeclaredSchedules
+from windlass.runtime.verbs import Verb
 from windlass.spi import Clock
 from windlass.stores.database import Database
 from windlass.stores.plans import schedule_upkeep, schedules
@@ -31,31 +32,32 @@ class Reconciliation:
         self._refused: list[Declaration] = []
         self._retry_at = 0.0
 
-    async def announce(self) -> None:
+    def announce(self) -> Verb[None]:
         """Store which keys the digest in the node's row stands for: before that row is there."""
         digest = self._declared.as_declared.digest or ""
         for keys in _parts(self._declared.keys):
-            await self._database.arun(schedule_upkeep.declare, digest, keys)
+            yield self._database.run, self._database.arun, (schedule_upkeep.declare, digest, keys)
 
-    async def run(self, since: int | None = None) -> None:
+    def run(self, since: int | None = None) -> Verb[None]:
         """Store everything that is declared; new schedules begin at `since`, or now."""
         declarations = self._declared.declarations(micros(self._clock.now()))
-        self._refused = await self._store(declarations, since)
+        self._refused = yield from self._store(declarations, since)
         self._retry_at = monotonic() + RETRY_INTERVAL
 
-    async def retry(self) -> None:
+    def retry(self) -> Verb[None]:
         """Try the keys again that could not be taken, from time to time."""
         if self._refused and monotonic() >= self._retry_at:
-            self._refused = await self._store(self._refused, None, quiet=True)
+            self._refused = yield from self._store(self._refused, None, quiet=True)
             self._retry_at = monotonic() + RETRY_INTERVAL
 
-    async def _store(
+    def _store(
         self, declarations: Sequence[Declaration], since: int | None, *, quiet: bool = False
-    ) -> list[Declaration]:
+    ) -> Verb[list[Declaration]]:
         """Store them in bounded transactions; return those whose keys are taken."""
         refused: list[Declaration] = []
         for part in _parts(declarations):
-            stored = await self._database.arun(schedules.store, part, self._declared.origin, since)
+            arguments = (schedules.store, part, self._declared.origin, since)
+            stored: schedules.Stored = yield self._database.run, self._database.arun, arguments
             refused += [one for one in part if one.key in stored.held or one.key in stored.foreign]
             if stored.written:
                 logger.info("stored %d schedules that are new or have changed", len(stored.written))

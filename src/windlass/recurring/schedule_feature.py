@@ -10,6 +10,7 @@ from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.recurring.reconciliation import Reconciliation
 from windlass.recurring.ticker import Ticker
 from windlass.recurring.upkeep_duty import INTERVAL, ScheduleUpkeep
+from windlass.runtime.verbs import adrive
 from windlass.settings import RecurringSettings
 from windlass.spi import Clock
 from windlass.stores.database import Database
@@ -33,5 +34,7 @@ def feature(
     def services(tools: NodeTools) -> Sequence[Ticker]:
         return (Ticker(tools, reconciliation, settings.misfire_after, known_queues),)
 
-    start = NodeStart(lambda: declared.as_declared, reconciliation.announce, reconciliation.run)
+    start = NodeStart(
+        lambda: declared.as_declared, lambda: adrive(reconciliation.announce()), lambda: adrive(reconciliation.run())
+    )
     return Feature("schedules", duties=duties, services=services, start=start)

@@ -12,6 +12,7 @@ from windlass.feature import NodeTools
 from windlass.recurring.reconciliation import Reconciliation
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Service
+from windlass.runtime.verbs import adrive
 from windlass.stores.plans import ticks
 
 logger = loggers.logger("windlass.schedules")
@@ -41,7 +42,7 @@ class Ticker(Service):
 
     async def tick(self) -> float | None:
         """Fire what is due; return the seconds until the next tick."""
-        await self._reconciliation.retry()
+        await adrive(self._reconciliation.retry())
         aside = self._left_to_others()
         first = await self._tools.database.aread(ticks.next_tick, aside)
         if first is None:

@@ -62,6 +62,9 @@ _PARTS = (
     "plan_runs",
     "progress_reports",
     "reads",
+    "schedule_declarations",
+    "schedule_setup",
+    "schedule_ticks",
     "statistics",
     "submission",
     "triage",
@@ -94,6 +97,8 @@ from windlass.testing.contract.order import OrderContract  # noqa: E402
 from windlass.testing.contract.plan_runs import PlanRunsContract  # noqa: E402
 from windlass.testing.contract.progress_reports import ProgressReportsContract  # noqa: E402
 from windlass.testing.contract.reads import ReadsContract  # noqa: E402
+from windlass.testing.contract.schedule_declarations import ScheduleDeclarationsContract  # noqa: E402
+from windlass.testing.contract.schedule_ticks import ScheduleTicksContract  # noqa: E402
 from windlass.testing.contract.statistics import StatisticsContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
 from windlass.testing.contract.triage import TriageContract  # noqa: E402
@@ -125,6 +130,8 @@ __all__ = [
     "PlanRunsContract",
     "ProgressReportsContract",
     "ReadsContract",
+    "ScheduleDeclarationsContract",
+    "ScheduleTicksContract",
     "StatisticsContract",
     "SubmissionContract",
     "TriageContract",
