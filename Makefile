@@ -126,6 +126,7 @@ docs-layers: $(VENV)/.installed-dev
 
 docs-pictures: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.draw_life
+	@$(BIN)/python -m docs.draw_clock_changes
 	@$(BIN)/python -m docs.draw_flow
 	@$(BIN)/python -m docs.draw_terminal
 

@@ -33,6 +33,7 @@ SPECIFIED = words(
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
     Alert AlertRaised DeadLetter DeadLetterGroup Redrive
     PollingStrategy Clock Authorizer
+    Misfire Overlap every
 """
 )
 """Names of api.md that exist so far."""

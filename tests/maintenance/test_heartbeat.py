@@ -1,6 +1,7 @@
 """A node gives up others only while it can trust its own picture of time."""
 
 from collections.abc import Callable, Iterator
+from math import ceil
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_a_node_that_missed_heartbeats_marks_no_other_as_lost_though_its_lease_h
     beating: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ):
     """J7.2, J7.8: leases differ by load; an outage longer than only another node's lease proves nothing."""
-    now = [monotonic()]
+    now = [float(ceil(monotonic()))]  # whole seconds: sums and differences are exact
     monkeypatch.setattr(heartbeat, "monotonic", lambda: now[0])
     monkeypatch.setattr(heartbeat, "wall_nanos", lambda: int(now[0] * 1e9))
     beating.tick()

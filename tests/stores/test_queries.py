@@ -48,7 +48,6 @@ OVERRIDES = {
         "new_jobs",
         "orphaned_jobs",
         "release_followers",
-        "released",
         "take_lease",
         "walk_indexes",
     },

@@ -23,19 +23,20 @@ _ORDINALS: Final = ("", "first", "second", "third", "fourth", "fifth")
 
 def phrase(cron: Cron) -> str:
     """Return an expression in words."""
-    days = _days(cron.days)
-    parts = [_times(cron)]
-    if cron.days.every_day:
-        parts[0] += "" if "every" in parts[0] else " every day"
-    elif days.startswith("on "):
-        parts[0] += f" {days}"
-    else:
-        parts.append(days)
-    if len(cron.months) < 12:
-        parts[-1] += f" in {_ranges(cron.months, lambda month: MONTHS[month], 1, 12)}"
+    times, days, months = _times(cron), _days(cron.days), _months(cron)
+    if months and " of the month" in days:
+        days, months = days.replace(" of the month", f" of {months}"), ""
+    if cron.days.every_day and "every" not in times:
+        times += " every day"
+    text = times + (f" {days}" if days.startswith("on ") else f", {days}" if days else "")
+    text += f" in {months}" if months else ""
     if cron.years:
-        parts[-1] += f"{' of' if len(cron.months) < 12 else ' in'} {_ranges(cron.years, str)}"
-    return ", ".join(parts)
+        text += f"{', in' if len(cron.months) == 12 else ' of'} {_ranges(cron.years, str)}"
+    return text
+
+
+def _months(cron: Cron) -> str:
+    return "" if len(cron.months) == 12 else _ranges(cron.months, lambda month: MONTHS[month], 1, 12)
 
 
 def _times(cron: Cron) -> str:
@@ -46,13 +47,15 @@ def _times(cron: Cron) -> str:
         return f"at {_listed(times)}"
     if len(seconds) == len(minutes) == 1:
         return _hourly(hours, minutes[0], seconds[0])
-    within = _within(hours)
+    minute = _rate(minutes, 60, "minute")
+    within = _within(hours) or (" of every hour" if minute.startswith("at ") else "")
     if len(seconds) == 1:
         at = f" at second {seconds[0]}" if seconds[0] else ""
-        return f"{_rate(minutes, 60, 'minute')}{at}{within}"
-    if len(minutes) == 60:
-        return f"{_rate(seconds, 60, 'second')}{within}"
-    return f"{_rate(seconds, 60, 'second')} of {_rate(minutes, 60, 'minute').removeprefix('at ')}{within}"
+        return f"{minute}{at}{within}"
+    second = _rate(seconds, 60, "second")
+    if len(minutes) == 60 and second.startswith("every "):
+        return f"{second}{within}"
+    return f"{second} of {minute.removeprefix('at ')}{within}"
 
 
 def _hourly(hours: Sequence[int], minute: int, second: int) -> str:
@@ -71,8 +74,9 @@ def _within(hours: Sequence[int]) -> str:
     """Return the hours in which something happens more than once."""
     if len(hours) == 24:
         return ""
-    if _step(hours) == 1:
-        return f" from {hours[0]:02}:00 to {hours[-1]:02}:59"
+    runs = _runs(hours, 0, 23)
+    if len(runs) == 1:
+        return f" from {runs[0][0]:02}:00 to {runs[0][-1]:02}:59"
     return f" of the hours {_ranges(hours, str, 0, 23)}"
 
 
@@ -96,7 +100,7 @@ def _step(values: Sequence[int]) -> int | None:
 def _days(days: Days) -> str:
     by_day, by_weekday = _by_day(days), _by_weekday(days)
     if days.either:
-        return f"{by_day}, and {by_weekday.removeprefix('on ')}"
+        return f"{by_day}, and on {by_weekday.removeprefix('on ')}"
     if by_day and by_weekday:
         return f"{by_day} if it is {by_weekday.removeprefix('on ').replace(' and ', ' or ')}"
     return by_day or by_weekday
@@ -114,7 +118,8 @@ def _by_day(days: Days) -> str:
         first = min(days.days)
         plain = f"every {step} days from day {first}" if every else f"day{'s'[: len(days.days) > 1]} {listed}"
         named.insert(0, plain)
-    return f"on {_listed(named)} of the month"
+    on = "" if named[0][0].isdecimal() else "on "
+    return f"{on}{_listed(named)} of the month"
 
 
 def _last_day(rule: LastDay) -> str:
@@ -142,6 +147,14 @@ def _by_weekday(days: Days) -> str:
 
 def _ranges(values: Sequence[int], name: Callable[[int], str], low: int | None = None, high: int | None = None) -> str:
     """Return values as ranges and a list: "Monday to Friday and Sunday". Between `low` and `high` they go round."""
+    texts: list[str] = []
+    for run in _runs(values, low, high):
+        texts += [f"{name(run[0])} to {name(run[-1])}"] if len(run) > 2 else map(name, run)
+    return _listed(texts)
+
+
+def _runs(values: Sequence[int], low: int | None, high: int | None) -> list[list[int]]:
+    """Return values that follow each other as lists."""
     runs: list[list[int]] = []
     for value in values:
         if runs and runs[-1][-1] == value - 1:
@@ -150,10 +163,7 @@ def _ranges(values: Sequence[int], name: Callable[[int], str], low: int | None =
             runs.append([value])
     if len(runs) > 1 and runs[0][0] == low and runs[-1][-1] == high:
         runs[-1] += runs.pop(0)
-    texts: list[str] = []
-    for run in runs:
-        texts += [f"{name(run[0])} to {name(run[-1])}"] if len(run) > 2 else map(name, run)
-    return _listed(texts)
+    return runs
 
 
 def _time(hour: int, minute: int, second: int, *, with_seconds: bool) -> str:

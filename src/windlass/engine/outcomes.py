@@ -53,12 +53,13 @@ def followed(batch: Sequence[Attempt], follow_ups: FollowUps) -> dict[int, Ended
 
     A job that succeeds, stored no options and called no service has none, and is not even checked.
     """
-    others = [
-        (index, ended_of(attempt))
-        for index, attempt in enumerate(batch)
-        if attempt.options is not DEFAULTS or attempt.call is not None or attempt.verdict.move is not Move.SUCCEED
-    ]
-    return {index: ended for index, ended in others if is_followed(ended, follow_ups)}
+    found: dict[int, Ended] = {}
+    for index, attempt in enumerate(batch):
+        if attempt.options is not DEFAULTS or attempt.call is not None or attempt.verdict.move is not Move.SUCCEED:
+            ended = ended_of(attempt)
+            if is_followed(ended, follow_ups):
+                found[index] = ended
+    return found
 
 
 class OutcomePublisher:

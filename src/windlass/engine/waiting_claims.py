@@ -66,10 +66,10 @@ class WaitingClaims:
         """Return the payloads that came with claims, but for those with arguments that are still to be read."""
         if not self._arguments or not any(payload.options for payload in payloads.values()):
             return payloads
-        return {job: payload for job, payload in payloads.items() if not self._sources(payload)}
+        return {job: payload for job, payload in payloads.items() if not self._has_sources(payload)}
 
-    def _sources(self, payload: Payload) -> list[ArgumentSource]:
-        return [source for source in self._arguments if payload.options is not None and source.concerns(payload)]
+    def _has_sources(self, payload: Payload) -> bool:
+        return payload.options is not None and any(source.concerns(payload) for source in self._arguments)
 
     async def load(self, first: int) -> bool:
         """Read the large payloads of the first so many; return whether there were any to read."""

@@ -43,7 +43,11 @@ class MovedJobs(NamedTuple):
 
 def is_followed(ended: Ended, follow_ups: FollowUps) -> bool:
     """Return whether any follow-up concerns a job."""
-    return any(ended.move in one.moves and one.concerns(ended) for one in follow_ups)
+    move = ended.move
+    for one in follow_ups:  # noqa: SIM110 - a generator in `any` took a tenth of what flows cost a flush
+        if move in one.moves and one.concerns(ended):
+            return True
+    return False
 
 
 def end(dialect: Dialect, ended: Sequence[Ended], follow_ups: FollowUps) -> Plan[Effects]:

@@ -16,7 +16,7 @@ from windlass.stores.open import open_database
 from windlass.stores.plan import Step
 from windlass.stores.plans import flows
 from windlass.stores.postgres.session import Statements
-from windlass.stores.postgres.text import ids, numbers
+from windlass.stores.postgres.text import ids
 from windlass.stores.postgres.url import GENERIC_PLANS
 from windlass.testing.contract.workbench import THREAD_TIMEOUT, Workbench, new_job
 from windlass.testing.postgres_server import PostgresServer
@@ -79,8 +79,8 @@ def empty(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any]]:
 def released(connection: psycopg.Connection[Any], parents: list[int]) -> dict[str, Any]:
     """The plan by which these jobs release their followers, as it was carried out; it is rolled back."""
     values = {
-        "parent_id": ids(f"{parent:032x}" for parent in parents),
-        "follows": numbers([Follows.THEN.value] * len(parents)),
+        "ids": ids(f"{parent:032x}" for parent in parents),
+        "follows": Follows.THEN.value,
         "most": 1_000 + len(parents),
     }
     names = Statements().numbered(Step("release_followers")).names

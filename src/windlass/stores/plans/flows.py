@@ -145,8 +145,8 @@ class _Wave:
     def job_ended(self, step: EndedStep) -> None:
         """Add what the end of a job decides."""
         decision = after_job(step.status)
-        if step.leads:
-            self._decide(step.job_id, decision.release & step.leads)
+        if released := decision.release & step.leads:
+            self._decide(step.job_id, released)
         if canceled := decision.cancel & step.leads:
             cause, reason = step.cause or step.job_id, reason_for(step.status)
             if step.cause is not None and step.reason is not None:

@@ -18,8 +18,7 @@ from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres.text import copy_lines, ids, numbers, texts
 
-COPY_FROM = 100
-"""Number of rows from which a submission uses COPY, which is a quarter faster than arrays."""
+COPY_FROM = 100  # rows of a submission: COPY is a quarter faster than arrays
 COPY_CHUNK = 500
 """Number of rows sent at a time, so that the server works while the next ones are encoded."""
 
@@ -128,10 +127,13 @@ class PostgresDialect(Dialect):
         yield Step("write_gates", params, final=final)
 
     def release_followers(self, parents: Sequence[tuple[str, int]], most: int) -> Plan[Counter[tuple[str, int]]]:
-        """Release with arrays: the planner expects fewer rows of them than of a JSON text, and looks each up."""
-        jobs, ways = zip(*parents, strict=True)
-        rows = yield Step("release_followers", {"parent_id": ids(jobs), "follows": numbers(ways), "most": most})
-        return Counter({(queue, priority): count for queue, priority, count in rows})
+        """Release one way to follow after the other: parents are then looked up as one list of ids."""
+        released: Counter[tuple[str, int]] = Counter()
+        for follows in sorted({way for _, way in parents}):
+            found = ids(parent for parent, way in parents if way == follows)
+            params = {"ids": found, "follows": follows, "most": most - released.total()}
+            released += Counter({(row[0], row[1]): row[2] for row in (yield Step("release_followers", params))})
+        return released
 
     def count_members(self, changes: Sequence[MemberChange], *, wait: bool) -> Plan[list[CountedGroup]]:
         """Groups that other transactions have locked are not waited for unless `wait` is True."""

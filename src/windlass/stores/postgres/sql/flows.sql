@@ -1,21 +1,18 @@
 -- Differs by need: other transactions count members of the same group at the same time; and plans are kept by sessions that made them
 -- while the tables were empty, so the statements of the hot path leave the planner little to choose.
 
--- name: released :arrays
-parent_id id, follows integer
-
 -- name: counted_members :arrays
 id id, succeeded integer, failed integer
 
--- Rows are looked up by lists of ids: as a join, planned for empty tables, it read the index of followers once for each row that was not
--- released. Not by ctid: a follower that was paused while this waited for its lock is another row then, which the statement does not see.
+-- Rows are looked up by lists of ids, for one way to follow at a time: as a join, planned for empty tables, it read the index of followers
+-- once for each row that was not released; planned for full ones, it read all of them. Not by ctid: a follower that was paused while this
+-- waited for its lock is another row then, which the statement does not see. The update locks rows in the order of their ids.
 -- `later` has the few followers with a delay or a time of their own.
 -- name: release_followers :rows
 WITH follower AS MATERIALIZED (
-    SELECT f.job_id, f.due_at, f.delay_us FROM {released} r JOIN windlass_flow f ON f.parent_id = r.parent_id AND f.follows = r.follows
+    SELECT f.job_id, f.due_at, f.delay_us FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = :follows
 ), unreleased AS MATERIALIZED (
-    SELECT id FROM windlass_hot WHERE id = ANY(ARRAY(SELECT job_id FROM follower)) AND due IS NULL
-    ORDER BY id LIMIT :most FOR UPDATE
+    SELECT id FROM windlass_hot WHERE id = ANY(ARRAY(SELECT job_id FROM follower)) AND due IS NULL ORDER BY id LIMIT :most
 ), later AS MATERIALIZED (
     SELECT jsonb_object_agg(job_id, greatest(due_at, {now} + coalesce(delay_us, 0))) AS dues
     FROM follower WHERE due_at IS NOT NULL OR delay_us IS NOT NULL

@@ -1,0 +1,1 @@
+"""`windlass schedule`: what fires when."""

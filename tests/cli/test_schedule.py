@@ -1,0 +1,80 @@
+"""`windlass schedule`."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from windlass.cli.main import main
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Run a command; its exit code, and what it wrote to standard output and standard error."""
+    done = CliRunner().invoke(main, ["schedule", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+class TestPreview:
+    """`windlass schedule preview`."""
+
+    def test_the_next_times_are_printed_in_the_zone_and_in_utc(self):
+        """J9.1: those that a clock change moves are marked."""
+        code, out, error = run(
+            "preview", "0 30 2 * * ?", "--zone", "Europe/Berlin", "--from", "2027-03-27", "--count", "3"
+        )
+        assert code == 0
+        assert out.splitlines() == [
+            "2027-03-27T02:30:00+01:00\t2027-03-27T01:30:00Z\t",
+            "2027-03-28T03:00:00+02:00\t2027-03-28T01:00:00Z\tmoved from 02:30, which does not exist",
+            "2027-03-29T02:30:00+02:00\t2027-03-29T00:30:00Z\t",
+        ]
+        assert error == "at 02:30:00 every day (Europe/Berlin)\n"
+
+    def test_ten_times_from_now_are_printed_by_default(self):
+        code, out, error = run("preview", "*/5 * * * *")
+        assert code == 0
+        assert len(out.splitlines()) == 10
+        assert error == "every 5 minutes (UTC)\n"
+
+    def test_an_interval_is_counted_from_the_given_time(self):
+        """J9.1."""
+        code, out, error = run("preview", "every(hours=6)", "--from", "2027-03-27T01:00:00+01:00", "-n", "2")
+        assert code == 0
+        assert [line.split("\t")[1] for line in out.splitlines()] == ["2027-03-27T06:00:00Z", "2027-03-27T12:00:00Z"]
+        assert error == "every 6 hours (UTC)\n"
+
+    def test_programs_get_json(self):
+        code, out, _ = run(
+            "preview", "0 9 * * MON", "--zone", "Asia/Kolkata", "--from", "2027-03-27", "-n", "1", "--json"
+        )
+        assert code == 0
+        assert json.loads(out) == {
+            "expression": "0 9 * * MON",
+            "explanation": "at 09:00 on Monday",
+            "zone": "Asia/Kolkata",
+            "items": [{"at": "2027-03-29T03:30:00Z", "wall": "2027-03-29T09:00:00+05:30", "note": ""}],
+        }
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "says"),
+        [
+            (("61 * * * *",), 2, "its minute takes 0-59"),
+            (("0 2 * * *", "--zone", "Europe/Berln"), 2, "did you mean 'Europe/Berlin'?"),
+            (("0 2 * * *", "--from", "soon"), 2, "expected a time like 2030-03-30"),
+            (("every(months=1)",), 2, "expected an interval like"),
+            (("0 0 2 1 1 ? 2020",), 1, "does not fire after"),
+            (("\x1b[31m",), 2, "it needs 5 fields"),
+        ],
+    )
+    def test_what_cannot_be_read_or_does_not_fire_is_an_error(self, arguments: tuple[str, ...], code: int, says: str):
+        """J9.1."""
+        exit_code, out, error = run("preview", *arguments)
+        assert exit_code == code
+        assert out == ""
+        assert says in error
+        assert "\x1b" not in error
+
+    def test_times_outside_the_calendar_are_no_traceback(self):
+        code, _, error = run("preview", "0 2 * * *", "--from", "9999-12-31T23:00")
+        assert code == 1
+        assert "does not fire after" in error
