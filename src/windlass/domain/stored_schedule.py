@@ -9,9 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from windlass.domain.cron import Cron
-from windlass.domain.intervals import Every
-from windlass.domain.schedule_plan import Misfire, Overlap, SchedulePlan
+from windlass.domain.schedule_plan import Misfire, Overlap, SchedulePlan, parse_times
 from windlass.errors import InvalidOptionError
 
 
@@ -111,17 +109,14 @@ class Declaration(NamedTuple):
         return blake2b(repr(tuple(self)).encode(), digest_size=16).hexdigest()
 
 
-@lru_cache(maxsize=4096)
-def times_of(text: str) -> Cron | Every:
-    """Read a cron expression or an interval, as it is stored."""
-    return Every.parse(text) if text.lstrip().startswith("every") else Cron.parse(text)
+_times_of = lru_cache(maxsize=4096)(parse_times)
 
 
 def plan_of(schedule: ScheduleRow) -> SchedulePlan:
     """Return when a schedule fires; raise `InvalidOptionError` if that cannot be known here."""
     try:
         return SchedulePlan(
-            times=times_of(schedule.cron),
+            times=_times_of(schedule.cron),
             zone=schedule.zone,
             anchor=schedule.anchor,
             starts=schedule.starts,

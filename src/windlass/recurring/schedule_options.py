@@ -14,7 +14,7 @@ from windlass.domain.durations import seconds
 from windlass.domain.intervals import Every
 from windlass.domain.keys import check_key
 from windlass.domain.options import UNSET, JobOptions
-from windlass.domain.schedule_plan import CATCH_UP, Misfire, Overlap, SchedulePlan
+from windlass.domain.schedule_plan import CATCH_UP, Misfire, Overlap, SchedulePlan, parse_times
 from windlass.domain.stored_schedule import Declaration
 from windlass.errors import InvalidOptionError
 from windlass.submission.call import Call, Flow, Group
@@ -75,8 +75,7 @@ class ScheduleTimes(NamedTuple):
             catch_up=catch_up,
         )
         overlaps = _member(Overlap, overlap, "overlap")
-        text = checked.expression if isinstance(checked, Cron) else str(checked)
-        return cls(text, plan.zone, starts, ends, plan.jitter_us, plan.misfire, plan.catch_up, overlaps)
+        return cls(str(checked), plan.zone, starts, ends, plan.jitter_us, plan.misfire, plan.catch_up, overlaps)
 
     def declare(self, key: str, call: str) -> Declaration:
         """Return the schedule with this key that stores this call."""
@@ -147,11 +146,7 @@ def check_takes_nothing(function: Callable[..., Any], *, is_static: bool) -> Non
 
 
 def _times(times: object) -> Cron | Every:
-    if isinstance(times, Every):
-        return times
-    if isinstance(times, str) and times.lstrip().startswith("every"):
-        return Every.parse(times)
-    return Cron.parse(times)  # type: ignore[arg-type]  # anything else is refused there
+    return times if isinstance(times, Every) else parse_times(times)  # type: ignore[arg-type]  # checked there
 
 
 def _moment(value: object, name: str) -> int | None:
