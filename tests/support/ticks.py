@@ -64,9 +64,11 @@ def check_ticks(url: str, passes: Sequence[Pass]) -> int:
     return total
 
 
-def _walk(
-    row: ScheduleRow, first: int, seen: dict[int, set[int]], dues: tuple[int, ...]
-) -> set[tuple[int | None, int]]:
+End = tuple[int | None, int]
+"""The next tick, and how many were skipped."""
+
+
+def _walk(row: ScheduleRow, first: int, seen: dict[int, set[int]], dues: tuple[int, ...]) -> set[End]:
     """Return where committed passes may have led, all of `dues` fired."""
     plan = plan_of(row)
     waiting: list[tuple[int | None, int, int]] = [(first, 0, 0)]
