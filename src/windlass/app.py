@@ -115,14 +115,13 @@ class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, Limits):
             *(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer),
             check_middleware(middleware),
         )
-        self._declared = DeclaredSchedules(self, lambda: self._submitter)
-        parts = make_parts(store, self.registry, self.settings, given, self._declared)
+        parts = make_parts(store, self.registry, self.settings, given, DeclaredSchedules(self, lambda: self._submitter))
         self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
         self._assemble(parts)
 
     def _assemble(self, parts: Parts) -> None:
         """Assemble the parts that depend on the store and the extension points."""
-        self._parts = parts
+        self._parts, self._declared = parts, parts.declared
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
         self._reader = Reader(self.registry, parts.serializer)

@@ -100,20 +100,13 @@ class DuplicateBusinessKeyError(WindlassError):
 
     def __init__(self, key: str, holder: UUID, kind: str = "job") -> None:
         super().__init__(key, holder, kind)
-        self.key = key
-        self.holder = holder
-        self.kind = kind
+        self.key, self.holder, self.kind = key, holder, kind
 
     def __str__(self) -> str:
         if self.kind == "schedule":
-            return (
-                f"business key {self.key!r} is the key of a schedule ({self.holder}), which holds it until it is "
-                "removed or has ended; use another business key"
-            )
-        return (
-            f"business key {self.key!r} is held by {self.holder}, which has not ended; wait for it or cancel it, "
-            "or enqueue with on_conflict='return_existing' or 'replace'"
-        )
+            return f"business key {self.key!r} is the key of a schedule ({self.holder}); use another one"
+        held = f"business key {self.key!r} is held by {self.holder}, which has not ended"
+        return f"{held}; wait for it or cancel it, or enqueue with on_conflict='return_existing' or 'replace'"
 
 
 class KeyConflictError(WindlassError):

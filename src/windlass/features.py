@@ -28,10 +28,10 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         archive_duty.feature(settings.jobs, ids_tell_time=isinstance(parts.clock, SystemClock)),
         statistics_duty.feature(settings.node.statistics_interval),
         followers.feature(settings.node.sweep_interval),
+        result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         schedule_feature.feature(
             parts.declared, parts.database, parts.clock, settings.recurring, parts.database.known_queues
         ),
-        result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         *parts.features,
     )
 

@@ -23,6 +23,7 @@ OWN = {
     "NodeLost": {"node", "recovered"},
     "CircuitOpened": {"service"},
     "CircuitClosed": {"service"},
+    "ScheduleSkipped": {"key", "tick", "why", "count"},
 }
 
 

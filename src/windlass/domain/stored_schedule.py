@@ -186,7 +186,7 @@ MOST_WAITING: Final = 100
 """How many runs of a schedule may wait for each other."""
 
 
-class Overlapping(NamedTuple):
+class OverlapDecision(NamedTuple):
     """The ticks that fire although earlier runs may be live, and those that do not."""
 
     fired: tuple[int, ...]
@@ -194,7 +194,7 @@ class Overlapping(NamedTuple):
     why: str
 
 
-def without_overlap(overlap: str, ticks: tuple[int, ...], live: int) -> Overlapping:
+def without_overlap(overlap: str, ticks: tuple[int, ...], live: int) -> OverlapDecision:
     """Decide which ticks fire while `live` runs of the schedule have not ended."""
     match overlap:
         case Overlap.SKIP:
@@ -203,4 +203,4 @@ def without_overlap(overlap: str, ticks: tuple[int, ...], live: int) -> Overlapp
             room, why = max(MOST_WAITING + 1 - live, 0), "queue_full"  # one of them runs
         case _:
             room, why = len(ticks), ""
-    return Overlapping(ticks[:room], ticks[room:], why)
+    return OverlapDecision(ticks[:room], ticks[room:], why)

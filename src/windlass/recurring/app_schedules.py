@@ -9,7 +9,7 @@ from windlass.domain.options import JobOptions, JobOptionsDict
 from windlass.domain.schedule_plan import CATCH_UP, Misfire, Overlap
 from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.recurring.schedule_options import ScheduleTimes, Times, check_options, check_schedule_key
-from windlass.recurring.schedules import Schedules
+from windlass.recurring.schedules import Schedules, store
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.spi import Clock
 from windlass.submission.call import Call
@@ -52,16 +52,7 @@ class AppSchedules:
         is the job's name unless `key` gives another one. May be written above `@app.job`; other options are those of
         jobs.
         """
-        times = ScheduleTimes.make(
-            cron,
-            zone=zone,
-            misfire=misfire,
-            overlap=overlap,
-            jitter=jitter,
-            start=start,
-            end=end,
-            catch_up=catch_up,
-        )
+        times = ScheduleTimes.make(cron, zone, misfire, overlap, jitter, start, end, catch_up)
         checked = JobOptions.make(**options)
         check_options(checked)
         name = None if key is None else check_schedule_key(key)
@@ -93,17 +84,7 @@ class AppSchedules:
         It is kept until it is removed (`app.schedules.remove`). Calling this again with the same key changes it in
         place, and does nothing if it is the same. While the schema is missing nothing is stored, with a warning.
         """
-        times = ScheduleTimes.make(
-            cron,
-            zone=zone,
-            misfire=misfire,
-            overlap=overlap,
-            jitter=jitter,
-            start=start,
-            end=end,
-            catch_up=catch_up,
-        )
-        return drive(self._schedule(key, call, times))
+        return drive(self._schedule(key, call, cron, zone, misfire, overlap, jitter, start, end, catch_up))
 
     async def aschedule(
         self,
@@ -120,20 +101,10 @@ class AppSchedules:
         catch_up: int = CATCH_UP,
     ) -> None:
         """Async twin of `schedule`."""
-        times = ScheduleTimes.make(
-            cron,
-            zone=zone,
-            misfire=misfire,
-            overlap=overlap,
-            jitter=jitter,
-            start=start,
-            end=end,
-            catch_up=catch_up,
-        )
-        return await adrive(self._schedule(key, call, times))
+        return await adrive(self._schedule(key, call, cron, zone, misfire, overlap, jitter, start, end, catch_up))
 
-    def _schedule(self, key: object, call: object, times: ScheduleTimes) -> Verb[None]:
-        return self.schedules.store(key, call, times, self._submitter.row)
+    def _schedule(self, key: object, call: object, *times: Any) -> Verb[None]:
+        yield from store(self.schedules, key, call, ScheduleTimes.make(*times), self._submitter.row)
 
     @property
     def schedules(self) -> Schedules:

@@ -52,7 +52,6 @@ class ScheduleTimes(NamedTuple):
     def make(
         cls,
         times: object,
-        *,
         zone: object = "UTC",
         misfire: object = Misfire.CATCH_UP,
         overlap: object = Overlap.ALLOW,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.spi import Clock
 from windlass.stores.plans import limits, schedules
 from windlass.stores.plans.schedule_calls import ScheduledCall, read_call
+from windlass.submission.call import Call
 from windlass.submission.handle import JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.resources import checked_resources, resources_of
@@ -32,6 +34,9 @@ logger = loggers.logger("windlass.schedules")
 All = list[Schedule]
 """The answer of `Schedules.list`; inside the class, `list` is its method."""
 Rows = list[ScheduleRow]
+
+Encoder = Callable[[Call[Any]], NewJob]
+"""Makes the row of a call."""
 
 
 class Schedules(NamedTuple):
@@ -126,36 +131,35 @@ class Schedules(NamedTuple):
             )
         return row is not None
 
-    # ------------------------------------------------------------------ app.schedule
 
-    def store(self, key: object, call: object, times: ScheduleTimes, encode: Any) -> Verb[None]:
-        """Store a schedule under its key, or change the one that is there; see `app.schedule`."""
-        parts, name, checked = self.parts, check_schedule_key(key), check_call(call)
-        row: NewJob = encode(checked)
-        wanted = times.declare(name, ScheduledCall.of(row).text)
-        yield from parts.authorization.check("schedule")
-        yield from parts.authorization.check_calls([checked])
-        try:
-            yield from parts.access.ready()
-        except MigrationRequiredError as error:
-            # `windlass migrate` imports the module that calls this; it must not need what it is about to create.
-            logger.warning("schedule %s is not stored: %s", name, error)
-            return
-        if not (yield from parts.access.read(schedules.differs, wanted)):
-            return
-        self._refuse_past_end(wanted)
-        if asked := resources_of([row]):
-            checked_resources(asked, (yield from parts.access.read(limits.known_resources, sorted(asked))))
-        _settled((yield from parts.access.run(schedules.store, [wanted], None)))
-        parts.local_node.schedules_changed()
+def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleTimes, encode: Encoder) -> Verb[None]:
+    """Store a schedule under its key, or change the one that is there; see `app.schedule`."""
+    parts, name, checked = schedule_verbs.parts, check_schedule_key(key), check_call(call)
+    row = encode(checked)
+    wanted = times.declare(name, ScheduledCall.of(row).text)
+    yield from parts.authorization.check("schedule")
+    yield from parts.authorization.check_calls([checked])
+    try:
+        yield from parts.access.ready()
+    except MigrationRequiredError as error:
+        # `windlass migrate` imports the module that calls this; it must not need what it is about to create.
+        logger.warning("schedule %s is not stored: %s", name, error)
+        return
+    if not (yield from parts.access.read(schedules.differs, wanted)):
+        return
+    _refuse_past_end(wanted, micros(schedule_verbs.clock.now()))
+    if asked := resources_of([row]):
+        checked_resources(asked, (yield from parts.access.read(limits.known_resources, sorted(asked))))
+    _settled((yield from parts.access.run(schedules.store, [wanted], None)))
+    parts.local_node.schedules_changed()
 
-    def _refuse_past_end(self, wanted: Declaration) -> None:
-        now = micros(self.clock.now())
-        if wanted.ends is not None and wanted.ends <= now:
-            raise InvalidOptionError(
-                f"the end of schedule {wanted.key!r} must be in the future, got "
-                f"{from_micros(wanted.ends).isoformat()}; leave the schedule out, or give a later end"
-            )
+
+def _refuse_past_end(wanted: Declaration, now: int) -> None:
+    if wanted.ends is not None and wanted.ends <= now:
+        raise InvalidOptionError(
+            f"the end of schedule {wanted.key!r} must be in the future, got "
+            f"{from_micros(wanted.ends).isoformat()}; leave the schedule out, or give a later end"
+        )
 
 
 def _settled(stored: schedules.Stored) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from windlass.cli.groups import NounGroup
-from windlass.cli.schedule import list_command, preview, show, steering
+from windlass.cli.schedule import list_command, preview, show, switches
 
 
 @click.group(name="schedule", cls=NounGroup)
@@ -16,7 +16,7 @@ def command() -> None:
 
 
 VERBS: Final = (
-    *(list_command.command, show.command, steering.pause, steering.resume, steering.trigger, steering.remove),
+    *(list_command.command, show.command, switches.pause, switches.resume, switches.trigger, switches.remove),
     preview.command,
 )
 for verb in VERBS:

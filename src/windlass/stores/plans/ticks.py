@@ -13,7 +13,7 @@ from windlass.domain.ended import NO_EFFECTS, Effects
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import NewJob
 from windlass.domain.schedule_plan import DueTicks, Overlap, due_ticks
-from windlass.domain.stored_schedule import Overlapping, ScheduleRow, SkippedTick, plan_of, without_overlap
+from windlass.domain.stored_schedule import OverlapDecision, ScheduleRow, SkippedTick, plan_of, without_overlap
 from windlass.errors import WindlassError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
@@ -99,7 +99,7 @@ def _planned(schedule: ScheduleRow, now: int, misfire_after_us: int) -> _Due:
     return _Due(schedule, ticks, missed)
 
 
-def _overlapping(dialect: Dialect, due: Sequence[_Due]) -> Plan[list[Overlapping]]:
+def _overlapping(dialect: Dialect, due: Sequence[_Due]) -> Plan[list[OverlapDecision]]:
     """Decide which ticks fire by the runs that are live."""
     asked = [one.schedule.id for one in due if one.schedule.overlap != Overlap.ALLOW and one.ticks.ticks]
     live = dict((yield Step("live_runs", {"ids": dialect.ids(asked)}))) if asked else {}
@@ -107,7 +107,7 @@ def _overlapping(dialect: Dialect, due: Sequence[_Due]) -> Plan[list[Overlapping
 
 
 def _store_runs(
-    dialect: Dialect, due: Sequence[_Due], overlapping: Sequence[Overlapping], known_queues: Collection[str]
+    dialect: Dialect, due: Sequence[_Due], overlapping: Sequence[OverlapDecision], known_queues: Collection[str]
 ) -> Plan[list[NewJob]]:
     """Store the jobs of ticks that were never fired."""
     pairs = [(one.schedule, tick) for one, fits in zip(due, overlapping, strict=True) for tick in fits.fired]
@@ -125,7 +125,7 @@ def _store_runs(
     return stored
 
 
-def _advance(dialect: Dialect, due: Sequence[_Due], overlapping: Sequence[Overlapping]) -> Plan[None]:
+def _advance(dialect: Dialect, due: Sequence[_Due], overlapping: Sequence[OverlapDecision]) -> Plan[None]:
     rows = [
         (one.schedule.id, one.ticks.next_at, fits.fired[-1] if fits.fired else None, _count(one, fits))
         for one, fits in zip(due, overlapping, strict=True)
@@ -136,11 +136,11 @@ def _advance(dialect: Dialect, due: Sequence[_Due], overlapping: Sequence[Overla
         yield Step("delete_live_keys", {"ids": dialect.ids(ended)})
 
 
-def _count(one: _Due, fits: Overlapping) -> int:
+def _count(one: _Due, fits: OverlapDecision) -> int:
     return one.ticks.skipped + len(fits.skipped)
 
 
-def _skipped(due: Sequence[_Due], overlapping: Sequence[Overlapping]) -> Sequence[SkippedTick]:
+def _skipped(due: Sequence[_Due], overlapping: Sequence[OverlapDecision]) -> Sequence[SkippedTick]:
     found: list[SkippedTick] = []
     for one, fits in zip(due, overlapping, strict=True):
         key = one.schedule.key

@@ -1,7 +1,7 @@
 -- A schedule: when it fires, what it then stores, and what happens to ticks that were missed or overlap.
 CREATE TABLE windlass_schedule (
     id         uuid PRIMARY KEY,
-    key        text NOT NULL UNIQUE,
+    key        text NOT NULL,
     origin     text,             -- module:attribute of the application that declares it; NULL: stored by app.schedule, kept until removed
     state      text NOT NULL,    -- active, paused, ended (no tick is left), retired (no longer declared)
     was        text,             -- the state in which it was retired, for a rollback of the code
@@ -21,6 +21,7 @@ CREATE TABLE windlass_schedule (
     skipped    bigint NOT NULL,  -- ticks that were missed or overlapped, and so not fired
     changed_at bigint NOT NULL   -- when it was stored, changed or retired
 );
+CREATE UNIQUE INDEX windlass_schedule_key ON windlass_schedule (key);
 CREATE INDEX windlass_schedule_next ON windlass_schedule (next_at, id) WHERE state = 'active' AND next_at IS NOT NULL;
 CREATE INDEX windlass_schedule_origin ON windlass_schedule (origin, key) WHERE origin IS NOT NULL;
 CREATE INDEX windlass_schedule_retired ON windlass_schedule (changed_at) WHERE state = 'retired';
