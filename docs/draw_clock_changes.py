@@ -80,8 +80,8 @@ def drawn(panel: Panel) -> list[str]:
             f'<path d="M{LEFT - 27:g} {y:g}h{STEP * (HALF_HOURS - 1) + 54:g}" stroke="{LINE}" stroke-width="1.5"/>',
         ]
         for moment in ticks(expression, panel.start):
-            x = LEFT + STEP * ((moment - panel.start) / timedelta(minutes=30))
-            elements.append(f'<circle cx="{x:g}" cy="{y:g}" r="8" fill="#23803c"/>')
+            at = LEFT + STEP * ((moment - panel.start) / timedelta(minutes=30))
+            elements.append(f'<circle cx="{at:g}" cy="{y:g}" r="8" fill="#23803c"/>')
     return elements
 
 

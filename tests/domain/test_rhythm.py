@@ -37,6 +37,12 @@ def test_a_nightly_duty_waits_for_the_first_time_behind_its_last_pass(passed_at:
     assert NIGHTLY.wait(now, at(16, 1), passed_at) == wait
 
 
+def test_a_duty_whose_years_are_over_is_looked_at_once_a_day():
+    """J7.5: an expression may name years."""
+    once = AtTimes(Cron.parse("0 0 2 1 1 ? 2026"))
+    assert once.wait(at(16, 1), at(16, 1), None) == hours(24)
+
+
 def test_a_regular_duty_begins_at_once():
     """J7.5."""
     assert Every(10).wait(at(16, 1), at(16, 1), None) <= 0

@@ -30,6 +30,7 @@ COLUMNS: Final = (
     "--from",
     "start",
     metavar="TIME",
+    envvar="WINDLASS_SCHEDULE_PREVIEW_FROM",
     show_envvar=True,
     help="The first times after this one, e.g. 2030-03-30 or 2030-03-30T12:00, in the same zone; default: now.",
 )
