@@ -11,7 +11,7 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.channels import SCHEDULES
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans.schedules import AT_ONCE
+from windlass.stores.plans.schedules import AT_ONCE, lock_writes
 
 MICROSECONDS: Final = 1_000_000
 DAY_US: Final = 86_400 * MICROSECONDS
@@ -52,6 +52,9 @@ def retire(dialect: Dialect, origin: str) -> Plan[list[str]]:
     Their rows stay, with their pause, so that a rollback finds them as they were.
     """
     rows = yield Step("undeclared_schedules", {"origin": origin}, literals={"most": AT_ONCE})
+    if rows:  # again, after those that store schedules now: a node may have started that declares them
+        yield from lock_writes(dialect)
+        rows = yield Step("undeclared_schedules", {"origin": origin}, literals={"most": AT_ONCE})
     if not rows:
         return []
     ids = {"ids": dialect.ids([schedule_id for schedule_id, _ in rows])}

@@ -1,7 +1,7 @@
 """Plans that store and steer schedules.
 
-Whoever stores, retires or removes schedules locks the row of the duty's lease first, so that keys are checked and
-written by one transaction at a time. Firing does not wait for that.
+What stores, retires or removes schedules locks one row first, so that keys are checked and written by one transaction
+at a time. Firing does not wait for that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.channels import SCHEDULES, WORK
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import jobs, leases
+from windlass.stores.plans import jobs
 from windlass.stores.plans.schedule_calls import run_of
 
+WRITES: Final = "writes of schedules"
+"""The row that is locked, among those of leases. It is not the duty's own: a node may hang while it holds that."""
 AT_ONCE: Final = 500
 """How many schedules one transaction stores or lists."""
 GATE_RETRY_US: Final = 5_000_000
@@ -41,8 +43,8 @@ class Stored(NamedTuple):
 def lock_writes(dialect: Dialect) -> Plan[None]:
     """Wait until no other transaction stores, retires or removes schedules."""
     del dialect
-    yield Step("create_lease", {"name": leases.SCHEDULES})
-    yield Step("lock_schedule_writes", {"name": leases.SCHEDULES})
+    yield Step("create_lease", {"name": WRITES})
+    yield Step("lock_schedule_writes", {"name": WRITES})
 
 
 def store(
@@ -175,5 +177,6 @@ def remove(dialect: Dialect, key: str) -> Plan[ScheduleRow | None]:
     if row is not None and row.origin is None:
         yield Step("delete_schedule", {"id": row.id})
         yield Step("delete_live_keys", {"ids": dialect.ids([row.id])})
-        yield Step("delete_idle_gates", {"names": dialect.names([schedule_gate(row.id)])})
+        if not (yield Step("live_runs", {"ids": dialect.ids([row.id])})):  # else they still run one by one
+            yield Step("delete_idle_gates", {"names": dialect.names([schedule_gate(row.id)])})
     return row

@@ -37,7 +37,7 @@ FROM {advances} i WHERE windlass_schedule.id = i.id
 
 -- ---------------------------------------------------------------------- declaring
 
--- Whoever stores, retires or removes schedules holds the lease's row: keys are then checked and written by one at a time.
+-- What stores, retires or removes schedules locks this row: keys are then checked and written by one transaction at a time.
 -- name: lock_schedule_writes :row
 SELECT h.name FROM windlass_lease h WHERE h.name = :name {lock_h}
 
