@@ -141,3 +141,24 @@ def test_many_schedules_are_stored_in_bounded_transactions(apps: Apps, monkeypat
     with app.worker():
         assert len(keys_of(app)) == 10
     assert sizes == [4, 4, 2]
+
+
+def test_next_ticks_are_planned_anew_by_the_rules_of_the_machine(apps: Apps, caplog: pytest.LogCaptureFixture):
+    """J9.1, J7.5: by the first pass of a node, which a deploy may have given new rules of time zones, and daily."""
+    app = named(apps, "shop:app")
+    sync = app.job(bodies.sync)
+    for zone in ("Europe/Berlin", "UTC"):
+        app.schedule(zone, "0 2 * * *", sync.bind("eu"), zone=zone)
+    planned = {one.key: one.next_at for one in app.schedules.list()}
+    app.database.run(_an_hour_later)
+    with caplog.at_level("INFO"), app.worker():
+        until(
+            lambda: {one.key: one.next_at for one in app.schedules.list()}["Europe/Berlin"] == planned["Europe/Berlin"]
+        )
+        assert {one.key: one.next_at for one in app.schedules.list()}["UTC"] != planned["UTC"], "it has no rules"
+    assert "planned 1 schedules anew" in caplog.text
+
+
+def _an_hour_later(dialect: Any) -> Any:
+    del dialect
+    yield Step("script", {"text": "UPDATE windlass_schedule SET next_at = next_at + 3600000000"})

@@ -39,13 +39,13 @@ def skipped(event: ScheduleSkipped) -> None:
 def declared_jobs_are_jobs() -> None:
     assert_type(nightly.enqueue("us"), JobHandle[int])
     assert_type(hourly.enqueue(), JobHandle[str])
-    nightly.enqueue(7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    nightly.enqueue(7)  # type: ignore[arg-type]
 
 
 def stored() -> None:
     app.schedule("sync", every(minutes=5), nightly.bind("us"), end=datetime(2031, 1, 1, tzinfo=UTC))
     app.schedule("sync", "*/5 * * * *", hourly.bind(), zone="Asia/Tokyo")
-    app.schedule("sync", 5, hourly.bind())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    app.schedule("sync", 5, hourly.bind())  # type: ignore[arg-type]
     assert_type(app.schedules.list(), list[Schedule])
     assert_type(app.schedules.pause("sync"), bool)
     assert_type(app.schedules.trigger("sync"), JobHandle[Any] | None)

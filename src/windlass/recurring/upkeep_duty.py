@@ -28,7 +28,7 @@ class ScheduleUpkeep(Duty):
         self._lease = lease
         self._retire_after_us = int(retire_after * MICROSECONDS)
         self._checked: list[LiveDeclaration] = []
-        self._daily_at = monotonic() + DAY
+        self._daily_at = 0.0  # also in its first pass: a deploy may bring new rules of time zones
 
     async def batch(self) -> bool:
         """Do one batch; return True if there may be more."""
