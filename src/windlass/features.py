@@ -29,9 +29,7 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         statistics_duty.feature(settings.node.statistics_interval),
         followers.feature(settings.node.sweep_interval),
         result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
-        schedule_feature.feature(
-            parts.declared, parts.database, parts.clock, settings.recurring, parts.database.known_queues
-        ),
+        schedule_feature.feature(parts.declared, parts.database, settings.recurring, parts.database.known_queues),
         *parts.features,
     )
 

@@ -153,4 +153,4 @@ def test_a_schedule_whose_end_has_passed_is_only_logged(app: Windlass, caplog: p
     advance(app, timedelta(hours=3))
     assert tick(app) == 0
     assert [one.state for one in app.schedules.list()] == ["ended"]
-    assert "has passed" in caplog.text
+    assert "has no tick any more" in caplog.text

@@ -132,8 +132,10 @@ def test_what_cannot_be_scheduled_is_refused(app: Windlass, sync: Any):
             app.schedule("sync", every(hours=1), call)
     with pytest.raises(UnknownResourceError):
         app.schedule("sync", every(hours=1), sync.using(resource="stripe").bind("a"))
-    with pytest.raises(InvalidOptionError, match="must be in the future"):
+    with pytest.raises(InvalidOptionError, match="must have a tick in the future"):
         app.schedule("sync", every(hours=1), sync.bind("a"), end=datetime(2029, 1, 1, tzinfo=UTC))
+    with pytest.raises(InvalidOptionError, match="must have a tick in the future"):
+        app.schedule("sync", "0 0 2 * * ? 2029", sync.bind("a"))
     assert app.schedules.list() == []
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from windlass import loggers
 from windlass.domain.cluster import Declared
 from windlass.domain.options import JobOptions
 from windlass.domain.stored_schedule import Declaration
@@ -16,8 +15,6 @@ from windlass.runtime.global_names import global_name_of
 from windlass.stores.plans.schedule_calls import ScheduledCall
 from windlass.submission.job_function import BoundOptions, Enqueueable
 from windlass.submission.submitter import Submitter
-
-logger = loggers.logger("windlass.schedules")
 
 UNNAMED: Final = ""
 """The origin of schedules of an application that no module has as a global: they are never retired."""
@@ -66,13 +63,9 @@ class DeclaredSchedules:
         text = "\n".join(self.keys)
         return Declared(self.origin or None, blake2b(text.encode(), digest_size=16).hexdigest())
 
-    def declarations(self, now: int | None = None) -> Sequence[Declaration]:
-        """Return them as they are stored, in the order of their keys; `now` finds those that have ended."""
-        found = [self._declaration(key, self._entries[key]) for key in self.keys]
-        for one in found:
-            if now is not None and one.ends is not None and one.ends < now:
-                logger.warning("the end of schedule %s has passed; it does not fire; take it out of the code", one.key)
-        return found
+    def declarations(self) -> Sequence[Declaration]:
+        """Return them as they are stored, in the order of their keys."""
+        return [self._declaration(key, self._entries[key]) for key in self.keys]
 
     def _declaration(self, key: str, entry: _Entry) -> Declaration:
         call = BoundOptions(entry.job, entry.options).bind()

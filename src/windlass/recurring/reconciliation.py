@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from windlass import loggers
-from windlass.domain.clock import micros, monotonic
-from windlass.domain.stored_schedule import Declaration
+from windlass.domain.clock import monotonic
+from windlass.domain.stored_schedule import Declaration, ScheduleState
 from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.runtime.verbs import Verb
-from windlass.spi import Clock
 from windlass.stores.database import Database
 from windlass.stores.plans import schedule_upkeep, schedules
 
@@ -25,10 +24,9 @@ RETRY_INTERVAL: Final = 30.0
 class Reconciliation:
     """Stores what an application declares, in place, and tries keys again that others hold."""
 
-    def __init__(self, declared: DeclaredSchedules, database: Database, clock: Clock) -> None:
+    def __init__(self, declared: DeclaredSchedules, database: Database) -> None:
         self._declared = declared
         self._database = database
-        self._clock = clock
         self._refused: list[Declaration] = []
         self._retry_at = 0.0
 
@@ -40,8 +38,7 @@ class Reconciliation:
 
     def run(self, since: int | None = None) -> Verb[None]:
         """Store everything that is declared; new schedules begin at `since`, or now."""
-        declarations = self._declared.declarations(micros(self._clock.now()))
-        self._refused = yield from self._store(declarations, since)
+        self._refused = yield from self._store(self._declared.declarations(), since)
         self._retry_at = monotonic() + RETRY_INTERVAL
 
     def retry(self) -> Verb[None]:
@@ -61,6 +58,11 @@ class Reconciliation:
             refused += [one for one in part if one.key in stored.held or one.key in stored.foreign]
             if stored.written:
                 logger.info("stored %d schedules that are new or have changed", len(stored.written))
+            for row in stored.written:
+                if row.state == ScheduleState.ENDED:
+                    logger.warning(
+                        "schedule %s has no tick any more, and does not fire; take it out of the code", row.key
+                    )
             if not quiet:
                 _log_refused(stored)
         return refused

@@ -12,7 +12,6 @@ from windlass.recurring.ticker import Ticker
 from windlass.recurring.upkeep_duty import INTERVAL, ScheduleUpkeep
 from windlass.runtime.verbs import adrive
 from windlass.settings import RecurringSettings
-from windlass.spi import Clock
 from windlass.stores.database import Database
 from windlass.stores.plans.leases import SCHEDULES
 
@@ -20,12 +19,11 @@ from windlass.stores.plans.leases import SCHEDULES
 def feature(
     declared: DeclaredSchedules,
     database: Database,
-    clock: Clock,
     settings: RecurringSettings,
     known_queues: Collection[str],
 ) -> Feature:
     """Return what fires schedules, stores the declared ones when a node starts, and retires those that are not."""
-    reconciliation = Reconciliation(declared, database, clock)
+    reconciliation = Reconciliation(declared, database)
 
     def duties(tools: NodeTools) -> Sequence[ScheduleUpkeep]:
         lease = tools.lease(SCHEDULES, Every(INTERVAL))

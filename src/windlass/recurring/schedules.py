@@ -10,7 +10,7 @@ from windlass import loggers
 from windlass.domain.clock import from_micros, micros
 from windlass.domain.job import NewJob, SubmittedJob
 from windlass.domain.schedule_plan import Misfire, Overlap
-from windlass.domain.stored_schedule import Declaration, Schedule, ScheduleRow, ScheduleState
+from windlass.domain.stored_schedule import Declaration, Schedule, ScheduleRow, ScheduleState, updated
 from windlass.errors import (
     ConfigurationError,
     DuplicateBusinessKeyError,
@@ -147,18 +147,19 @@ def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleT
         return
     if not (yield from parts.access.read(schedules.differs, wanted)):
         return
-    _refuse_past_end(wanted, micros(schedule_verbs.clock.now()))
+    _refuse_ended(wanted, micros(schedule_verbs.clock.now()))
     if asked := resources_of([row]):
         checked_resources(asked, (yield from parts.access.read(limits.known_resources, sorted(asked))))
     _settled((yield from parts.access.run(schedules.store, [wanted], None)))
     parts.local_node.schedules_changed()
 
 
-def _refuse_past_end(wanted: Declaration, now: int) -> None:
-    if wanted.ends is not None and wanted.ends <= now:
+def _refuse_ended(wanted: Declaration, now: int) -> None:
+    if updated(wanted, None, None, "", now).state == ScheduleState.ENDED:
+        end = "" if wanted.ends is None else f" until {from_micros(wanted.ends).isoformat()}"
         raise InvalidOptionError(
-            f"the end of schedule {wanted.key!r} must be in the future, got "
-            f"{from_micros(wanted.ends).isoformat()}; leave the schedule out, or give a later end"
+            f"schedule {wanted.key!r} must have a tick in the future, got {wanted.cron}{end}; leave it out, or change its "
+            "times"
         )
 
 

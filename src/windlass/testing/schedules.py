@@ -39,7 +39,7 @@ def _tick(app: Windlass) -> Verb[int]:
     if app.has_worker:
         raise ConfigurationError("a worker of this application fires its schedules already; stop it, or do not tick")
     parts: Parts = yield from off_loop(app.check_startable)
-    yield from Reconciliation(parts.declared, parts.database, parts.clock).run(_beginning(parts))
+    yield from Reconciliation(parts.declared, parts.database).run(_beginning(parts))
     publisher = Publisher(parts.bus, parts.results, parts.clock, parts.local_node)
     late, runs = int(parts.settings.recurring.misfire_after * MICROSECONDS), 0
     while True:
