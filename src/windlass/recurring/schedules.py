@@ -158,8 +158,8 @@ def _refuse_ended(wanted: Declaration, now: int) -> None:
     if updated(wanted, None, None, "", now).state == ScheduleState.ENDED:
         end = "" if wanted.ends is None else f" until {from_micros(wanted.ends).isoformat()}"
         raise InvalidOptionError(
-            f"schedule {wanted.key!r} must have a tick in the future, got {wanted.cron}{end}; leave it out, or change its "
-            "times"
+            f"schedule {wanted.key!r} must have a tick in the future, got {wanted.cron}{end}; leave it out, or change "
+            "its times"
         )
 
 
