@@ -12,7 +12,6 @@ from windlass import (
     DuplicateBusinessKeyError,
     InvalidOptionError,
     JobStatus,
-    NotAuthorizedError,
     UnknownResourceError,
     Windlass,
     every,
@@ -158,39 +157,4 @@ def test_without_a_schema_nothing_is_stored(pg_url: str, caplog: pytest.LogCaptu
     app.migrate()
     app.schedule("sync", every(hours=1), sync.bind("eu"))
     assert [one.key for one in app.schedules.list()] == ["sync"]
-    app.close()
-
-
-class _Nobody:
-    """An authorizer that refuses what it is told to."""
-
-    def __init__(self) -> None:
-        self.refused: set[str] = set()
-        self.asked: list[str] = []
-
-    def may(self, principal: object, action: str, job: object) -> bool:
-        del principal, job
-        self.asked.append(action)
-        return action not in self.refused
-
-
-def test_schedules_are_steered_by_those_who_may():
-    """J6.5: every verb asks the authorizer first."""
-    authorizer = _Nobody()
-    app = Windlass("sqlite://", authorizer=authorizer)
-    sync = app.job(bodies.sync)
-    app.schedule("sync", every(hours=1), sync.bind("eu"))
-    verbs: dict[str, Any] = {
-        "schedule": lambda: app.schedule("other", every(hours=1), sync.bind("eu")),
-        "schedules": app.schedules.list,
-        "pause_schedule": lambda: app.schedules.pause("sync"),
-        "resume_schedule": lambda: app.schedules.resume("sync"),
-        "trigger_schedule": lambda: app.schedules.trigger("sync"),
-        "remove_schedule": lambda: app.schedules.remove("sync"),
-    }
-    for action, verb in verbs.items():
-        authorizer.refused = {action}
-        with pytest.raises(NotAuthorizedError, match=action):
-            verb()
-    assert verbs.keys() <= set(authorizer.asked)
     app.close()
