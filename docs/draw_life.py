@@ -14,6 +14,7 @@ IMAGES = ROOT / "docs" / "images"
 FILLS: Final = {
     JobStatus.PENDING: "#5a6b7f",
     JobStatus.RUNNING: "#1f6fc4",
+    JobStatus.WAITING: "#6a4fb0",
     JobStatus.PAUSED: "#94690f",
     JobStatus.SUCCEEDED: "#23803c",
     JobStatus.FAILED: "#c33636",
@@ -30,6 +31,7 @@ def state(status: JobStatus, x: float, y: float, height: float = 42) -> Box:
 
 PENDING, RUNNING = state(JobStatus.PENDING, 240, 220), state(JobStatus.RUNNING, 500, 220)
 PAUSED, FAILED = state(JobStatus.PAUSED, 240, 58, 52), state(JobStatus.FAILED, 780, 74, 84)
+WAITING = state(JobStatus.WAITING, 500, 430)
 SUCCEEDED, CANCELED = state(JobStatus.SUCCEEDED, 780, 220), state(JobStatus.CANCELED, 780, 326)
 
 
@@ -56,6 +58,11 @@ MOVES: Final = (
     Move(PENDING, CANCELED, ((PENDING.x, PENDING.bottom), (PENDING.x, 326), (CANCELED.left, 326))),
     Move(RUNNING, CANCELED, ((RUNNING.x, RUNNING.bottom), (RUNNING.x, 326), (CANCELED.left, 326))),
     Move(CANCELED, PENDING, ((CANCELED.left, 340), (228, 340), (228, PENDING.bottom)), dashed=True),
+    Move(WAITING, PENDING, ((WAITING.left, 420), (196, 420), (196, PENDING.bottom))),
+    Move(RUNNING, WAITING, ((526, RUNNING.bottom), (526, WAITING.top))),
+    Move(WAITING, CANCELED, ((WAITING.right, 420), (764, 420), (764, CANCELED.bottom))),
+    Move(CANCELED, WAITING, ((800, CANCELED.bottom), (800, 440), (WAITING.right, 440)), dashed=True),
+    Move(FAILED, WAITING, ((FAILED.right, 74), (866, 74), (866, 476), (500, 476), (500, WAITING.bottom))),
     Move(PAUSED, CANCELED, ((PAUSED.left, 58), (60, 58), (60, 326), (CANCELED.left, 326))),
 )
 """Every move between the states drawn here; tests/docs compares them with the state machine."""
@@ -77,11 +84,17 @@ def states() -> str:
         label("pause", (510, 36)),
         label("resume", (510, 77)),
         label("cancel", (610, 318)),
-        label("a follower, with the retry of what canceled it", (440, 357)),
+        label("a follower, with the retry of what canceled it", (356, 357)),
+        label("enqueue with await_signal", (250, 458)),
+        label("signal, or its timeout", (310, 412)),
+        label("timed out, retries left", (534, 392), "start"),
+        label("cancel", (690, 412)),
+        label("retry by hand, if its signal never came", (690, 468)),
     ]
     moves = [arrow(*move.points, dashed=move.dashed) for move in MOVES]
-    boxes = [box.drawn() for box in (PENDING, RUNNING, PAUSED, SUCCEEDED, FAILED, CANCELED)]
-    return picture("The states of a job", (880, 370), [*moves, arrow((80, 220), (PENDING.left, 220)), *labels, *boxes])
+    boxes = [box.drawn() for box in (PENDING, RUNNING, WAITING, PAUSED, SUCCEEDED, FAILED, CANCELED)]
+    entries = [arrow((80, 220), (PENDING.left, 220)), arrow((150, 440), (WAITING.left, 440))]
+    return picture("The states of a job", (880, 490), [*moves, *entries, *labels, *boxes])
 
 
 # ------------------------------------------------------------------------------------------------------ life.svg

@@ -71,6 +71,7 @@ PAIRED_CLASSES = {
     "Returned": "an outcome, and the message that carries it out of a job's process",
     "Snoozed": "an outcome, and the message that carries it out of a job's process",
     "Reporter": "the protocol, and its side in a job's process",
+    "Signal": "the public value that a waiting job gets, and what a service reports to tests",
 }
 """Classes of one name in several modules, and why, or what becomes of them."""
 

@@ -111,7 +111,13 @@ WITHOUT_A_TWIN = {
         "use_connection": "one object for `with` and `async with`",
         "worker": "one object for `with` and `async with`",
     },
-    "Call": {"then": "makes a value", "using": "makes a value"},
+    "Call": dict.fromkeys(
+        (
+            *("then", "using", "await_signal", "then_on_success", "then_on_failure", "when", "when_result", "branch"),
+            "choose",
+        ),
+        "makes a value",
+    ),
     "JobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "AsyncJobFunction": {"bind": "makes a value", "handle": "makes a handle", "using": "makes a value"},
     "Worker": {

@@ -20,6 +20,7 @@ from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
 from windlass.domain.schedule_plan import Misfire, Overlap
+from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
 from windlass.domain.stored_schedule import Schedule
 from windlass.errors import (
@@ -38,6 +39,7 @@ from windlass.errors import (
     PayloadTooLargeError,
     ResultDroppedError,
     SerializationError,
+    SignalTimeoutError,
     StaleClaimError,
     StopJob,
     StoreStatementError,
@@ -63,10 +65,12 @@ from windlass.events.types import (
     JobPaused,
     JobResumed,
     JobRetrying,
+    JobSignaled,
     JobStarted,
     JobTimedOut,
     NodeLost,
     ScheduleSkipped,
+    WorkflowBranchTriggered,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
@@ -95,6 +99,7 @@ from windlass.spi import (
     Serializer,
     TargetPolicy,
 )
+from windlass.submission.branch_verbs import Condition
 from windlass.submission.call import Call, Flow, Group, group
 from windlass.submission.handle import JobHandle
 from windlass.submission.tagged import DroppedResult
@@ -116,6 +121,7 @@ __all__ = [
     "CircuitStatus",
     "CircuitsSettings",
     "Clock",
+    "Condition",
     "ConfigurationError",
     "Coordinator",
     "DeadLetter",
@@ -157,6 +163,7 @@ __all__ = [
     "JobResult",
     "JobResumed",
     "JobRetrying",
+    "JobSignaled",
     "JobStarted",
     "JobStateError",
     "JobStatus",
@@ -193,6 +200,8 @@ __all__ = [
     "SerializationError",
     "Serializer",
     "Settings",
+    "Signal",
+    "SignalTimeoutError",
     "StaleClaimError",
     "StopJob",
     "StoreStatementError",
@@ -206,10 +215,13 @@ __all__ = [
     "Windlass",
     "WindlassError",
     "WorkerLostError",
+    "WorkflowBranchTriggered",
     "WouldBlockLoopError",
     "__version__",
+    "approved",
     "circuit_protected",
     "do_not_retry",
     "every",
     "group",
+    "rejected",
 ]

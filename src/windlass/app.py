@@ -15,6 +15,7 @@ from windlass.client.limits import Limits
 from windlass.client.moves import Moves
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
+from windlass.client.signal_verbs import SignalVerbs
 from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
@@ -47,7 +48,8 @@ from windlass.stores.access import Access
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
-from windlass.submission.call import Call, Flow, as_list
+from windlass.submission.bound_calls import as_list
+from windlass.submission.call import Call, Flow
 from windlass.submission.group_commit import GroupCommit
 from windlass.submission.handle import JobHandle
 from windlass.submission.modules import check_modules
@@ -58,7 +60,7 @@ from windlass.submission.transactional import CallerTransactions
 R = TypeVar("R")
 
 
-class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, Limits):
+class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs, Limits):
     """A durable job engine on the database you have.
 
     ```python

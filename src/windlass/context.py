@@ -16,6 +16,7 @@ from windlass.domain.durations import seconds
 from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
 from windlass.domain.progress import amount
+from windlass.domain.signal import Signal
 from windlass.domain.tags import tags_of
 from windlass.errors import ConfigurationError, InvalidOptionError, StaleClaimError, StopJob
 
@@ -103,7 +104,18 @@ class JobContext:
     ```
     """
 
-    __slots__ = ("_claim", "_claim_lost", "_payload", "_received", "_report", "_reporter", "_stopped", "node", "over")
+    __slots__ = (
+        "_claim",
+        "_claim_lost",
+        "_payload",
+        "_received",
+        "_report",
+        "_reporter",
+        "_stopped",
+        "node",
+        "over",
+        "signal",
+    )
 
     def __init__(
         self, claim: Claim, payload: Payload, node: str, reporter: Reporter | None = None, received: float = 0.0
@@ -119,6 +131,8 @@ class JobContext:
         """Id of the node that runs it."""
         self.over = False
         """Whether the attempt has ended; threads that it started may still run."""
+        self.signal: Signal | None = None
+        """The signal that released the job; None if it awaited none."""
 
     @classmethod
     def current(cls) -> JobContext:

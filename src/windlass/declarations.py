@@ -10,8 +10,9 @@ from windlass.domain.other_queues import OF_AN_APPLICATION, not_here
 from windlass.errors import ConfigurationError
 from windlass.events.bus import EventBus
 from windlass.events.types import Event
+from windlass.submission.bound_calls import bind
 from windlass.submission.by_name import call_by_name
-from windlass.submission.call import Call, bind
+from windlass.submission.call import Call
 from windlass.submission.current_connection import UsedConnection
 from windlass.submission.handle import JobHandle
 from windlass.submission.instances import Instances

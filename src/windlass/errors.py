@@ -20,6 +20,7 @@ WindlassError
 ├── JobCanceledError                   the job awaited ended CANCELED         .job_id
 ├── JobStateError                      the job cannot do that in its state    .job_id .why
 ├── JobTimeoutError (TimeoutError)     an attempt ran longer than its timeout
+├── SignalTimeoutError (TimeoutError)  the signal that a job awaits did not come in time
 ├── WorkerLostError                    the process that ran the job died
 ├── StopJob                            raised in a body that should end now
 │   └── StaleClaimError                another claim has taken the job over
@@ -51,6 +52,7 @@ __all__ = [
     "PayloadTooLargeError",
     "ResultDroppedError",
     "SerializationError",
+    "SignalTimeoutError",
     "StaleClaimError",
     "StopJob",
     "StoreStatementError",
@@ -240,6 +242,10 @@ class JobTimeoutError(WindlassError, TimeoutError):
     """An attempt ran longer than the job's `timeout`; it counts as a failed attempt. Also a `TimeoutError`."""
 
 
+class SignalTimeoutError(WindlassError, TimeoutError):
+    """The signal that a job awaits did not come in time; it counts as a failed attempt. Also a `TimeoutError`."""
+
+
 class WorkerLostError(WindlassError):
     """The process that ran the job died; the job is run again until its crash budget is spent."""
 
@@ -249,10 +255,7 @@ class StopJob(WindlassError):  # noqa: N818 - an instruction to the body to end,
 
 
 class StaleClaimError(StopJob):
-    """Raised by `ctx.check()` and `ctx.progress()` in a body whose job another claim has taken over.
-
-    The cluster gave the node up, e.g. because it was suspended. Nothing that the body still does counts.
-    """
+    """Raised in a body whose job another claim has taken over, since its node was given up: nothing it does counts."""
 
 
 class StoreUnavailableError(WindlassError):
@@ -268,10 +271,7 @@ class StoreUnavailableError(WindlassError):
 
 
 class StoreStatementError(WindlassError):
-    """The database answers but refuses a correct statement: rights are missing, or the schema was changed.
-
-    Nothing was written. The same operation fails until the database is repaired; the message says what is wrong.
-    """
+    """The database answers but refuses a correct statement (rights, schema): nothing was written, repair it."""
 
 
 class MigrationRequiredError(WindlassError):

@@ -60,6 +60,20 @@ class NodeStart(NamedTuple):
     """Called after that."""
 
 
+class GuardSource(NamedTuple):
+    """What the guards of some followers are about: read when one that was released without a decision begins.
+
+    A follower is stored with `Follows.DECIDED` and a `domain.branches.Guard`. When its parent ends without an attempt
+    (`stores.plans.flows.follow` gets an `EndedStep` without `branches`), it is released guarded, and its attempt calls
+    the guard's predicate with what is read here.
+    """
+
+    about: str
+    """The kind of guard that it is for (`Guard.about`)."""
+    read: Callable[[Dialect, Sequence[str]], Plan[Mapping[str, Any]]]
+    """Returns the subjects of these parents, by id; one that has not ended is left out."""
+
+
 def _none(tools: NodeTools) -> tuple[()]:
     del tools
     return ()
@@ -79,3 +93,5 @@ class Feature(NamedTuple):
     """Arguments that it adds to some jobs."""
     start: NodeStart | None = None
     """What it does when a node starts."""
+    guards: tuple[GuardSource, ...] = ()
+    """What the guards of its followers are about."""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from windlass.app import Windlass
 from windlass.context import JobContext, Snooze, current_context
+from windlass.domain.signal import WAIT_IN_TEXT
 from windlass.domain.targets import module_of
 from windlass.errors import ConfigurationError, TargetNotFoundError
 from windlass.runtime import logcontext, middleware
@@ -30,6 +31,8 @@ from windlass.submission.codec import JsonSerializer, stored_result
 from windlass.submission.context_parameters import with_context
 from windlass.submission.job_function import Enqueueable
 from windlass.submission.registry import Registry
+from windlass.submission.signal_texts import read_signal
+from windlass.submission.stored_options import from_text
 from windlass.submission.submitter import Submitter
 from windlass.submission.target import ImportResolver, Known, find_loaded
 
@@ -90,6 +93,8 @@ class JobLoop:
         log_records.take_levels(job.levels)  # a module may have configured logging while it was imported
         spec = found.known.spec
         args, kwargs = found.serializer.decode_arguments(spec, job.payload.args)
+        if job.payload.options is not None and WAIT_IN_TEXT in job.payload.options:
+            JobContext.current().signal = read_signal(from_text(job.payload.options), found.serializer)
         if spec.contexts:
             args, kwargs = with_context(spec.contexts, current_context.get(), args, kwargs)
         function = found.known.ready(found.instances)

@@ -40,8 +40,7 @@ class Node:
         declared = next((start.declared() for start in self._starts), NOTHING_DECLARED)
         self.identity = NodeIdentity(queues, declared)
         served = None if queues is None else frozenset(queues)
-        arguments = [feature.arguments for feature in features if feature.arguments is not None]
-        self.engine = NodeEngine(parts, self.identity, follow_ups, concurrency, served, errors, arguments)
+        self.engine = NodeEngine(parts, self.identity, follow_ups, concurrency, served, errors, features)
         self.membership = NodeMembership(parts, self.identity, self.engine, features, self.asked_to_drain, errors)
         self.departure = Departure(
             parts, self.membership.heartbeat, self.membership.pulse, self.engine, self.asked_to_drain

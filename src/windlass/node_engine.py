@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from windlass.domain.transition import Failure
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.completer import Completer, Seams
+from windlass.engine.conditions import AttemptConditions
 from windlass.engine.guarded_strategy import Resilience
 from windlass.engine.invoke import AttemptLimits, Invoker
 from windlass.engine.known_targets import KnownTargets
@@ -23,7 +24,10 @@ from windlass.engine.slots import Slots
 from windlass.engine.verdict import Policies
 from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.sanitizer import class_name
-from windlass.feature import ArgumentSource
+from windlass.feature import ArgumentSource, Feature
+from windlass.flow.guards import Guards
+from windlass.flow.job_results import JobResults
+from windlass.flow.judge import Judge, JudgeParts
 from windlass.parts import Parts, processes_of
 from windlass.publisher import Publisher
 from windlass.resilience.breaker import StoreBreakers
@@ -31,8 +35,10 @@ from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.executors import LocalExecutors
 from windlass.runtime.service import Bell
 from windlass.runtime.unfinished_work import UnfinishedWork
+from windlass.spi import ExecutorProvider
 from windlass.stores.ending import FollowUps
 from windlass.stores.node_identity import NodeIdentity
+from windlass.submission.predicates import Predicates
 
 MICROSECONDS = 1_000_000
 
@@ -48,7 +54,7 @@ class NodeEngine:
         concurrency: int,
         queues: Collection[str] | None,
         errors: ErrorHandling,
-        arguments: Sequence[ArgumentSource] = (),
+        features: Sequence[Feature] = (),
     ) -> None:
         database, settings = parts.database, parts.settings
         self.work = KnownWork(settings.circuits.refresh)
@@ -68,15 +74,18 @@ class NodeEngine:
             seams=Seams(self.reports.before, self.lingering.written),
             one_by_one=settings.jobs.commit == "each",
         )
-        self.invoker = _invoker(parts, self.lingering)
-        judges = (_policies(parts), parts.bus, _resilience(parts, self.work))
-        self.runner = Runner(identity, parts.registry, self.invoker, self.completer, *judges, self.reports)
+        executors = parts.executors or LocalExecutors(asyncio.get_running_loop(), processes_of(parts))
+        self.invoker = _invoker(parts, executors, self.lingering)
+        policies, predicates = _policies(parts), Predicates(parts.registry)
+        judge = _judge(parts, executors, policies, predicates, concurrency)
+        conditions = AttemptConditions(judge, self.completer, parts.bus)
+        judges = (policies, parts.bus, _resilience(parts, self.work))
+        self.runner = Runner(identity, parts.registry, self.invoker, conditions, *judges, self.reports)
         run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
-        self.slots = Slots(database, *run_by, concurrency, arguments)
-        self.targets = KnownTargets(parts.registry, parts.sanitizer.sanitize)
-        self.poller = Poller(
-            identity, database, self.slots, self.work, parts.polling, _options(parts, queues, self.targets), errors
-        )
+        self.slots = Slots(database, *run_by, concurrency, _arguments(features), Guards(features))
+        self.targets = KnownTargets(parts.registry, predicates, parts.sanitizer.sanitize)
+        options = _options(parts, queues, self.targets)
+        self.poller = Poller(identity, database, self.slots, self.work, parts.polling, options, errors)
         self.cancellations = Cancellations(database, self.slots, identity, settings.node.heartbeat_interval, errors)
 
     def open(self) -> None:
@@ -95,8 +104,19 @@ class NodeEngine:
         await self.wakeups.sent(timeout)
 
 
-def _invoker(parts: Parts, lingering: LingeringBodies) -> Invoker:
-    executors = parts.executors or LocalExecutors(asyncio.get_running_loop(), processes_of(parts))
+def _arguments(features: Sequence[Feature]) -> list[ArgumentSource]:
+    return [feature.arguments for feature in features if feature.arguments is not None]
+
+
+def _judge(
+    parts: Parts, executors: ExecutorProvider, policies: Policies, predicates: Predicates, concurrency: int
+) -> Judge:
+    results = JobResults(parts.registry, parts.serializer)
+    called = (predicates, results, parts.registry.instances, executors)
+    return Judge(JudgeParts(*called, policies.describe, parts.settings.flows.predicate_timeout, concurrency))
+
+
+def _invoker(parts: Parts, executors: ExecutorProvider, lingering: LingeringBodies) -> Invoker:
     limits = AttemptLimits(parts.settings.jobs.max_result_bytes, parts.settings.jobs.timeout)
     bodies = (parts.serializer, parts.registry.instances, executors, limits)
     return Invoker(*bodies, lingering.thread_ended, parts.middleware)

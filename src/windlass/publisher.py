@@ -14,8 +14,15 @@ from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL, JobStatus, Move
 from windlass.events.bus import EventBus
-from windlass.events.job_events import JOB_EVENTS, circuit_events, job_events, move_events, skipped_events
-from windlass.events.types import Event, JobPaused, JobResumed, JobRetrying
+from windlass.events.job_events import (
+    JOB_EVENTS,
+    circuit_events,
+    job_events,
+    move_events,
+    signal_events,
+    skipped_events,
+)
+from windlass.events.types import Event, JobPaused, JobResumed, JobRetrying, JobSignaled
 from windlass.feature import Feature
 from windlass.spi import Clock
 from windlass.stores.dialect import Dialect
@@ -23,6 +30,7 @@ from windlass.stores.ending import FollowUp
 from windlass.stores.plan import Plan
 from windlass.stores.plans import jobs
 from windlass.stores.plans.moves import Steered
+from windlass.stores.plans.signal_waits import SignaledJob
 
 
 class Awaited(Protocol):
@@ -99,6 +107,14 @@ class Publisher:
             self.events(move_events(JobResumed, moved, self._clock.now()))
         return len(moved)
 
+    def signaled(self, jobs: Sequence[SignaledJob], outcome: str, by: str | None) -> int:
+        """Publish jobs that got a signal, and may be due; return how many."""
+        if work := sorted({(job.queue, job.priority) for job in jobs if job.released}):
+            self.wakeups.new_work(work)
+        if jobs and self._bus.wanted(JobSignaled):
+            self.events(signal_events(jobs, outcome, by, self._clock.now()))
+        return len(jobs)
+
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
         """Publish circuits that opened or closed, by calls or by hand."""
         self.wakeups.circuits_changed(changes)
@@ -120,7 +136,7 @@ class Publisher:
             self._awaited.deliver([job.as_outcome for job in ended if job.status in TERMINAL])
 
 
-_REQUEUED: Final = frozenset({Move.REQUEUE})
+_REQUEUED: Final = frozenset({Move.REQUEUE, Move.PARK})
 
 
 def retry_times(bus: EventBus) -> Feature:

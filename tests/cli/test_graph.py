@@ -66,6 +66,7 @@ def test_programs_get_the_graph(desk: Desk, flow: JobHandle[object]):
         "parent_id": str(graph.groups[0].id),
         "child_id": str(graph.nodes[-1].id),
         "kind": "then",
+        "label": "",
     }
     (found,) = told["groups"]
     assert (found["total"], found["succeeded"], found["failed"], len(found["members"])) == (2, 1, 1, 2)

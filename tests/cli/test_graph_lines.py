@@ -55,6 +55,19 @@ LAST = ("a/G=WAITING b/G f!G", """
 └╌ on failure
    ○ shop:f  PENDING
 """)  # fmt: skip
+BRANCHES = ("a=SUCCEEDED b?a=CANCELED c<b=CANCELED d+a=SUCCEEDED e!a=CANCELED z<a=RUNNING", """
+✓ shop:a     SUCCEEDED
+├╌ is_b
+│  ⊘ shop:b  CANCELED
+│  │
+│  ⊘ shop:c  CANCELED
+├╌ on success
+│  ✓ shop:d  SUCCEEDED
+├╌ on failure
+│  ⊘ shop:e  CANCELED
+│
+▶ shop:z     RUNNING
+""")  # fmt: skip
 NESTED = ("a/G b1 b2<b1/G j<G/H c/H k*H", """
 ┏━ group  0/2 succeeded
 ┣━ ┏━ group  0/2 succeeded
@@ -82,11 +95,11 @@ FLATTENED = ("x v<x a<v/G b<v/G c<x/G d<G", """
 
 @pytest.mark.parametrize(
     ("jobs", "expected"),
-    [CHAIN, JOIN, FAILURE, LAST, NESTED, FLATTENED],
-    ids=["a chain", "a join", "a failure", "a failure at the end", "nested groups", "a flattened group"],
+    [CHAIN, JOIN, FAILURE, LAST, BRANCHES, NESTED, FLATTENED],
+    ids=["a chain", "a join", "a failure", "a failure at the end", "branches", "nested groups", "a flattened group"],
 )
 def test_lines_and_brackets(jobs: str, expected: str):
-    """J8.1, J8.3."""
+    """J8.1, J8.2, J8.3."""
     assert picture(graph_of_jobs(*jobs.split())) == expected.strip("\n").split("\n")
 
 
@@ -156,3 +169,12 @@ def test_control_characters_do_not_reach_the_terminal():
     graph = FlowGraph(flow_id=node.id, nodes=(bad,), edges=(), groups=())
     text = "".join(span.text for line in draw(graph, 80, NOW) for span in line)
     assert not set(text) & set("\x1b\x07\x9b\u202e\n")
+
+
+def test_label_of_a_branch_on_an_outcome_is_its_description():
+    """J8.2: behind what it follows; a long one is cut."""
+    graph = graph_of_jobs("a", "f!a", "b<a")
+    edges = tuple(replace(edge, label="tell support" if edge.kind == "failure" else "") for edge in graph.edges)
+    assert "├╌ on failure: tell support" in picture(replace(graph, edges=edges))
+    edges = tuple(replace(edge, label="tell " * 20 if edge.kind == "failure" else "") for edge in graph.edges)
+    assert max(map(len, picture(replace(graph, edges=edges)))) <= 60

@@ -6,8 +6,8 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from windlass import FlowEdge, FlowGraph, FlowGroup, FlowNode, JobStatus
 from windlass.domain.flow_graph import EdgeKind
 
-_JOB = re.compile(r"(?P<name>\w+)(?:(?P<kind>[<!*])(?P<parent>\w+))?(?:/(?P<group>[A-Z]\w*))?(?:=(?P<status>\w+))?")
-_KINDS: dict[str, EdgeKind] = {"<": "then", "!": "failure", "*": "always"}
+_JOB = re.compile(r"(?P<name>\w+)(?:(?P<kind>[<!*+?])(?P<parent>\w+))?(?:/(?P<group>[A-Z]\w*))?(?:=(?P<status>\w+))?")
+_KINDS: dict[str, EdgeKind] = {"<": "then", "!": "failure", "*": "always", "+": "success", "?": "when"}
 
 
 def id_of(name: str) -> UUID:
@@ -18,7 +18,8 @@ def id_of(name: str) -> UUID:
 def graph_of_jobs(*jobs: str) -> FlowGraph:
     """The graph of jobs, each as `name<parent/GROUP=STATUS`: `<` follows success, `!` failure, `*` any end.
 
-    Groups have names in capitals. A job is called `shop:` and its name without digits.
+    Branches: `+` follows success, `?` a predicate, whose name is `is_` and that of the job. Groups have names in
+    capitals. A job is called `shop:` and its name without digits.
     """
     parts = [found.groupdict() for job in jobs if (found := _JOB.fullmatch(job))]
     assert len(parts) == len(jobs), jobs
@@ -32,12 +33,18 @@ def graph_of_jobs(*jobs: str) -> FlowGraph:
         for part in parts
     )
     edges = tuple(
-        FlowEdge(parent_id=id_of(part["parent"]), child_id=id_of(part["name"]), kind=_KINDS[part["kind"]])
+        FlowEdge(
+            parent_id=id_of(part["parent"]), child_id=id_of(part["name"]), kind=_KINDS[part["kind"]], label=_label(part)
+        )
         for part in parts
         if part["parent"]
     )
     names = dict.fromkeys(part["group"] for part in parts if part["group"])
     return FlowGraph(flow_id=nodes[0].id, nodes=nodes, edges=edges, groups=tuple(_group(name, nodes) for name in names))
+
+
+def _label(part: dict[str, str]) -> str:
+    return f"is_{part['name']}" if part["kind"] == "?" else ""
 
 
 def _group(name: str, nodes: tuple[FlowNode, ...]) -> FlowGroup:

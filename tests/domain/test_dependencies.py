@@ -17,22 +17,26 @@ from windlass.domain.dependencies import (
 )
 from windlass.domain.states import JobStatus
 
-THEN, FAILURE, ALWAYS = Follows.THEN, Follows.FAILURE, Follows.ALWAYS
+THEN, SUCCESS, FAILURE, ALWAYS = Follows.THEN, Follows.SUCCESS, Follows.FAILURE, Follows.ALWAYS
+DECIDED = frozenset({Follows.DECIDED})
 NOTHING: frozenset[Follows] = frozenset()
 
 
 @pytest.mark.parametrize(
-    ("status", "released", "canceled", "reason"),
+    ("status", "released", "canceled", "guarded", "reason", "reason_of_branches"),
     [
-        (JobStatus.SUCCEEDED, {THEN, ALWAYS}, {FAILURE}, "not_chosen"),
-        (JobStatus.FAILED, {FAILURE, ALWAYS}, {THEN}, "upstream_failed"),
-        (JobStatus.CANCELED, set(), {THEN, FAILURE, ALWAYS}, "upstream_canceled"),
+        (JobStatus.SUCCEEDED, {THEN, SUCCESS, ALWAYS}, {FAILURE}, DECIDED, "not_chosen", "not_chosen"),
+        (JobStatus.FAILED, {FAILURE, ALWAYS}, {THEN, SUCCESS}, DECIDED, "upstream_failed", "not_chosen"),
+        (JobStatus.CANCELED, set(), set(Follows), set(), "upstream_canceled", "upstream_canceled"),
     ],
 )
-def test_followers_of_a_job(status: JobStatus, released: set, canceled: set, reason: str):
-    """J8.1: a cancel releases nothing."""
-    assert after_job(status) == FollowerDecision(frozenset(released), frozenset(canceled))
+def test_followers_of_a_job(
+    status: JobStatus, released: set, canceled: set, guarded: set, reason: str, reason_of_branches: str
+):
+    """J8.1, J8.2: a cancel releases nothing; what nobody has decided is released with a guard."""
+    assert after_job(status) == FollowerDecision(frozenset(released), frozenset(canceled), frozenset(guarded))
     assert reason_for(status) == reason
+    assert reason_for(status, SUCCESS) == reason_of_branches
 
 
 @pytest.mark.parametrize(
@@ -42,16 +46,17 @@ def test_followers_of_a_job(status: JobStatus, released: set, canceled: set, rea
         (GroupCounts(3, 2, 0), NOTHING, NOTHING),
         (GroupCounts(3, 0, 1), NOTHING, {THEN}),
         (GroupCounts(3, 1, 1), NOTHING, {THEN}),
-        (GroupCounts(3, 2, 1), {FAILURE, ALWAYS}, {THEN}),
-        (GroupCounts(3, 0, 3), {FAILURE, ALWAYS}, {THEN}),
-        (GroupCounts(3, 3, 0), {THEN, ALWAYS}, {FAILURE}),
-        (GroupCounts(1, 1, 0), {THEN, ALWAYS}, {FAILURE}),
+        (GroupCounts(3, 2, 1), {FAILURE, ALWAYS}, {THEN, SUCCESS}),
+        (GroupCounts(3, 0, 3), {FAILURE, ALWAYS}, {THEN, SUCCESS}),
+        (GroupCounts(3, 3, 0), {THEN, SUCCESS, ALWAYS}, {FAILURE}),
+        (GroupCounts(1, 1, 0), {THEN, SUCCESS, ALWAYS}, {FAILURE}),
     ],
     ids=str,
 )
 def test_followers_of_a_group(counts: GroupCounts, released: set, canceled: set):
     """J8.3: the first failure cancels what needs all members; the rest is decided when all have ended."""
-    assert after_members(counts) == FollowerDecision(frozenset(released), frozenset(canceled))
+    decision = after_members(counts)
+    assert (decision.release, decision.cancel) == (frozenset(released), frozenset(canceled))
 
 
 def test_a_walk_goes_down_one_branch_before_the_next():

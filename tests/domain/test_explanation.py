@@ -58,7 +58,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         "it is paused (it was FAILED); resume it to continue",
     ),
-    "waiting_for_signal": ({"status": JobStatus.WAITING}, {}, "it waits for a signal"),
+    "waiting_for_signal": (
+        {"status": JobStatus.WAITING, "signal_key": "order:7", "due_at": NEVER},
+        {},
+        "it waits for the signal 'order:7', without a timeout",
+    ),
     "failed": (
         {"status": JobStatus.FAILED, "finished_at": NOW, "reason": "retry_exhausted"},
         {},

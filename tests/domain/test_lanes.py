@@ -11,8 +11,10 @@ from windlass.domain.lanes import (
     Lane,
     general_gate,
     left_to_others,
+    needed_targets,
     read_lane,
     resource_gate,
+    target_named,
 )
 
 names = st.text("abz AZ09_.:-".replace(" ", ""), min_size=1, max_size=MAX_NAME)
@@ -73,3 +75,11 @@ def test_a_job_that_is_left_to_others_keeps_its_gates(lane: Lane, target: str):
     left = read_lane(left_to_others(lane.text, target))
     assert left == lane._replace(target=target)
     assert left.gates == lane.gates
+
+
+@given(targets, st.lists(targets, unique=True, max_size=3))
+def test_a_lane_names_the_predicates_that_a_node_must_know(target: str, predicates: list[str]):
+    """J8.2, J6.3: all of them, so that no two nodes pass a job to each other for ever."""
+    lane = read_lane(left_to_others(None, target, predicates))
+    assert needed_targets(lane.target or "") == (target, predicates)
+    assert all(name in target_named(lane.target or "") for name in (target, *predicates))

@@ -8,16 +8,17 @@ from windlass.domain.states import LIVE, MOVES, TERMINAL, JobStatus, Move, leave
 
 P, R, W, Z, S, F, C = JobStatus  # Z: PAUSED
 
-# Row: from; the states it may go to. Written by hand from J2 (and J6.3: PENDING fails when no node knows its target),
+# Row: from; the states it may go to. Written by hand from J2 (and J6.3: PENDING fails when no node knows its target;
+# J8.5: a job whose signal did not come fails by an attempt, and waits anew with a retry, also by hand),
 # on purpose not derived from the module.
 LEGAL = {
     P: {R, Z, C, F},
-    R: {S, F, P, C},
-    W: {P, F, C},
+    R: {S, F, P, C, W},
+    W: {P, C},
     Z: {P, F, C},
     S: set(),
-    F: {P, Z},
-    C: {P},
+    F: {P, Z, W},
+    C: {P, W},
 }
 
 
@@ -60,6 +61,7 @@ def test_every_move_is_in_the_table_and_changes_the_state():
         (Move.RELEASE, {R}),
         (Move.SIGNAL, {W}),
         (Move.EXPIRE, {W}),
+        (Move.PARK, {R, F}),
         (Move.GIVE_UP, {P}),
     ],
 )

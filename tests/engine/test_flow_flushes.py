@@ -10,8 +10,9 @@ from tests.engine.apps import Apps
 from tests.engine.recorder import Recorder
 from tests.stores.recording import recorded
 from windlass import StoreUnavailableError, Windlass
+from windlass.domain.branches import Branch
 from windlass.domain.clock import VirtualClock, monotonic
-from windlass.domain.dependencies import GroupCounts
+from windlass.domain.dependencies import Follows, GroupCounts
 from windlass.domain.transition import succeeded
 from windlass.engine import completer as completer_module
 from windlass.engine.attempt import Attempt
@@ -24,7 +25,16 @@ from windlass.stores.ending import FollowUps
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, Step
 from windlass.submission.stored_options import from_text
-from windlass.testing.contract.flow_setup import FOLLOW_UPS, assert_counted, claims_of, counts, due_times, joined, star
+from windlass.testing.contract.flow_setup import (
+    FOLLOW_UPS,
+    FlowDraft,
+    assert_counted,
+    claims_of,
+    counts,
+    due_times,
+    joined,
+    star,
+)
 from windlass.testing.contract.workbench import Workbench
 
 FLUSH = 200
@@ -119,6 +129,23 @@ def test_flush_of_members_takes_one_statement_more_until_the_group_ends(app: Win
     members, _ = flush(bench, follow_ups)
     assert members == [*plain, "count_members"]
     assert counts(bench, flow.group) == GroupCounts(FLUSH + 1, FLUSH, 0)
+
+
+def test_flush_of_jobs_whose_branches_are_chosen_takes_one_statement_more(app: Windlass, bench: Workbench):
+    """J8.7, J8.2: however many they are, one statement releases their branches."""
+    follow_ups = follow_ups_of(features_of(app.parts))
+    bench.put(FLUSH)
+    plain, _ = flush(bench, follow_ups)
+    children = []
+    for _ in range(FLUSH):
+        draft = FlowDraft()
+        head = draft.job()
+        children.append(draft.job(head, Follows.SUCCESS))
+        draft.store(bench, {head: (Branch(children[-1], "success"),)})
+    heads, published = flush(bench, follow_ups)
+    assert heads == [*plain, "release_branches"]
+    assert len(due_times(bench, children)) == FLUSH
+    assert sum(len(effects.branches) for effects in published.effects) == FLUSH
 
 
 def flush_whose_answer_is_lost(bench: Workbench) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from windlass import DoNotRetry, JobTimeoutError, RetryAfter
 from windlass.domain.backoff import Backoff
+from windlass.domain.branches import Judgement, PredicateError
 from windlass.domain.job import Claim, Payload
 from windlass.domain.lanes import Lane
 from windlass.domain.transition import Failure, Transition
@@ -16,7 +17,9 @@ from windlass.engine.attempt import (
     Died,
     Ending,
     Expired,
+    NotChosen,
     NotKnownHere,
+    NotSignaled,
     Raised,
     Refused,
     Released,
@@ -24,10 +27,10 @@ from windlass.engine.attempt import (
     Snoozed,
 )
 from windlass.engine.verdict import Policies, failed_for_good, verdict
-from windlass.errors import TargetNotAllowedError, WorkerLostError
+from windlass.errors import SignalTimeoutError, TargetNotAllowedError, WorkerLostError
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.runtime.error_classes import class_name
-from windlass.submission.stored_options import DEFAULTS, RetryRules, StoredOptions
+from windlass.submission.stored_options import DEFAULTS, RetryRules, StoredOptions, StoredWait
 
 LOST = WorkerLostError("its process was killed")
 
@@ -83,6 +86,7 @@ class Row(NamedTuple):
 
 
 RETRIES = StoredOptions(max_retries=2, backoff=Backoff.fixed(4))
+WAITS = StoredOptions(wait=StoredWait("order:7", 60_000_000))
 ROWS = {
     "returned": Row(attempt(), Returned("41"), "SUCCEEDED", "succeeded", 1),
     "returned in its third attempt": Row(attempt(attempts=2), Returned(None), "SUCCEEDED", "succeeded", 3),
@@ -139,7 +143,23 @@ ROWS = {
         error="<denied>",
     ),
     "not known here": Row(attempt(), NotKnownHere("no such function"), "PENDING", "passed_over", 0),
+    "not chosen": Row(attempt(), NotChosen(Judgement(holds=False)), "CANCELED", "not_chosen", 0, "not_chosen"),
+    "predicate failed": Row(
+        *(attempt(), NotChosen(Judgement(holds=False, error=PredicateError("<odd>", "ValueError"))), "CANCELED"),
+        *("predicate_failed", 0, "predicate_failed"),
+        error="<odd>",
+    ),
     "expired": Row(attempt(), Expired(), "CANCELED", "expired", 0, "expired"),
+    "its signal did not come": Row(
+        *(attempt(WAITS), NotSignaled(SignalTimeoutError("late")), "FAILED", "failed", 1, "signal_timeout"),
+        error="<late>",
+    ),
+    "its signal did not come, and it waits again": Row(
+        attempt(WAITS._replace(max_retries=RETRIES.max_retries, backoff=RETRIES.backoff)),
+        *(NotSignaled(SignalTimeoutError("late")), "WAITING", "retried", 1),
+        delay_us=4_000_000 + 60_000_000,
+        error="<late>",
+    ),
     "deferred": Row(attempt(), Deferred(1.5), "PENDING", "deferred", 0, delay_us=1_500_000),
     # ------------------------------------------------------------------ without an outcome
     "snoozed": Row(attempt(), Snoozed(2.5), "PENDING", "snoozed", 0, delay_us=2_500_000),
@@ -177,7 +197,7 @@ def test_an_ending_under_a_policy_is_one_transition(row: Row):
 def test_a_business_key_is_freed_by_what_ends_the_job(row: Row):
     """J1.5: and by nothing else."""
     holder = attempt(row.of.options, attempts=row.of.claim.attempts, crashes=row.of.claim.crash_count, key="order-1")
-    assert verdict(holder, row.ending, row.policies).releases_business_key is (row.status != "PENDING")
+    assert verdict(holder, row.ending, row.policies).releases_business_key is (row.status not in ("PENDING", "WAITING"))
     assert not verdict(row.of, row.ending, row.policies).releases_business_key
 
 

@@ -33,4 +33,5 @@ def jobs(app: Windlass) -> Jobs:
 def _nothing_broken() -> Iterator[None]:
     yield
     flow_bodies.BROKEN.clear()
+    flow_bodies.FLAKY.clear()
     flow_bodies.RAN.clear()

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from windlass import Job, JobResult, JobStatus, Windlass
+from windlass import Job, JobContext, JobResult, JobStatus, Windlass
 from windlass.testing import drain
 from windlass.testing.drain import EndlessDrainError
 
 BROKEN: set[str] = set()
 """Steps that fail as long as they are here."""
+FLAKY: set[str] = set()
+"""Steps whose first attempt fails."""
 RAN: list[str] = []
 """Steps that ran, in order."""
 
@@ -26,9 +28,21 @@ class Order:
 def step(name: str) -> str:
     """Run, and return the name; fail while it is broken."""
     RAN.append(name)
-    if name in BROKEN:
+    if name in BROKEN or (name in FLAKY and JobContext.current().attempt == 1):
         raise ValueError(f"{name} is broken")
     return name
+
+
+def says_yes(result: Any) -> bool:
+    return True
+
+
+def says_no(result: Any) -> bool:
+    return False
+
+
+def raises(result: Any) -> bool:
+    raise LookupError("nothing to judge by")
 
 
 def double(number: int) -> int:

@@ -103,12 +103,11 @@ def test_an_unbound_job_that_takes_no_result_is_refused(jobs: Jobs):
         jobs.double.bind(1).then(jobs.nothing)
 
 
-def test_verbs_of_groups_are_refused_behind_a_job(jobs: Jobs):
+def test_verb_of_groups_is_refused_behind_a_job(jobs: Jobs):
     """J8.3."""
     flow = jobs.double.bind(1).then(jobs.double)
-    for verb in (flow.then_always, flow.then_on_failure):
-        with pytest.raises(InvalidOptionError, match="stands behind a group"):
-            verb(jobs.double)
+    with pytest.raises(InvalidOptionError, match="stands behind a group"):
+        flow.then_always(jobs.double)
 
 
 def test_jobs_of_two_applications_are_refused(apps: Apps, app: Windlass, jobs: Jobs):

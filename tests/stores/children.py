@@ -1,7 +1,7 @@
 """Separate processes beside the test's: started, released at the same moment, and asked what they did.
 
-Run as `python -m tests.stores.children migrate URL` or `… drain URL NODE`: says `ready`, waits for a line, and then
-answers in JSON.
+Run as `python -m tests.stores.children migrate URL`, `… drain URL NODE` or `… signal URL KEY`: says
+`ready`, waits for a line, and then answers in JSON.
 """
 
 import json
@@ -18,7 +18,7 @@ from windlass.stores import migrate
 from windlass.stores.claim_order import ClaimRequest
 from windlass.stores.database import Database
 from windlass.stores.open import open_database
-from windlass.stores.plans import claims, cluster, jobs, queues
+from windlass.stores.plans import claims, cluster, jobs, queues, signal_waits
 from windlass.testing.contract.workbench import FAILURE, LEASE
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +67,14 @@ def _drain(database: Database, node: str) -> list[str]:
     return finished
 
 
+def _signal(database: Database, key: str) -> list[str]:
+    """Send a signal until nobody waits any more; gives the ids of the jobs that got it."""
+    signaled: list[str] = []
+    while found := database.run(signal_waits.deliver, '{"outcome":"signaled"}', None, key=key):
+        signaled += [job.job_id for job in found]
+    return signaled
+
+
 def _ending(claim: Claim) -> Any:
     times = Times(claim.picked_at, claim.picked_at, 0)
     return succeeded(claim, times, None, holds_key=False) if claim.attempts else retry_at(claim, times, FAILURE, 0)
@@ -76,7 +84,7 @@ def _main(command: str, url: str, *rest: str) -> None:
     database = open_database(url, SystemClock())
     if command == "drain":
         database.run(cluster.register, cluster.NodeRow(rest[0], "host", 1, "0", None), 100 * LEASE)
-    actions: dict[str, Callable[..., list[str]]] = {"migrate": _migrate, "drain": _drain}
+    actions: dict[str, Callable[..., list[str]]] = {"migrate": _migrate, "drain": _drain, "signal": _signal}
     print("ready", flush=True)
     sys.stdin.readline()
     answer = actions[command](database, *rest)

@@ -107,6 +107,10 @@ class TestFlowCounts(contract.FlowCountsContract):
     pass
 
 
+class TestFlowBranches(contract.FlowBranchesContract):
+    pass
+
+
 class TestFlowRevival(contract.FlowRevivalContract):
     pass
 
@@ -120,4 +124,8 @@ class TestTicks(contract.ScheduleTicksContract):
 
 
 class TestDeclaringSchedules(contract.ScheduleDeclarationsContract):
+    pass
+
+
+class TestSignals(contract.SignalsContract):
     pass

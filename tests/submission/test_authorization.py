@@ -39,6 +39,7 @@ Verb = Callable[[Windlass, UUID], Any]
 
 ON_A_JOB: dict[str, Verb] = {
     "cancel": lambda app, job: app.cancel(job),
+    "signal": lambda app, job: app.signal(job),
     "pause": lambda app, job: app.pause(job),
     "resume": lambda app, job: app.resume(job),
     "retry": lambda app, job: app.retry(job),
@@ -92,6 +93,7 @@ VERBS = {**{name: (name, verb) for name, verb in (ON_A_JOB | WITHOUT_A_JOB).item
 AVerb = Callable[[Windlass, UUID], Awaitable[Any]]
 TWINS: dict[str, tuple[str, AVerb]] = {
     "acancel": ("cancel", lambda app, job: app.acancel(job)),
+    "asignal": ("signal", lambda app, job: app.asignal(job)),
     "apause": ("pause", lambda app, job: app.apause(job)),
     "aresume": ("resume", lambda app, job: app.aresume(job)),
     "aretry": ("retry", lambda app, job: app.aretry(job)),

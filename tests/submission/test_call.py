@@ -14,7 +14,8 @@ from windlass.domain.backoff import Backoff
 from windlass.domain.options import JobOptions
 from windlass.errors import InvalidOptionError, SerializationError, TargetNotAllowedError
 from windlass.runtime.verbs import Verb, sleep
-from windlass.submission.call import Call, Flow, bind
+from windlass.submission.bound_calls import bind
+from windlass.submission.call import Call, Flow
 from windlass.submission.handle import JobHandle
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry

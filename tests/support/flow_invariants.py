@@ -22,10 +22,12 @@ NOT_SUCCEEDED = """SELECT j.id FROM windlass_job j
 UNION ALL SELECT g.id FROM windlass_group g WHERE g.succeeded < g.total"""
 
 RAN_THOUGH_CANCELED = """SELECT d.id FROM windlass_done d
-WHERE d.canceled_by IS NOT NULL AND EXISTS (SELECT 1 FROM windlass_attempt a WHERE a.job_id = d.id)"""
+WHERE d.canceled_by IS NOT NULL AND EXISTS (SELECT 1 FROM windlass_attempt a WHERE a.job_id = d.id)
+    AND NOT EXISTS (SELECT 1 FROM windlass_flow f WHERE f.job_id = d.id AND f.follows = 6)"""
+"""A guarded follower is canceled by its own attempt, which does not enter the body."""
 
 WITHOUT_CAUSE = """SELECT id FROM windlass_done WHERE canceled_by IS NULL
-    AND reason IN ('upstream_failed', 'upstream_canceled', 'not_chosen')"""
+    AND reason IN ('upstream_failed', 'upstream_canceled', 'not_chosen', 'predicate_failed')"""
 
 LEFT_WAITING = """SELECT f.job_id FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id
 WHERE h.due IS NULL AND (

@@ -8,6 +8,7 @@ follower in a flow begin later if it was canceled with what is before it and rev
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tests.support.facts import now_of, one, rows
@@ -61,8 +62,12 @@ def check_invariants(url: str, purged: int = 0, retried: Collection[str] = ()) -
     archived = {row[0] for row in rows(url, "SELECT id FROM windlass_archive")}
     assert archived & jobs == set(), "jobs that are archived and are not"
     following = followers(url)
+    waiting = {row[0] for row in rows(url, "SELECT job_id FROM windlass_signal_wait")}
     for job, row in {**live, **ended}.items():
-        _check_fences(row, attempts[job], follows=job in following)
+        if job in waiting:
+            _check_fences_of_waiter(row, attempts[job])
+        else:
+            _check_fences(row, attempts[job], follows=job in following)
     latest = {job: _since_retry(attempts[job]) if str(job) in retried else attempts[job] for job in jobs}
     for job, row in live.items():
         _check_live(row, latest[job])
@@ -92,6 +97,13 @@ def _check_fences(row: Live | Ended, history: list[Attempt], *, follows: bool) -
     assert [attempt.fence for attempt in history] == [2 * n + first for n in range(len(history))], history
     if isinstance(row, Live):
         assert row.fence == first - 1 + 2 * len(history) + runs, (row, history)
+
+
+def _check_fences_of_waiter(row: Live | Ended, history: list[Attempt]) -> None:
+    """A signal and a timeout raise the fence, too."""
+    fences = [attempt.fence for attempt in history]
+    assert all(later - earlier >= 2 for earlier, later in pairwise(fences)), history
+    assert not fences or row.fence >= fences[-1], (row, history)
 
 
 def _since_retry(history: list[Attempt]) -> list[Attempt]:

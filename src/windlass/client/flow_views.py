@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, cast
+from typing import Final
 from uuid import UUID
 
 from windlass.domain.clock import from_micros
 from windlass.domain.dependencies import Follows
 from windlass.domain.flow_graph import EdgeKind, FlowEdge, FlowGraph, FlowGroup, FlowNode
+from windlass.domain.signal import deadline_or_none
 from windlass.domain.states import JobStatus
+from windlass.errors import SerializationError
 from windlass.stores.plans.flow_graphs import FlowRow
+from windlass.submission.stored_options import from_text
 
-KINDS: Final[dict[int, EdgeKind]] = {kind.value: cast("EdgeKind", kind.name.lower()) for kind in Follows}
+OTHERWISE: Final = "otherwise"
+"""What is shown for a choice without a predicate."""
+KINDS: Final[dict[int, EdgeKind]] = {
+    Follows.THEN.value: "then",
+    Follows.SUCCESS.value: "success",
+    Follows.FAILURE.value: "failure",
+    Follows.ALWAYS.value: "always",
+    Follows.DECIDED.value: "when",
+    Follows.GUARDED.value: "when",
+}
 
 
-def graph_of(rows: Sequence[FlowRow]) -> FlowGraph:
-    """Return the jobs of a flow as a graph.
+def graph_of(rows: Sequence[FlowRow], options: Mapping[str, str | None]) -> FlowGraph:
+    """Return the jobs of a flow as a graph; `options` are the stored ones of jobs with branches.
 
     Groups are counted from their members: what is stored of a group may be a moment behind them.
     """
@@ -27,13 +39,33 @@ def graph_of(rows: Sequence[FlowRow]) -> FlowGraph:
     for node in nodes:
         if node.group_id is not None:
             members[node.group_id].append(node)
+    labels = _labels(options.values())
     edges = tuple(
-        FlowEdge(parent_id=UUID(row.parent_id), child_id=UUID(row.job_id), kind=KINDS.get(row.follows or 0, "then"))
+        FlowEdge(
+            parent_id=UUID(row.parent_id),
+            child_id=UUID(row.job_id),
+            kind=KINDS.get(row.follows or 0, "then"),
+            label=labels.get(row.job_id, ""),
+        )
         for row in rows
         if row.parent_id is not None
     )
     groups = tuple(_group(key, members[key]) for key in sorted(members))
     return FlowGraph(flow_id=UUID(rows[0].flow_id), nodes=nodes, edges=edges, groups=groups)
+
+
+def _labels(options: Iterable[str | None]) -> dict[str, str]:
+    """Return what branches are called, by their first job."""
+    found: dict[str, str] = {}
+    for text in options:
+        try:
+            flow = from_text(text).flow
+        except SerializationError:  # damaged: it is shown without
+            continue
+        for branch in () if flow is None else flow.branches:
+            name = (branch.predicate or "").rpartition(":")[2]
+            found[branch.child_id] = branch.description or name or ("" if branch.choice is None else OTHERWISE)
+    return found
 
 
 def _node(row: FlowRow) -> FlowNode:
@@ -45,10 +77,11 @@ def _node(row: FlowRow) -> FlowNode:
         reason=row.reason,
         error_class=row.error_class,
         group_id=None if row.group_id is None else UUID(row.group_id),
-        due_at=_moment(row.due),
+        due_at=_moment(deadline_or_none(row.due)),
         picked_at=_moment(row.picked_at),
         started_at=_moment(row.started_at),
         finished_at=_moment(row.finished_at),
+        signal_key=row.signal_key,
     )
 
 

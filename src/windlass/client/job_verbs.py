@@ -70,7 +70,7 @@ class JobVerbs(NamedTuple):
 
     def graph(self, job_id: UUID | str) -> Verb[FlowGraph]:
         """See `app.graph`."""
-        return graph_of((yield from self._read("graph", job_id, flow_graphs.flow_jobs)))
+        return graph_of(*(yield from self._read("graph", job_id, flow_graphs.flow_jobs)))
 
     def log_lines(self, job_id: UUID | str, after: LogLine | str | None, limit: int) -> Verb[list[LogLine]]:
         """See `app.log_lines`."""

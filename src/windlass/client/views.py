@@ -17,6 +17,7 @@ from windlass.domain.job import Attempt, Job
 from windlass.domain.lanes import read_lane
 from windlass.domain.limits import per_of
 from windlass.domain.progress import LogLine, Progress, percent_of
+from windlass.domain.signal import deadline_or_none
 from windlass.domain.states import LIVE, JobStatus
 from windlass.domain.tags import tags_of
 from windlass.errors import SerializationError
@@ -62,7 +63,7 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         business_key=row["business_key"],
         node=row["node"],
         created_at=read("created_at", from_micros, row["created_at"], from_micros(0)),
-        **_moments(read, due_at=row["due"], picked_at=row["picked_at"]),
+        **_moments(read, due_at=deadline_or_none(row["due"]), picked_at=row["picked_at"]),
         **_moments(read, started_at=outcome["started_at"], finished_at=row["finished_at"]),
         wait_ms=_milliseconds(latest["wait_us"]),
         run_ms=_span(latest["started_at"], latest["ended_at"]),

@@ -1,7 +1,7 @@
 """Flows: how jobs depend on each other, and what the end of one does to the others. Pure.
 
 There are two ways to depend. A job *follows* one parent: a job, or a group. A job *counts for* at most one group. A
-follower is stored with its flow and has no due time until it is released.
+follower is stored with its flow and has no due time until it is released. Conditions of followers: `branches`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from windlass.domain.branches import BranchDecision
 from windlass.domain.states import JobStatus
 
 MAX_FLOW_ROWS: Final = 100_000
@@ -22,10 +23,16 @@ class Follows(IntEnum):
 
     THEN = 1
     """Success: of the job, or of every member of the group."""
+    SUCCESS = 2
+    """Success of the job, as a branch."""
     FAILURE = 3
     """Failure; of a group: all members have ended, and not all succeeded."""
     ALWAYS = 4
     """Any end; of a group: all members have ended. A canceled job releases nothing."""
+    DECIDED = 5
+    """An end for which its predicate holds."""
+    GUARDED = 6
+    """The same, and the parent has ended without a decision: its own attempt calls the predicate first."""
 
 
 ALL: Final = frozenset(Follows)
@@ -63,6 +70,8 @@ class EndedStep(NamedTuple):
     """The job or group whose end canceled it; None: it ended by itself."""
     reason: str | None = None
     """Why it was canceled, if so."""
+    branches: BranchDecision | None = None
+    """What becomes of its branches; None: they are decided by its status and by guards."""
 
 
 class FollowerDecision(NamedTuple):
@@ -70,14 +79,21 @@ class FollowerDecision(NamedTuple):
 
     release: frozenset[Follows] = NONE
     cancel: frozenset[Follows] = NONE
+    guard: frozenset[Follows] = NONE
+    """Released, too, each to be decided by its own attempt."""
 
 
 UNDECIDED: Final = FollowerDecision()
 
+_UNDECIDED_WAYS: Final = frozenset({Follows.DECIDED})
 _OF_A_JOB: Final[Mapping[JobStatus, FollowerDecision]] = MappingProxyType(
     {
-        JobStatus.SUCCEEDED: FollowerDecision(frozenset({Follows.THEN, Follows.ALWAYS}), frozenset({Follows.FAILURE})),
-        JobStatus.FAILED: FollowerDecision(frozenset({Follows.FAILURE, Follows.ALWAYS}), frozenset({Follows.THEN})),
+        JobStatus.SUCCEEDED: FollowerDecision(
+            frozenset({Follows.THEN, Follows.SUCCESS, Follows.ALWAYS}), frozenset({Follows.FAILURE}), _UNDECIDED_WAYS
+        ),
+        JobStatus.FAILED: FollowerDecision(
+            frozenset({Follows.FAILURE, Follows.ALWAYS}), frozenset({Follows.THEN, Follows.SUCCESS}), _UNDECIDED_WAYS
+        ),
         JobStatus.CANCELED: FollowerDecision(NONE, ALL),
     }
 )
@@ -132,9 +148,13 @@ UPSTREAM_CANCELED: Final = "upstream_canceled"
 NOT_CHOSEN: Final = "not_chosen"
 
 
-def reason_for(status: JobStatus) -> str:
+BRANCHES: Final = frozenset({Follows.SUCCESS, Follows.FAILURE, Follows.DECIDED})
+"""The ways in which branches follow a job."""
+
+
+def reason_for(status: JobStatus, follows: Follows = Follows.THEN) -> str:
     """Return the reason of followers that are canceled because their parent ended so."""
-    if status is JobStatus.SUCCEEDED:
+    if status is JobStatus.SUCCEEDED or (status is JobStatus.FAILED and follows in BRANCHES):
         return NOT_CHOSEN
     return UPSTREAM_FAILED if status is JobStatus.FAILED else UPSTREAM_CANCELED
 

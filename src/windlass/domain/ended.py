@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from windlass.domain.branches import NOT_JUDGED, Judgements, TriggeredBranch
 from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
@@ -50,6 +51,8 @@ class Ended(NamedTuple):
     """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""
     in_flow: bool | None = None
     """Whether it is a job of a flow; None: its payload says so."""
+    judgements: Judgements = NOT_JUDGED
+    """Whether the conditions of its branches hold, as far as they were asked."""
 
     @property
     def status(self) -> JobStatus:
@@ -94,6 +97,7 @@ class Unfinished(NamedTuple):
 NOTHING_UNFINISHED = Unfinished()
 
 _NO_TIMES: Mapping[str, int] = MappingProxyType({})
+_NO_BRANCHES: Mapping[str, tuple[TriggeredBranch, ...]] = MappingProxyType({})
 
 
 class Effects(NamedTuple):
@@ -113,6 +117,8 @@ class Effects(NamedTuple):
     """What is left to be written by transactions of its own."""
     skipped: tuple[SkippedTick, ...] = ()
     """Ticks of schedules that were due and did not fire."""
+    branches: Mapping[str, tuple[TriggeredBranch, ...]] = _NO_BRANCHES
+    """Branches that were released because their conditions held, in order, by the job whose branches they are."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -126,6 +132,7 @@ class Effects(NamedTuple):
             self.canceled + other.canceled,
             self.unfinished | other.unfinished,
             self.skipped + other.skipped,
+            {**self.branches, **other.branches},
         )
 
 

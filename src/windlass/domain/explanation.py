@@ -9,7 +9,16 @@ from typing import Final, NamedTuple
 
 from windlass.domain.clock import from_micros
 from windlass.domain.gates import Gate, free_permits, worth_a_look
-from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, Lane, read_lane, schedule_gate
+from windlass.domain.lanes import (
+    CIRCUIT,
+    MOST_LANES,
+    QUEUE,
+    Lane,
+    needed_targets,
+    read_lane,
+    schedule_gate,
+    target_named,
+)
 from windlass.domain.states import JobStatus
 from windlass.domain.targets import how_to_import
 
@@ -43,6 +52,8 @@ class WaitingJob(NamedTuple):
     finished_at: int | None
     paused_from: str | None
     expires: int | None = None
+    signal_key: str | None = None
+    """The key of the signal that it awaits."""
 
 
 class Conditions(NamedTuple):
@@ -83,7 +94,7 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             left = f" (it was {job.paused_from})" if job.paused_from else ""
             return Explanation("paused", f"it is paused{left}; resume it to continue")
         case JobStatus.WAITING:
-            return Explanation("waiting_for_signal", "it waits for a signal")
+            return _for_signal(job)
         case JobStatus.FAILED:
             return Explanation(
                 "failed", f"it failed for good{_when('at', job.finished_at)} ({job.reason}); retry it to start it over"
@@ -92,6 +103,16 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             word = job.status.value.lower()
             why = "" if job.reason is None or job.reason == word else f" ({job.reason})"
             return Explanation(word, f"it has ended: {word}{_when('at', job.finished_at)}{why}")
+
+
+def _for_signal(job: WaitingJob) -> Explanation:
+    what = "it waits for a signal" if job.signal_key is None else f"it waits for the signal {job.signal_key!r}"
+    if job.due_at is None:
+        return Explanation("waiting_for_signal", f"{what}, and follows another job, which has not ended yet")
+    if job.due_at >= NEVER:
+        return Explanation("waiting_for_signal", f"{what}, without a timeout")
+    message = f"{what}; it fails unless that comes{_when('by', job.due_at)}"
+    return Explanation("waiting_for_signal", message, from_micros(job.due_at))
 
 
 def _reasons(job: WaitingJob, around: Conditions) -> Iterator[Explanation]:
@@ -110,8 +131,8 @@ def _reasons(job: WaitingJob, around: Conditions) -> Iterator[Explanation]:
     if lane.target is not None:
         yield Explanation(
             "target_unknown",
-            f"the workers that took it do not know {lane.target}, so it waits for one that does; deploy it, "
-            f"or {how_to_import(lane.target)}; or cancel the job",
+            f"the workers that took it do not know {target_named(lane.target)}, so it waits for one that does; "
+            f"deploy it, or {how_to_import(needed_targets(lane.target)[0])}; or cancel the job",
         )
     yield from _gates(job, lane, around)
 

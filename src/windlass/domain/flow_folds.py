@@ -48,7 +48,8 @@ def _step(step: OutlineStep, most_members: int, most_steps: int, focus: UUID | N
         members=[folded(member, most_members, most_steps, focus) for member in members],
         folded=fold,
         branches=[
-            OutlineBranch(branch.kind, folded(branch.line, most_members, most_steps, focus)) for branch in step.branches
+            OutlineBranch(branch.kind, folded(branch.line, most_members, most_steps, focus), branch.label)
+            for branch in step.branches
         ],
     )
 

@@ -11,8 +11,8 @@ from uuid import UUID
 from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.states import TERMINAL, JobStatus
 
-EdgeKind = Literal["then", "failure", "always"]
-"""After which end of its parent a job runs."""
+EdgeKind = Literal["then", "success", "failure", "always", "when"]
+"""After which end of its parent a job runs; `success`, `failure` and `when` (a predicate holds) are branches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,8 @@ class FlowNode:
     started_at: datetime | None = None
     """When its last attempt began; None before its end."""
     finished_at: datetime | None = None
+    signal_key: str | None = None
+    """The key of the signal that it awaits, or awaited; while it is WAITING, `due_at` is the deadline."""
 
     @property
     def run_ms(self) -> int | None:
@@ -49,6 +51,8 @@ class FlowEdge:
     parent_id: UUID
     child_id: UUID
     kind: EdgeKind
+    label: str = ""
+    """Of a branch: its description, else the name of its predicate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ class OutlineBranch:
 
     kind: EdgeKind
     line: OutlineLine
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,10 @@ class _Descent:
         edge = self._edges.get(key)
         return "then" if edge is None else edge.kind
 
+    def _label(self, key: UUID) -> str:
+        edge = self._edges.get(key)
+        return "" if edge is None else edge.label
+
     def line(self, first: UUID) -> OutlineLine:
         """Return the line that begins with a job or group."""
         steps: OutlineLine = []
@@ -152,7 +157,9 @@ class _Descent:
             step.members = [self.line(head) for head in self._heads.get(key, ())]
             followers = self.followers(key)
             key = self._next(followers)
-            step.branches = [OutlineBranch(self._kind(one), self.line(one)) for one in followers if one != key]
+            step.branches = [
+                OutlineBranch(self._kind(one), self.line(one), self._label(one)) for one in followers if one != key
+            ]
             steps.append(step)
         return steps
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from windlass.domain.dependencies import FlowPosition
 from windlass.domain.progress import Progress
+from windlass.domain.signal import SignalWait
 from windlass.domain.states import JobStatus
 
 JobId = Annotated[str, "job id"]
@@ -47,6 +48,8 @@ class NewJob(NamedTuple):
     expires_us: int | None = None
     position: FlowPosition | None = None
     """Its position in a flow; None for most jobs."""
+    wait: SignalWait | None = None
+    """The signal that it waits for; None for most jobs."""
 
 
 class Claim(NamedTuple):

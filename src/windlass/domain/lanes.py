@@ -7,6 +7,7 @@ and do not pay for this.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
@@ -28,7 +29,7 @@ class Lane(NamedTuple):
     resource_key: str | None = None
     circuit: str | None = None
     target: str | None = None
-    """Only nodes that know this target take its jobs."""
+    """Only nodes that know this target take its jobs; with predicates of its branches: `needed_targets`."""
     schedule: str | None = None
     """The schedule whose runs wait for each other."""
 
@@ -86,6 +87,22 @@ def read_lane(text: str | None) -> Lane:
     return found
 
 
-def left_to_others(lane: str | None, target: str) -> str:
-    """Return the lane of a job whose target is not known here; it keeps its gates."""
-    return read_lane(lane)._replace(target=target).text or ""
+_AND: Final = "|"
+"""Not in any stored name."""
+
+
+def left_to_others(lane: str | None, target: str, predicates: Iterable[str] = ()) -> str:
+    """Return the lane of a job whose target, or one of its predicates, is not known here; it keeps its gates."""
+    return read_lane(lane)._replace(target=_AND.join((target, *predicates))).text or ""
+
+
+def target_named(target: str) -> str:
+    """Return the target of a lane for a message: `shop:assess, or its predicate shop:is_low_risk`."""
+    own, predicates = needed_targets(target)
+    return f"{own}, or its predicate {' or '.join(predicates)}" if predicates else own
+
+
+def needed_targets(target: str) -> tuple[str, list[str]]:
+    """Return the target of a lane, and the predicates that a node must know, too."""
+    first, *predicates = target.split(_AND)
+    return first, predicates

@@ -4,9 +4,9 @@
 PENDING → RUNNING → SUCCEEDED | FAILED (dead letter) | PENDING (retry, release, recovery)
 PENDING, FAILED → PAUSED → the state it was paused from
 PENDING, RUNNING, PAUSED, WAITING → CANCELED
-WAITING → PENDING (signal) | FAILED (timeout)
-FAILED → PENDING (retry by hand)
-CANCELED → PENDING (a follower, with the retry of what canceled it)
+WAITING → PENDING (signal, or its timeout) ; RUNNING → WAITING (timed out, with retries left)
+FAILED → PENDING, or WAITING if its signal never came (retry by hand)
+CANCELED → PENDING or WAITING (a follower, with the retry of what canceled it)
 ```
 """
 
@@ -48,7 +48,8 @@ class Move(StrEnum):
     RESUME = "resume"
     RETRY = "retry"  # by hand, from the dead letters
     SIGNAL = "signal"
-    EXPIRE = "expire"  # a signal that did not come in time
+    EXPIRE = "expire"  # a signal did not come in time: the attempt that follows fails without entering the body
+    PARK = "park"  # waits again for a signal that did not come: by a retry of its timeout, or by hand
     GIVE_UP = "give_up"  # no node has known the target for too long
     REVIVE = "revive"  # a follower that was canceled by a failure which is retried by hand
 
@@ -67,9 +68,10 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
         Move.RESUME: frozenset({(_S.PAUSED, _S.PENDING), (_S.PAUSED, _S.FAILED)}),
         Move.RETRY: frozenset({(_S.FAILED, _S.PENDING)}),
         Move.SIGNAL: frozenset({(_S.WAITING, _S.PENDING)}),
-        Move.EXPIRE: frozenset({(_S.WAITING, _S.FAILED)}),
+        Move.EXPIRE: frozenset({(_S.WAITING, _S.PENDING)}),
+        Move.PARK: frozenset({(_S.RUNNING, _S.WAITING), (_S.FAILED, _S.WAITING)}),
         Move.GIVE_UP: frozenset({(_S.PENDING, _S.FAILED)}),
-        Move.REVIVE: frozenset({(_S.CANCELED, _S.PENDING)}),
+        Move.REVIVE: frozenset({(_S.CANCELED, _S.PENDING), (_S.CANCELED, _S.WAITING)}),
     }
 )
 """For each move, the pairs of (state before, state after)."""

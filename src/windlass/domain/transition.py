@@ -98,6 +98,11 @@ def retry_at(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Tra
     )
 
 
+def parked(claim: Claim, times: Times, failure: Failure, delay_us: int) -> Transition:
+    """Return the transition for a job whose signal did not come in time: it waits again, until after the delay."""
+    return retry_at(claim, times, failure, delay_us)._replace(move=Move.PARK)
+
+
 def dead_letter(
     claim: Claim, times: Times, failure: Failure, reason: str, *, holds_key: bool, counted: bool = True
 ) -> Transition:
@@ -133,6 +138,11 @@ def expired(claim: Claim, times: Times, *, holds_key: bool) -> Transition:
         reason=EXPIRED,
         releases_business_key=holds_key,
     )
+
+
+def not_chosen(claim: Claim, times: Times, reason: str, failure: Failure | None, *, holds_key: bool) -> Transition:
+    """Return the transition for a guarded follower whose condition does not hold: canceled without its body."""
+    return expired(claim, times, holds_key=holds_key)._replace(outcome=reason, reason=reason, failure=failure)
 
 
 def released(claim: Claim, times: Times, *, outcome: str = "released") -> Transition:

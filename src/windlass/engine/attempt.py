@@ -12,12 +12,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from windlass.context import JobContext
+from windlass.domain.branches import Judgement, Judgements, OpenGuard
 from windlass.domain.circuit import ServiceCall
 from windlass.domain.clock import monotonic
 from windlass.domain.job import Claim, Payload
 from windlass.domain.transition import Times, Transition
 from windlass.engine.damage import check_payload, damage_of_claim, is_id, is_sound, repaired
-from windlass.errors import SerializationError, WorkerLostError
+from windlass.errors import SerializationError, SignalTimeoutError, WorkerLostError
 from windlass.runtime.threads import Turn
 from windlass.submission.stored_options import DEFAULTS, StoredOptions, from_text
 
@@ -50,9 +51,17 @@ class Refused(NamedTuple):
 
 
 class NotKnownHere(NamedTuple):
-    """The target is not known on this node."""
+    """The target, or a predicate, is not known on this node."""
 
     why: str
+    predicates: tuple[str, ...] = ()
+    """What a node must know besides the target, if it is a predicate that is missing."""
+
+
+class NotChosen(NamedTuple):
+    """The condition of a guarded follower does not hold: its body was not entered."""
+
+    judgement: Judgement
 
 
 class Snoozed(NamedTuple):
@@ -65,6 +74,12 @@ class Deferred(NamedTuple):
     """The service it needs is not available: its body was not entered."""
 
     delay: float
+
+
+class NotSignaled(NamedTuple):
+    """The signal that it awaits did not come in time: its body was not entered."""
+
+    error: SignalTimeoutError
 
 
 class Expired(NamedTuple):
@@ -84,7 +99,19 @@ class Died(NamedTuple):
 RETURNED_NOTHING = Returned(None)
 RELEASED = Released()
 
-Ending = Returned | Raised | Refused | NotKnownHere | Snoozed | Deferred | Expired | Released | Died
+Ending = (
+    Returned
+    | Raised
+    | Refused
+    | NotKnownHere
+    | NotChosen
+    | Snoozed
+    | Deferred
+    | NotSignaled
+    | Expired
+    | Released
+    | Died
+)
 
 
 @dataclass(slots=True)
@@ -136,6 +163,10 @@ class Attempt:
     """What is wrong with the stored row; its body is not entered then."""
     refusal: SerializationError | None = None
     """Why its arguments could not be completed; its body is not entered then."""
+    guard: OpenGuard | None = None
+    """The condition under which its body is entered; None for most: it was decided when the job was released."""
+    judgements: Judgements | None = None
+    """Whether the conditions of its branches hold, as far as they were asked; None: none was."""
     call: ServiceCall | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
     transition: Transition | None = None
@@ -181,6 +212,15 @@ class Attempt:
     def correlation_id(self) -> str | None:
         """The id that its job shares with related jobs."""
         return None if self.payload is None else self.payload.correlation_id
+
+    @property
+    def not_signaled(self) -> NotSignaled | None:
+        """How it ends if it awaits a signal that did not come in time; None: it may run."""
+        wait = self.options.wait
+        if wait is None or self.options.signal is not None:
+            return None
+        waited = "" if wait.timeout_us is None else f" within {wait.timeout_us / 1_000_000:g} s"
+        return NotSignaled(SignalTimeoutError(f"the signal {wait.key!r} did not come{waited}"))
 
     @property
     def expired(self) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,7 @@ from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure, dead_letter
 from windlass.engine.attempt import Attempt
 from windlass.engine.damage import pause_damaged
+from windlass.engine.judgings import Judgings
 from windlass.engine.outcomes import followed
 from windlass.engine.set_aside import SetAside
 from windlass.errors import StoreStatementError
@@ -95,6 +96,7 @@ class Completer(Service):
         self._most = 1 if one_by_one else MAX_IN_A_FLUSH
         self._waiting: deque[Attempt] = deque()
         self._unsure = False
+        self._judgings = Judgings(self.finish)
         self._set_aside = SetAside(lambda text: errors.keep("outcomes", text))
         self._splits = 0
         self._idle = asyncio.Event()
@@ -105,12 +107,13 @@ class Completer(Service):
     @property
     def full(self) -> bool:
         """Whether so many outcomes wait to be written that no more jobs should be started."""
-        return len(self._waiting) + len(self._set_aside) >= BACKLOG
+        return len(self._waiting) + len(self._set_aside) + len(self._judgings) >= BACKLOG
 
     @property
     def unwritten(self) -> set[tuple[str, int]]:
-        """Ids and fences of attempts that are still to be written."""
-        return {(attempt.claim.job_id, attempt.claim.fence) for attempt in (*self._waiting, *self._set_aside)}
+        """Ids and fences of attempts that are still to be written, also of those whose branches are being judged."""
+        attempts = (*self._waiting, *self._set_aside, *self._judgings)
+        return {(attempt.claim.job_id, attempt.claim.fence) for attempt in attempts}
 
     def finish(self, attempt: Attempt) -> None:
         """Take an attempt with its transition; it is written soon, or as soon as the store is back."""
@@ -119,8 +122,17 @@ class Completer(Service):
             self._idle.clear()
             self.wake()
 
+    def finish_after(self, attempt: Attempt, judging: Coroutine[object, object, None]) -> None:
+        """Take an attempt with its transition, to be written once its branches are judged."""
+        self._judgings.begin(attempt, judging)
+
+    async def judged(self, timeout: float, forced: asyncio.Event) -> None:
+        """Wait until the branches of all attempts are judged; cut off what is not in time, or if `forced` is set."""
+        await self._judgings.cut_off(timeout, forced)
+
     async def flushed(self) -> bool:
-        """Wait until everything is written or refused once more; return whether everything is written."""
+        """Wait until everything is judged, and written or refused once more; return whether everything is written."""
+        await self._judgings.wait()
         if self._set_aside:
             self._set_aside.hurry()
             self._idle.clear()
@@ -228,6 +240,7 @@ class Completer(Service):
         times = refused.times._replace(wait_us=None)  # it may have been the refused value
         poison = dead_letter(claim, times, failure, "poison_payload", holds_key=attempt.holds_key)
         attempt.transition = poison._replace(lingers=refused.lingers)
+        attempt.judgements = None  # of another outcome: its branches are judged when they begin
         await self._write([attempt], unsure=False)
 
 

@@ -22,20 +22,21 @@ class Drain:
     def __init__(self, running: Collection[Attempt], give_up: Callable[[Attempt], None]) -> None:
         self._running = running
         self._give_up = give_up
-        self._forced = asyncio.Event()
+        self.forced = asyncio.Event()
+        """Set once nothing is waited for any more."""
 
     def force(self) -> None:
         """Stop waiting for running attempts."""
-        self._forced.set()
+        self.forced.set()
 
     async def run(self, timeout: float) -> bool:
         """Return True if all running attempts have finished."""
         awaited = len(self._running)
-        if awaited and timeout and not self._forced.is_set():
+        if awaited and timeout and not self.forced.is_set():
             logger.warning(
                 "draining: %s, waiting until %s (%g s; node.drain_timeout)", _jobs(awaited), _local(timeout), timeout
             )
-        await ended(self._running, timeout, self._forced)
+        await ended(self._running, timeout, self.forced)
         stopped = list(self._running)
         for attempt in stopped:
             stop(attempt, Stop.DRAIN)

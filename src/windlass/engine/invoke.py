@@ -39,6 +39,7 @@ from windlass.spi import (
 )
 from windlass.submission.codec import stored_result
 from windlass.submission.context_parameters import with_context
+from windlass.submission.signal_texts import read_signal
 from windlass.submission.target import Known
 
 logger = loggers.logger("windlass.job")
@@ -79,7 +80,7 @@ class Invoker:
     async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Enter the body."""
         try:
-            args, kwargs = self._serializer.decode_arguments(known.spec, payload.args)
+            args, kwargs = self._decoded(attempt, payload, known)
         except SerializationError as error:
             return Refused(error, "poison_payload")
         chosen = attempt.options.executor
@@ -113,6 +114,13 @@ class Invoker:
         if attempt.stop is Stop.TIMEOUT:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
+
+    def _decoded(self, attempt: Attempt, payload: Payload, known: Known) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments, and give the signal that the job awaited to its context."""
+        context = attempt.context
+        if attempt.options.signal is not None and context is not None:
+            context.signal = read_signal(attempt.options, self._serializer)
+        return self._serializer.decode_arguments(known.spec, payload.args)
 
     def _inside_middleware(self, attempt: Attempt, known: Known) -> Callable[..., Any]:
         assert attempt.context is not None

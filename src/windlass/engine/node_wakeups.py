@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from windlass.domain.circuit import CircuitChange
 from windlass.domain.ended import Unfinished
 from windlass.domain.job import Claim
+from windlass.domain.states import Move
 from windlass.domain.transition import Transition
 from windlass.engine.known_work import KnownWork
 from windlass.runtime.unfinished_work import UnfinishedWork
@@ -92,7 +93,7 @@ class NodeWakeups:
         heads = [
             Head(claim.queue, claim.priority, move.times.ended_at + move.delay_us, claim.lane)
             for claim, move in back
-            if move.lane is None
+            if move.lane is None and move.move is not Move.PARK
         ]
         if heads:
             self._known.expect(heads)

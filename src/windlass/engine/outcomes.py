@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from windlass.domain.branches import NOT_JUDGED
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.job import Payload
 from windlass.domain.states import Move
@@ -39,6 +40,7 @@ def ended_of(attempt: Attempt) -> Ended:
         lane=claim.lane,
         call=attempt.call,
         payload=_payload(attempt),
+        judgements=attempt.judgements or NOT_JUDGED,
     )
 
 

@@ -9,11 +9,13 @@ attempt's task, whose context ends with it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from uuid import UUID
 
 from windlass import loggers
 from windlass.context import JobContext, Reporter, current_context
+from windlass.domain.branches import OpenGuard
 from windlass.domain.circuit import ServiceCall, class_names
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.control_characters import one_line, visible
@@ -26,13 +28,14 @@ from windlass.engine.attempt import (
     Deferred,
     Ending,
     Expired,
+    NotChosen,
     NotKnownHere,
     Raised,
     Refused,
     Returned,
     Stop,
 )
-from windlass.engine.completer import Completer
+from windlass.engine.conditions import AttemptConditions
 from windlass.engine.guarded_strategy import Resilience
 from windlass.engine.invoke import Invoker
 from windlass.engine.verdict import Policies, failed_for_good, verdict
@@ -57,7 +60,7 @@ class Runner:
         identity: NodeIdentity,
         registry: Registry,
         invoker: Invoker,
-        completer: Completer,
+        conditions: AttemptConditions,
         policies: Policies,
         bus: EventBus,
         resilience: Resilience | None = None,
@@ -66,7 +69,7 @@ class Runner:
         self._identity = identity
         self._registry = registry
         self._invoker = invoker
-        self._completer = completer
+        self._conditions = conditions
         self._policies = policies
         self._bus = bus
         self._resilience = resilience
@@ -83,6 +86,8 @@ class Runner:
         current_context.set(context)
         try:
             found = known if known is not None and attempt.stop is None else self._before_the_body(attempt)
+            if isinstance(found, Known) and attempt.guard is not None:
+                found = await self._passed_guard(attempt, attempt.guard) or found
             if isinstance(found, Known):
                 attempt.started = monotonic()
                 if self._bus.wanted(JobStarted):
@@ -97,6 +102,12 @@ class Runner:
             context.over = True
         self.settle(attempt, found)
 
+    async def _passed_guard(self, attempt: Attempt, guard: OpenGuard) -> Ending | None:
+        try:
+            return await self._conditions.passed(attempt, guard)
+        except asyncio.CancelledError as error:  # stopped meanwhile
+            return self._invoker.raised(attempt, error)
+
     def make_ready(self, attempt: Attempt, payload: Payload, until: float) -> Known | None:
         """Give a body its turn for a thread before it has a slot; return None if that must wait for the slot.
 
@@ -104,6 +115,8 @@ class Runner:
         """
         claim = attempt.claim
         if claim.lane is not None or claim.expires is not None or self._bus.wanted(JobStarted) or are_armed():
+            return None
+        if attempt.guard is not None:
             return None
         attempt.read_payload(payload)
         try:
@@ -139,14 +152,17 @@ class Runner:
         if goes_on or attempt.body_goes_on:
             transition = transition._replace(lingers=True)
         attempt.transition = transition
-        self._completer.finish(attempt)
-        if transition.failure is not None:
+        self._conditions.finish(attempt)
+        if isinstance(ending, NotChosen):
+            logger.info("job %s (%s) is not chosen; canceling it", attempt.claim.job_id, attempt.claim.target)
+        elif transition.failure is not None:
             _log_failure(attempt, transition.failure, transition)
         elif isinstance(ending, Expired):
             claim = attempt.claim
             logger.info("job %s (%s) expired before it could start; canceling it", claim.job_id, claim.target)
         elif isinstance(ending, NotKnownHere):
-            self._log_unknown(attempt.claim.target, self._policies.redact(ending.why))
+            unknown = "|".join((attempt.claim.target, *ending.predicates))
+            self._log_unknown(unknown, self._policies.redact(ending.why))
 
     def _log_unknown(self, target: str, why: str) -> None:
         """Log once per target: a queue may be full of jobs of one."""
@@ -163,6 +179,8 @@ class Runner:
             return Refused(broken, "poison_payload")
         if attempt.expired:
             return Expired()
+        if (late := attempt.not_signaled) is not None:
+            return late
         if attempt.claim.lane is not None:
             held = self._held_at_a_gate(attempt, attempt.claim.lane)
             if held is not None:
@@ -173,7 +191,9 @@ class Runner:
             return Refused(error, "poison_payload")
         match resolution:
             case Known():
-                return resolution
+                flow = attempt.options.flow
+                missing = None if flow is None else self._conditions.missing(attempt, flow)
+                return missing or resolution
             case Denied():
                 return Refused(TargetNotAllowedError(resolution.error), "target_not_allowed")
             case Unknown():

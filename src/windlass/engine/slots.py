@@ -23,6 +23,7 @@ from windlass.engine.timeouts import Timeouts, stop
 from windlass.engine.waiting_claims import WaitingClaims
 from windlass.errors import JobTimeoutError
 from windlass.feature import ArgumentSource
+from windlass.flow.guards import Guards
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Service
@@ -50,6 +51,7 @@ class Slots(Service):
         errors: ErrorHandling,
         concurrency: int,
         arguments: Sequence[ArgumentSource] = (),
+        guards: Guards | None = None,
     ) -> None:
         super().__init__("slots", errors)
         self._runner = runner
@@ -61,7 +63,7 @@ class Slots(Service):
         self._context = contextvars.copy_context()
         self._running: set[Attempt] = set()
         self._timeouts = Timeouts(self._loop, self._running, self._abandon)
-        self._waiting = WaitingClaims(database, arguments)
+        self._waiting = WaitingClaims(database, arguments, guards)
         self._room = Room(concurrency)
         self.canceled = CanceledJobs()
         """Jobs that were canceled before their claims arrived."""
@@ -239,7 +241,9 @@ class Slots(Service):
         self._draining = True
         reached("drain.before_release")
         self._release_unstarted()
+        began = monotonic()
         clean = await self._drain.run(timeout)
+        await self._completer.judged(max(0.0, began + timeout - monotonic()), self._drain.forced)
         self._timeouts.close()
         return clean
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from windlass.domain.branches import PREDICATE_FAILED, Judgement
+from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.lanes import left_to_others
 from windlass.domain.transition import (
     Failure,
@@ -15,6 +17,8 @@ from windlass.domain.transition import (
     expired,
     given_up,
     lost,
+    not_chosen,
+    parked,
     passed_over,
     released,
     retry_at,
@@ -27,14 +31,16 @@ from windlass.engine.attempt import (
     Died,
     Ending,
     Expired,
+    NotChosen,
     NotKnownHere,
+    NotSignaled,
     Raised,
     Refused,
     Released,
     Returned,
     Snoozed,
 )
-from windlass.errors import WorkerLostError
+from windlass.errors import SignalTimeoutError, WorkerLostError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.spi import RetryPolicy
 
@@ -64,12 +70,16 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
         case Refused(error, reason):
             failure = policies.describe(error)
             return dead_letter(claim, times, failure, reason, holds_key=attempt.holds_key, counted=False)
-        case NotKnownHere():
-            return passed_over(claim, times, left_to_others(claim.lane, claim.target))
+        case NotKnownHere(_, predicates):
+            return passed_over(claim, times, left_to_others(claim.lane, claim.target, predicates))
+        case NotChosen(judgement):
+            return _not_chosen(attempt, times, judgement)
         case Snoozed(delay):
             return snoozed(claim, times, int(delay * MICROSECONDS))
         case Deferred(delay):
             return deferred(claim, times, int(delay * MICROSECONDS))
+        case NotSignaled(error):
+            return _not_signaled(attempt, times, error, policies)
         case Expired():
             return expired(claim, times, holds_key=attempt.holds_key)
         case Released():
@@ -86,6 +96,25 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
         return dead_letter(claim, times, failure, decision.reason, holds_key=attempt.holds_key)
     delay_us = int(decision.delay.total_seconds() * MICROSECONDS)
     return retry_at(claim, times, failure, delay_us)
+
+
+def _not_signaled(attempt: Attempt, times: Times, error: SignalTimeoutError, policies: Policies) -> Transition:
+    """Treat it like any failure, but that a retry waits again at once: no signal may come while nobody waits."""
+    failed = _failed(attempt, times, error, policies)
+    assert failed.failure is not None
+    failure = failed.failure._replace(traceback=None)  # it has only our own frames
+    if failed.terminal:
+        return failed._replace(failure=failure, reason="signal_timeout")
+    wait = attempt.options.wait
+    timeout_us = 0 if wait is None or wait.timeout_us is None else wait.timeout_us
+    return parked(attempt.claim, times, failure, failed.delay_us + timeout_us)
+
+
+def _not_chosen(attempt: Attempt, times: Times, judgement: Judgement) -> Transition:
+    if judgement.error is None:
+        return not_chosen(attempt.claim, times, NOT_CHOSEN, None, holds_key=attempt.holds_key)
+    failure = Failure(*judgement.error)
+    return not_chosen(attempt.claim, times, PREDICATE_FAILED, failure, holds_key=attempt.holds_key)
 
 
 def _died(attempt: Attempt, times: Times, error: WorkerLostError, policies: Policies) -> Transition:

@@ -17,6 +17,7 @@ from windlass.engine.attempt import Attempt
 from windlass.engine.damage import is_id, pause_damaged
 from windlass.errors import SerializationError
 from windlass.feature import ArgumentSource
+from windlass.flow.guards import Guards
 from windlass.stores.database import Database
 from windlass.stores.plans import damaged, jobs
 
@@ -26,8 +27,11 @@ logger = loggers.logger("windlass.slots")
 class WaitingClaims:
     """Claims without a slot. Used on the loop only."""
 
-    def __init__(self, database: Database, arguments: Sequence[ArgumentSource] = ()) -> None:
+    def __init__(
+        self, database: Database, arguments: Sequence[ArgumentSource] = (), guards: Guards | None = None
+    ) -> None:
         self._database = database
+        self._guards = guards
         self._arguments = arguments
         self.ready: deque[Attempt] = deque()
         """Claims with a turn for a thread: each may start at any moment. They precede all others."""
@@ -64,12 +68,14 @@ class WaitingClaims:
 
     def complete(self, payloads: Mapping[str, Payload]) -> Mapping[str, Payload]:
         """Return the payloads that came with claims, but for those with arguments that are still to be read."""
-        if not self._arguments or not any(payload.options for payload in payloads.values()):
+        if not any(payload.options for payload in payloads.values()):
             return payloads
-        return {job: payload for job, payload in payloads.items() if not self._has_sources(payload)}
+        return {job: payload for job, payload in payloads.items() if not (payload.options and self._needs(payload))}
 
-    def _has_sources(self, payload: Payload) -> bool:
-        return payload.options is not None and any(source.concerns(payload) for source in self._arguments)
+    def _needs(self, payload: Payload) -> bool:
+        """Return whether something is to be read before the job can run."""
+        guarded = self._guards is not None and self._guards.concerns(payload)
+        return guarded or any(source.concerns(payload) for source in self._arguments)
 
     async def load(self, first: int) -> bool:
         """Read the large payloads of the first so many; return whether there were any to read."""
@@ -79,6 +85,8 @@ class WaitingClaims:
         found = await _load(self._database, batch)
         for source in self._arguments:
             await _complete(self._database, source, batch, found)
+        if self._guards is not None:
+            await _guard(self._database, self._guards, batch, found)
         # Only now: a slot may take a claim that has its payload at any moment.
         for attempt in batch:
             attempt.payload = found.get(attempt.claim.job_id)
@@ -103,6 +111,16 @@ async def _complete(
             payloads[claim.job_id] = source.fill(claim, wanted[claim.job_id], read)
         except SerializationError as error:
             attempt.refusal = error.with_traceback(None)  # it has only our own frames
+
+
+async def _guard(database: Database, guards: Guards, batch: Sequence[Attempt], payloads: dict[str, Payload]) -> None:
+    """Give attempts the guards that they have to pass."""
+    wanted = {job: payload for job, payload in payloads.items() if payload.options and guards.concerns(payload)}
+    if not wanted:
+        return
+    found = await database.aread(guards.read, wanted)
+    for attempt in batch:
+        attempt.guard = found.get(attempt.claim.job_id)
 
 
 async def _load(database: Database, batch: Sequence[Attempt]) -> dict[str, Payload]:

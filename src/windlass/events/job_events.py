@@ -25,11 +25,16 @@ from windlass.events.types import (
     JobEvent,
     JobFailed,
     JobRetrying,
+    JobSignaled,
     JobTimedOut,
     ScheduleSkipped,
+    WorkflowBranchTriggered,
 )
 
-JOB_EVENTS: Final = (JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut, JobCanceled)
+JOB_EVENTS: Final = (
+    *(JobCompleted, JobFailed, JobRetrying, JobDeadLettered, AlertRaised, JobTimedOut, JobCanceled),
+    WorkflowBranchTriggered,
+)
 """What `job_events` makes."""
 
 
@@ -46,15 +51,17 @@ def job_events(ended: Ended, effects: Effects, now: datetime) -> list[Event]:
     match ended.move:
         case Move.SUCCEED:
             wait_us = ended.times.wait_us if ended.times is not None else None
-            return [
-                JobCompleted(**base, attempt=ended.number, wait_ms=(wait_us or 0) // 1000, run_ms=ended.run_ms or 0)
-            ]
+            completed = JobCompleted(
+                **base, attempt=ended.number, wait_ms=(wait_us or 0) // 1000, run_ms=ended.run_ms or 0
+            )
+            return [completed, *_triggered(ended, base, effects)]
         case Move.CANCEL:
             return [JobCanceled(**base, reason=ended.reason or "")]
         case Move.FAIL | Move.GIVE_UP:
             alerted = ended.job_id in effects.alerts
-            return [*_failed(ended, base, will_retry=False), *_dead(ended, base, alerted=alerted)]
-        case Move.REQUEUE if ended.failure is not None:
+            failed = [*_failed(ended, base, will_retry=False), *_dead(ended, base, alerted=alerted)]
+            return [*failed, *_triggered(ended, base, effects)]
+        case Move.REQUEUE | Move.PARK if ended.failure is not None:
             return [*_failed(ended, base, will_retry=True), _retrying(ended, base, effects.due)]
         case _:
             return []
@@ -78,6 +85,30 @@ def move_events(kind: type[JobEvent], moved: Iterable[MovedJob], at: datetime) -
     return [
         kind(job_id=UUID(job.job_id), target=job.target, queue=job.queue, correlation_id=job.correlation_id, at=at)
         for job in moved
+    ]
+
+
+class JobWithSignal(MovedJob, Protocol):
+    """A job that got the signal it awaited."""
+
+    @property
+    def key(self) -> str: ...  # noqa: D102 - as everywhere
+
+
+def signal_events(signaled: Iterable[JobWithSignal], outcome: str, by: str | None, at: datetime) -> list[Event]:
+    """Return an event for each job that got a signal."""
+    return [
+        JobSignaled(
+            job_id=UUID(job.job_id),
+            target=job.target,
+            queue=job.queue,
+            correlation_id=job.correlation_id,
+            at=at,
+            key=job.key,
+            outcome=outcome,
+            by=by,
+        )
+        for job in signaled
     ]
 
 
@@ -112,6 +143,15 @@ def _dead(ended: Ended, base: Mapping[str, Any], *, alerted: bool) -> list[Event
         return [dead_lettered]
     alert = AlertRaised(**base, error_hash=fingerprint, error_class=failure.error_class, sample=failure.error)
     return [dead_lettered, alert]
+
+
+def _triggered(ended: Ended, base: Mapping[str, Any], effects: Effects) -> Iterable[Event]:
+    return (
+        WorkflowBranchTriggered(
+            **base, parent_id=UUID(ended.job_id), child_id=UUID(one.child_id), description=one.description
+        )
+        for one in effects.branches.get(ended.job_id, ())
+    )
 
 
 def _retrying(ended: Ended, base: Mapping[str, Any], due: Mapping[str, int]) -> Event:

@@ -18,10 +18,12 @@ __all__ = [
     "JobEvent",
     "JobFailed",
     "JobRetrying",
+    "JobSignaled",
     "JobStarted",
     "JobTimedOut",
     "NodeLost",
     "ScheduleSkipped",
+    "WorkflowBranchTriggered",
 ]
 
 
@@ -119,7 +121,10 @@ class JobCanceled(JobEvent):
     """The job was CANCELED."""
 
     reason: str = "canceled"
-    """`canceled` by a caller, `superseded` by another job, or `expired` before it could start."""
+    """`canceled` by a caller, `superseded` by another job, `expired` before it could start.
+
+    Of a follower: `upstream_failed`, `upstream_canceled`, `not_chosen` or `predicate_failed`.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +138,36 @@ class JobResumed(JobEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobSignaled(JobEvent):
+    """The signal that the job awaited has come: it runs now or, in a flow, when it is its turn."""
+
+    key: str
+    """The key that it waited for."""
+    outcome: str
+    """`approved` or `rejected`; `signaled` if only a payload was sent."""
+    by: str | None = None
+    """The principal that sent it; without one, user and host of the process that did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobTimedOut(JobEvent):
     """An attempt ran longer than its timeout; its `JobFailed` follows."""
 
     timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowBranchTriggered(JobEvent):
+    """A branch of the job fires: it is released. Follows the job's `JobCompleted` or `JobDeadLettered`.
+
+    A branch whose job ended without an attempt is decided when it begins, and published then.
+    """
+
+    parent_id: UUID
+    """The job whose outcome it follows; the same as `job_id`."""
+    child_id: UUID
+    """The first job of the branch."""
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from windlass.domain.dependencies import EndedStep, Follows
+from windlass.domain.branches import PREDICATE_FAILED, decide
+from windlass.domain.dependencies import NOT_CHOSEN, UPSTREAM_CANCELED, EndedStep, Follows
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.rhythm import Every
 from windlass.domain.states import Move
@@ -17,7 +18,7 @@ from windlass.flow.completion import FlowCompletion
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp, with_payloads
 from windlass.stores.plan import Plan
-from windlass.stores.plans import flow_revival, flows
+from windlass.stores.plans import flow_branches, flow_revival, flows
 from windlass.stores.plans.leases import FLOWS
 from windlass.submission.stored_options import FLOW_IN_TEXT, StoredFlow, from_text
 
@@ -51,17 +52,22 @@ def has_dependents(ended: Ended) -> bool:
 
 def _follow(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     loaded = yield from with_payloads(dialect, ended)
-    steps = [EndedStep(job.job_id, job.status, *_dependents(job)) for job in loaded]
-    return (yield from flows.follow(dialect, [step for step in steps if step.leads or step.group_id is not None]))
+    found = [(job, flow) for job in loaded if (flow := _flow_of(job)) is not None]
+    stopped = [job.job_id for job, flow in found if flow.guard is not None and _was_not_chosen(job)]
+    causes = (yield from flow_branches.set_causes(dialect, stopped)) if stopped else {}
+    steps = [_step(job, flow, causes.get(job.job_id)) for job, flow in found if flow.leads or flow.group is not None]
+    return (yield from flows.follow(dialect, steps))
 
 
-def _dependents(ended: Ended) -> tuple[frozenset[Follows], str | None]:
-    """Return how other jobs follow a job, and the group that it counts for."""
-    flow = _flow_of(ended)
-    return (_NO_WAYS, None) if flow is None else (_ways(flow.leads), flow.group)
+def _was_not_chosen(job: Ended) -> bool:
+    """Return whether the guard of a job has ended it."""
+    return job.move is Move.CANCEL and job.reason in {NOT_CHOSEN, PREDICATE_FAILED}
 
 
-_NO_WAYS: Final[frozenset[Follows]] = frozenset()
+def _step(job: Ended, flow: StoredFlow, cause: str | None) -> EndedStep:
+    branches = decide(flow.branches, job.status, job.judgements) if flow.branches else None
+    reason = None if cause is None else NOT_CHOSEN if job.reason == NOT_CHOSEN else UPSTREAM_CANCELED
+    return EndedStep(job.job_id, job.status, _ways(flow.leads), flow.group, cause, reason, branches)
 
 
 @lru_cache(maxsize=16)

@@ -5,6 +5,7 @@ They are passed to callbacks and followers. Values that cannot be read are left 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -30,10 +31,10 @@ class JobResults(NamedTuple):
     registry: Registry
     serializer: Serializer
 
-    def of(self, job: Ended, payload: Payload) -> JobResult:
-        """Return how a job ended."""
+    def of(self, job: Ended, payload: Payload, form: Callable[[Any], Any] = plain) -> JobResult:
+        """Return how a job ended. Unless `form` is another one, its values can be stored without annotations."""
         spec, failure = self._spec(job.target), job.failure or NO_FAILURE
-        args, kwargs = self._given(payload, spec)
+        args, kwargs = self._given(payload, spec, form)
         return JobResult(
             job_id=UUID(job.job_id),
             target=job.target,
@@ -44,7 +45,7 @@ class JobResults(NamedTuple):
             reason=job.reason,
             succeeded=job.status is JobStatus.SUCCEEDED,
             failed=job.status is JobStatus.FAILED,
-            value=self._value_or_none(job),
+            value=self._value_or_none(job, form),
             error=failure.error or None,
             error_class=failure.error_class or None,
             run_ms=job.run_ms,
@@ -57,12 +58,14 @@ class JobResults(NamedTuple):
         except Exception:  # noqa: BLE001 - a policy of the user's
             return None
 
-    def _given(self, payload: Payload, spec: CallSpec | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _given(
+        self, payload: Payload, spec: CallSpec | None, form: Callable[[Any], Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the job's arguments by its signature; as stored if they no longer fit; none if they cannot be read."""
         try:
             if spec is not None:
                 args, kwargs = self.serializer.decode_arguments(spec, payload.args)
-                return tuple(map(plain, args)), {name: plain(value) for name, value in kwargs.items()}
+                return tuple(map(form, args)), {name: form(value) for name, value in kwargs.items()}
         except Exception:  # noqa: BLE001, S110 - also users' code: serializers, validators
             pass
         try:
@@ -70,25 +73,30 @@ class JobResults(NamedTuple):
         except (SerializationError, ValueError, TypeError, RecursionError):
             return (), {}
 
-    def value(self, job: Ended) -> Any:
+    def value(self, job: Ended, form: Callable[[Any], Any] = plain) -> Any:
         """Return what a job returned, with the types of its annotation; by none if it no longer fits that one.
 
-        Built-in types keep their type for whoever reads it without an annotation; objects become dicts. Raises what the
-        serializer raises for what it cannot read.
+        Built-in types keep their type for whoever reads it without an annotation; objects become dicts, unless `form`
+        is another one. Raises what the serializer raises for what it cannot read.
         """
         spec = self._spec(job.target)
         if spec is not None:
             try:
-                return plain(self.serializer.decode_result(job.result, spec.returns))
+                return form(self.serializer.decode_result(job.result, spec.returns))
             except Exception:  # noqa: BLE001, S110 - also users' code: serializers, validators
                 pass
-        return plain(self.serializer.decode_result(job.result, Any))
+        return form(self.serializer.decode_result(job.result, Any))
 
-    def _value_or_none(self, job: Ended) -> Any:
+    def _value_or_none(self, job: Ended, form: Callable[[Any], Any]) -> Any:
         try:
-            return self.value(job)
+            return self.value(job, form)
         except Exception:  # noqa: BLE001 - the same
             return None
+
+
+def as_it_is(value: Any) -> Any:
+    """Return a value with its types: for code of this process."""
+    return value
 
 
 def _params(text: str | None) -> dict[str, Any]:

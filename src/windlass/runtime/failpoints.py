@@ -80,8 +80,13 @@ POINTS: Final[Mapping[str, str]] = {
     "group.uncounted": "outcomes are stored; a group that another transaction held is not yet counted",
     "operation.after_commit": "a part of a long cascade or release is stored; the rest is not carried out yet",
     "settle.before_commit": "what an earlier transaction has left is written, nothing is committed",
+    "judge.before": "an attempt has its verdict; no predicate of its branches has been called",
+    "judge.after": "the branches of an attempt are decided; neither that nor its outcome is written",
     "revive.wave": "some followers of a job that is about to be started over are revived, nothing is committed",
     "revive.before_commit": "a retry and the followers that it revives are written, nothing is committed",
+    "signal.before_commit": "a signal is delivered and its jobs are PENDING, nothing is committed",
+    "signal.after_commit": "a signal is delivered; the sender has no answer yet, its own process was not notified",
+    "wait.expired": "jobs whose signal did not come in time are PENDING, nothing is committed",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }

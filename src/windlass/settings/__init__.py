@@ -175,12 +175,14 @@ class CircuitsSettings(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class FlowsSettings(Section):
-    """How much the steps of flows may pass on."""
+    """How much the steps of flows may pass on, and how long their conditions may take."""
 
     section: ClassVar[str] = "flows"
 
     max_joined_bytes: Whole = whole(16_777_216, minimum=1)
     """Largest sum of the encoded results of a group's members that the step behind it may take."""
+    predicate_timeout: Seconds = duration(30)
+    """Seconds that the predicate of a branch may take; then its branch is canceled."""
 
 
 @dataclass(frozen=True, kw_only=True)

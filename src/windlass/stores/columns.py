@@ -13,8 +13,8 @@ from windlass.domain.dependencies import FlowPosition
 from windlass.domain.job import Claim, JobId, NewJob, Payload
 from windlass.domain.stored_schedule import ScheduleRow
 
-_NOT_OF_THE_JOB = frozenset({"due_at", "delay_us", "on_conflict", "expires_at", "expires_us", "position"})
-"""Fields of `NewJob` that are no columns of `windlass_job`: for `windlass_hot`, `windlass_flow`, and for admission."""
+_NOT_OF_THE_JOB = frozenset({"due_at", "delay_us", "on_conflict", "expires_at", "expires_us", "position", "wait"})
+"""Fields of `NewJob` that are no columns of `windlass_job`: of other tables, and for admission."""
 
 NEW_JOB: Final = tuple(name for name in NewJob._fields if name not in _NOT_OF_THE_JOB)
 JOB: Final = (*NEW_JOB, "created_at")
@@ -33,6 +33,8 @@ ATTEMPT: Final = (
     *("error_class", "error", "traceback"),
 )
 """`windlass_attempt`."""
+SIGNAL_WAIT: Final = ("job_id", "key", "timeout_us", "open", "signal", "by_whom", "at")
+"""`windlass_signal_wait`."""
 FLOW: Final = ("job_id", *(name for name in FlowPosition._fields if name != "answers"))
 """`windlass_flow`."""
 LAST_ATTEMPT: Final = ("error", "error_class", "wait_us", "started_at", "ended_at")
@@ -49,6 +51,7 @@ LISTS: Final[dict[str, tuple[str, ...]]] = {
     "archive": ARCHIVE,
     "attempt": ATTEMPT,
     "flow": FLOW,
+    "signal_wait": SIGNAL_WAIT,
     "last_attempt": LAST_ATTEMPT,
     "claim": CLAIM[1:],
     "payload": Payload._fields,
@@ -65,6 +68,8 @@ def _type(hint: Any) -> str:
 
 
 NEW_JOB_TYPES: Final = {
-    name: _type(hint) for name, hint in get_type_hints(NewJob, include_extras=True).items() if name != "position"
+    name: _type(hint)
+    for name, hint in get_type_hints(NewJob, include_extras=True).items()
+    if name not in ("position", "wait")
 }
 """The fields of `NewJob`, in order, with their types as the tables of statements have them."""

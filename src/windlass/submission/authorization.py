@@ -147,7 +147,7 @@ def _job_to_come(call: Call[Any], now: datetime) -> Job:
         id=NO_ID,
         target=call.target,
         queue=options.queue,
-        status=JobStatus.PENDING,
+        status=JobStatus.PENDING if call.wait is None else JobStatus.WAITING,
         priority=options.priority,
         args=tuple(call.args),
         kwargs=dict(call.kwargs),

@@ -3,19 +3,21 @@
 A call is a function's stored name with arguments and options. A flow is made of calls: `a.then(b)`, `group(a, b)`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, overload
+from datetime import timedelta
+from typing import Any, NamedTuple, Protocol, TypeVar, Unpack, overload
 from uuid import UUID
 
 from windlass.domain.dependencies import Follows
 from windlass.domain.job_result import RESULT
 from windlass.domain.options import JobOptions, JobOptionsDict
+from windlass.domain.signal import SignalWait, signal_wait
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
+from windlass.submission.branch_verbs import BranchSet, BranchVerbs
 from windlass.submission.error_text import short
 from windlass.submission.handle import JobHandle
-from windlass.submission.registry import Registry
 from windlass.submission.signature import CallSpec
 
 R_co = TypeVar("R_co", covariant=True)
@@ -35,7 +37,7 @@ class Enqueuer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[R_co]):
+class Call(BranchVerbs[R_co, R_co]):
     """A call to be stored; `R_co` is what its job returns.
 
     ```python
@@ -52,10 +54,21 @@ class Call(Generic[R_co]):
     submitter: Enqueuer = field(repr=False, compare=False)
     circuit: str | None = None
     """The `@circuit_protected` mark of the target."""
+    wait: SignalWait | None = None
+    """The signal that its job waits for before it runs."""
 
     def using(self, **options: Unpack[JobOptionsDict]) -> "Call[R_co]":
         """Return the same call with these options replacing its own."""
         return replace(self, options=self.options.merged(JobOptions.make(**options)))
+
+    def await_signal(self, key: str, timeout: float | timedelta | None = None) -> "Call[R_co]":
+        """Return the call whose job is WAITING until `app.signal(key)`, and fails if none comes in `timeout` seconds.
+
+        ```python
+        ship.bind(7).await_signal("order:7:approved", timeout=86_400).enqueue()
+        ```
+        """
+        return replace(self, wait=signal_wait(key, timeout))
 
     def enqueue(self) -> JobHandle[R_co]:
         """Store the call as a job."""
@@ -68,6 +81,9 @@ class Call(Generic[R_co]):
     def then(self, step: "FlowStep") -> "Flow[R_co]":
         """Return the flow in which `step` runs once this has succeeded; see `Flow.then`."""
         return _flow_of(self).then(step)
+
+    def _branched(self, branch_set: BranchSet) -> "Flow[R_co]":
+        return _with_branches(_flow_of(self), branch_set)
 
 
 class Bindable(Protocol[R_co]):
@@ -84,6 +100,8 @@ class CallStep(NamedTuple):
     call: Call[Any]
     follows: Follows = Follows.THEN
     """How it follows the step before it."""
+    branches: tuple[BranchSet, ...] = ()
+    """What follows its outcome beside the next step."""
 
 
 class GroupStep(NamedTuple):
@@ -97,7 +115,7 @@ class GroupStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Flow(Generic[R_co]):
+class Flow(BranchVerbs[R_co, Any]):
     """Linked jobs, stored all at once; `R_co` is the result of the job whose handle `enqueue` returns.
 
     ```python
@@ -125,21 +143,30 @@ class Flow(Generic[R_co]):
         self._last_group("then_always")
         return Flow((*self.steps, *_steps(step, Follows.ALWAYS)))
 
-    def then_on_failure(self, step: "FlowStep") -> "Flow[R_co]":
-        """Return the flow with a step that runs once all members of the last group have ended, if not all succeeded.
+    def then_on_failure(self, step: "FlowStep", *, description: str = "", priority: int = 0) -> "Flow[R_co]":
+        """Return the flow with a step that runs if the last job fails for good, or not all members of the last group.
 
-        `RESULT` is the list of their `JobResult`s. The flow goes on behind the group as before.
+        `RESULT` is the `JobResult`, or the list of those of the members. The flow goes on as before.
         """
-        last = self._last_group("then_on_failure")
+        last = self.steps[-1]
+        if isinstance(last, CallStep):
+            return BranchVerbs.then_on_failure(self, step, description=description, priority=priority)
+        if description or priority:
+            raise InvalidOptionError(
+                "then_on_failure behind a group has neither description nor priority; leave them out"
+            )
         added: Flow[Any] = Flow(_steps(step, Follows.FAILURE))
         return Flow((*self.steps[:-1], last._replace(on_failure=(*last.on_failure, added))))
+
+    def _branched(self, branch_set: BranchSet) -> "Flow[R_co]":
+        return _with_branches(self, branch_set)
 
     def _last_group(self, verb: str) -> GroupStep:
         last = self.steps[-1]
         if not isinstance(last, GroupStep):
             raise InvalidOptionError(
                 f"{verb} stands behind a group, and the last step here is {last.call.target}; write "
-                f"group(…).{verb}(…), or on_failure= on the job for what follows its failure"
+                f"group(…).{verb}(…), or when() for what follows any outcome of a job"
             )
         return last
 
@@ -225,27 +252,30 @@ def calls_of(flow: Flow[Any]) -> Iterable[Call[Any]]:
         for step in waiting.pop().steps:
             if isinstance(step, CallStep):
                 yield step.call
+                waiting += (_flow_of(case.step) for branch_set in step.branches for case in branch_set.cases)
             else:
                 waiting += (*step.members, *step.on_failure)
 
 
-def answering_call(flow: Flow[Any]) -> Call[Any]:
-    """Return the call whose handle is that of the flow: the first one, or the first behind a group."""
-    following: Flow[Any] | None = flow
-    while following is not None:
-        for step in following.steps:
-            if isinstance(step, CallStep):
-                return step.call
-        groups = [step for step in following.steps if isinstance(step, GroupStep) and step.on_failure]
-        following = groups[0].on_failure[0] if groups else None
-    raise InvalidOptionError(
-        "a group without a step behind it has no result to wait for; add one with then(), then_always() or "
-        "then_on_failure(), or store its members with app.enqueue_many([…])"
-    )
-
-
 def _flow_of(step: FlowStep) -> Flow[Any]:
     return Flow(_steps(step, Follows.THEN))
+
+
+def _with_branches(flow: Flow[Any], branch_set: BranchSet) -> Flow[Any]:
+    """Return a flow with branches of its last step."""
+    last = flow.steps[-1]
+    if isinstance(last, GroupStep):
+        raise InvalidOptionError(
+            "a branch follows the outcome of one job, and the last step here is a group; add a step behind it with "
+            "then(), or use then_on_failure() or then_always() of the group"
+        )
+    flows = [_flow_of(case.step) for case in branch_set.cases]
+    if any(isinstance(one.steps[0], GroupStep) for one in flows):
+        raise InvalidOptionError(
+            "a branch begins with one job, got a group; begin it with a job: first.bind(…).then(group(…))"
+        )
+    cases = (case._replace(step=one) for case, one in zip(branch_set.cases, flows, strict=True))
+    return Flow((*flow.steps[:-1], last._replace(branches=(*last.branches, branch_set._replace(cases=tuple(cases))))))
 
 
 def _steps(step: FlowStep, follows: Follows) -> tuple[CallStep | GroupStep, ...]:
@@ -262,34 +292,3 @@ def _steps(step: FlowStep, follows: Follows) -> tuple[CallStep | GroupStep, ...]
             f"a step of a flow is a job, a call, a flow or a group, got {short(step)}; bind its arguments: job.bind(…)"
         )
     return (CallStep(bind(RESULT), follows),)
-
-
-def bind(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    *,
-    registry: Registry,
-    submitter: Enqueuer,
-    options: JobOptions,
-) -> Call[Any]:
-    """Make a call of any function that the policy allows, as `app.bind` does; `options` override a job's own.
-
-    Raises `SerializationError` if the function has no name to store, `TargetNotAllowedError` if it may not run, and
-    `TypeError` if it does not take these arguments.
-    """
-    known = registry.admit_function(function)
-    known.spec.bind_check(args, kwargs)
-    declared = getattr(function, "options", None)  # a job, or a method that is one
-    if isinstance(declared, JobOptions):
-        options = declared.merged(options)
-    return Call(known.target, args, kwargs, options, known.spec, submitter, known.circuit)
-
-
-def as_list(calls: Iterable[Call[R_co] | Flow[R_co] | Group]) -> list[Call[R_co] | Flow[R_co]]:
-    """Return the argument of `enqueue_many` as a list, or raise InvalidOptionError."""
-    if isinstance(calls, Call | Flow | Group):
-        raise InvalidOptionError(
-            "enqueue_many takes a list of calls and flows, got a single one; write [call], or call.enqueue()"
-        )
-    return [call.flow if isinstance(call, Group) else call for call in calls]

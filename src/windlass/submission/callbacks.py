@@ -52,6 +52,11 @@ def _stored(name: str, callback: Callback, registry: Registry, max_bytes: int) -
             f"{name}: {known.target} has a connection, which callbacks cannot have: they are stored by the worker that "
             "ends the job; give the connection to the job they follow"
         )
+    if isinstance(callback, Call) and callback.wait is not None:
+        raise InvalidOptionError(
+            f"{name}: {known.target} awaits the signal {callback.wait.key!r}, which callbacks cannot do; put it into "
+            "the flow with then(), or enqueue it from the callback's body"
+        )
     callbacks = stored_callbacks(resolved, registry, max_bytes)
     template = RowTemplate.of(resolved, max_bytes, callbacks, known.circuit)
     return _row(known.target, arguments, None if options.queue is UNSET else resolved.queue, template)

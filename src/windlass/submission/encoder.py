@@ -8,14 +8,17 @@ from typing import Any, Final
 from windlass.domain.identity import new_job_id, new_job_ids
 from windlass.domain.job import NewJob
 from windlass.domain.options import JobOptions
+from windlass.domain.signal import SignalWait
 from windlass.errors import InvalidOptionError
 from windlass.spi import Serializer
 from windlass.submission.call import Call, Flow
 from windlass.submission.callbacks import stored_callbacks
 from windlass.submission.current_connection import given_connection
 from windlass.submission.flow_encoder import FlowEncoder
+from windlass.submission.predicates import Predicates
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
+from windlass.submission.stored_options import StoredWait, with_wait
 
 MAX_TEMPLATES: Final = 512
 
@@ -27,7 +30,7 @@ class CallEncoder:
         self._registry = registry
         self._serializer = serializer
         self._most_bytes = most_bytes
-        self._flows = FlowEncoder(self._row, most_bytes)
+        self._flows = FlowEncoder(self._row, most_bytes, Predicates(registry))
         self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
         """By identity of the options, which an entry keeps alive: comparing them would cost more than encoding."""
 
@@ -45,7 +48,8 @@ class CallEncoder:
             raise InvalidOptionError(f"expected calls, e.g. charge.bind(42), got {call!r}; bind its arguments first")
         if args is None:
             args = self._serializer.encode_arguments(call.spec, call.args, call.kwargs, self._most_bytes)
-        return self._template(call.options, call.circuit).row(job_id, call.target, args)
+        row = self._template(call.options, call.circuit).row(job_id, call.target, args)
+        return row if call.wait is None else _waiting(row, call.wait)
 
     def _template(self, options: JobOptions, marked_circuit: str | None) -> RowTemplate:
         """Made once per options object: thousands of calls of one job share it."""
@@ -64,3 +68,14 @@ class CallEncoder:
         resolved = options.resolved()
         callbacks = stored_callbacks(resolved, self._registry, self._most_bytes)
         return RowTemplate.of(resolved, self._most_bytes, callbacks, marked_circuit)
+
+
+def _waiting(row: NewJob, wait: SignalWait) -> NewJob:
+    """Return the row of a job that waits for a signal: the time until it runs is not known."""
+    if row.due_at is not None or row.delay_us:
+        raise InvalidOptionError(
+            f"{row.target} waits for the signal {wait.key!r} and has a delay or run_at, of which only one can decide "
+            "when it runs; leave the time out (a declared delay is taken back by .using(delay=0)), or enqueue the job "
+            "without await_signal"
+        )
+    return row._replace(options=with_wait(row.options, StoredWait(wait.key, wait.timeout_us)), wait=wait)

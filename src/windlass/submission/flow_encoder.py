@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
+from windlass.domain.branches import OF_OUTCOME, Branch, Guard
 from windlass.domain.dependencies import FlowPosition, Follows
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import NewJob
+from windlass.domain.signal import NO_DEADLINE
 from windlass.errors import InvalidOptionError
 from windlass.submission.call import Call, Flow, calls_of
-from windlass.submission.flow_layout import LaidJob, Layout, Parent, layout_of
+from windlass.submission.flow_layout import LaidGuard, LaidJob, Layout, Parent, Predicate, layout_of
+from windlass.submission.predicates import Predicates
 from windlass.submission.stored_options import StoredFlow, with_flow
 from windlass.submission.templates import Template, has_marks, template_of
 
@@ -28,6 +33,7 @@ class FlowEncoder(NamedTuple):
     row_of: Callable[[str, Call[Any], str | None], NewJob]
     """Makes the row of one call, by its id; its arguments may be given."""
     max_bytes: int
+    predicates: Predicates
 
     def rows(self, flow: Flow[Any]) -> list[NewJob]:
         """Check and encode a flow."""
@@ -50,13 +56,17 @@ class FlowEncoder(NamedTuple):
             group_id=None if job.group is None or job.group.number is None else ids.groups[job.group.number],
             answers=job.answers,
         )
-        stored = _stored(job, position, template)
+        stored = self._stored(ids, job, position, template)
         if stored is not None:
             row = row._replace(options=with_flow(row.options, stored))
         _check_conflict(row, job)
         if parent is None:
             return row._replace(position=position)
-        position = position._replace(delay_us=row.delay_us or None, due_at=row.due_at)
+        if row.wait is None:
+            position = position._replace(delay_us=row.delay_us or None, due_at=row.due_at)
+        else:  # due at its deadline, which is counted from its release
+            no_deadline = NO_DEADLINE if row.wait.timeout_us is None else None
+            position = position._replace(delay_us=row.wait.timeout_us, due_at=no_deadline)
         before = None if parent.job is None else ids.jobs[parent.job]
         return row._replace(due_at=None, delay_us=None, parent_id=before, position=position)
 
@@ -70,19 +80,40 @@ class FlowEncoder(NamedTuple):
                 f"RESULT is an argument of {call.target}, the first step of its flow, before which there is no result; "
                 "pass a value"
             )
-        outcomes = parent.job is None and parent.follows is not Follows.THEN
+        outcomes = _sees_outcomes(job, parent)
         return template_of(call.spec, call.args, call.kwargs, outcomes=outcomes)
 
+    def _stored(self, ids: _Ids, job: LaidJob, position: FlowPosition, template: Template | None) -> StoredFlow | None:
+        """Return what the engine needs to know; None for a job on which nothing depends and that takes no results."""
+        if not job.leads and position.group_id is None and template is None and job.guard is None:
+            return None
+        leads = tuple(sorted(kind.value for kind in job.leads))
+        branches = tuple(
+            Branch(ids.jobs[one.child], one.kind, self._target(one.predicate), one.choice, one.description)
+            for one in job.branches
+        )
+        stored = StoredFlow(leads, position.group_id, branches=branches, guard=self._guard(job.guard))
+        if template is None or job.parent is None:
+            return stored
+        of_group = job.parent.job is None
+        marked = {"marks": template.marks, "paths": template.paths, "of_group": of_group, "shape": job.parent.shape}
+        return msgspec.structs.replace(stored, **marked)
 
-def _stored(job: LaidJob, position: FlowPosition, template: Template | None) -> StoredFlow | None:
-    """Return what the engine needs to know; None for a job on which nothing depends and that takes no results."""
-    if not job.leads and position.group_id is None and template is None:
-        return None
-    leads = tuple(sorted(kind.value for kind in job.leads))
-    if template is None or job.parent is None:
-        return StoredFlow(leads, position.group_id)
-    of_group = job.parent.job is None
-    return StoredFlow(leads, position.group_id, template.marks, template.paths, of_group, job.parent.shape)
+    def _guard(self, guard: LaidGuard | None) -> Guard | None:
+        if guard is None:
+            return None
+        unless = tuple(self.predicates.admit(one) for one in guard.unless)
+        return Guard(guard.about, self._target(guard.predicate), unless, guard.description)
+
+    def _target(self, predicate: Predicate | None) -> str | None:
+        return None if predicate is None else self.predicates.admit(predicate)
+
+
+def _sees_outcomes(job: LaidJob, parent: Parent) -> bool:
+    """Return whether `RESULT` is a `JobResult`, or a list of them, because the parent may not have succeeded."""
+    if job.guard is not None:
+        return job.guard.about == OF_OUTCOME
+    return parent.follows is Follows.FAILURE or (parent.job is None and parent.follows is not Follows.THEN)
 
 
 def _parent_id(ids: _Ids, parent: Parent) -> str:

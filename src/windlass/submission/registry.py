@@ -169,12 +169,12 @@ class Registry:
         if function is None:
             found = find_loaded(target)
             registered = found and self._registered_in(found)
-            return _known(target, *found) if found and registered else None
+            return classify(target, *found) if found and registered else None
         for place in (function.target, function.home):
             found = None if place is None else find_loaded(place)
             if found is not None and _unwrapped(found.value) is function:
-                return _known(function.target, *found)
-        return _known(function.target, function, function.owner)
+                return classify(function.target, *found)
+        return classify(function.target, function, function.owner)
 
     def _imported(self, target: str) -> Resolution:
         value = self.resolver.resolve(target)
@@ -190,8 +190,8 @@ class Registry:
         if not admitted:
             return Denied(target, f"{target} is {home}; {_how_to_admit(home)}")
         if found is not None and found.owner is not None and inspect.isfunction(found.value):
-            return _known(target, *found)
-        return _known(target, value, None, None if found is None else found.owner)
+            return classify(target, *found)
+        return classify(target, value, None, None if found is None else found.owner)
 
     def admit(self, target: str) -> Known:
         """Resolve a name that is about to be stored; raise if it may not, or could not, run here."""
@@ -257,7 +257,7 @@ class _Placement(NamedTuple):
     skip_first: bool
 
 
-def _known(target: str, value: Any, owner: type | None, stands_in: type | None = None) -> Known:
+def classify(target: str, value: Any, owner: type | None, stands_in: type | None = None) -> Known:
     """Classify a value; `stands_in` is the class of one that needs no owner but has marks of that class."""
     function, instance_of, skip_first = _placement(value, owner)
     spec = call_spec(function, skip_first=skip_first)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.branches import Branch, Guard
 from windlass.domain.durations import MAX_SECONDS
 from windlass.domain.option_checks import MAX_RETRIES, Executor
 from windlass.domain.options import UNSET, ResolvedOptions, Unset
@@ -74,6 +75,31 @@ class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the results come from a group."""
     shape: list[Any] | None = None
     """The form of that group, if it has nested groups (`domain.dependencies.nested`)."""
+    branches: tuple[Branch, ...] = ()
+    """Its branches, in the order of their evaluation. They have ids: few jobs have branches."""
+    guard: Guard | None = None
+    """The condition under which it follows its parent."""
+
+    @property
+    def predicates(self) -> list[str]:
+        """The predicates of its branches."""
+        return [one.predicate for one in self.branches if one.predicate is not None]
+
+
+class StoredSignal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A signal as it is stored: its payload is the text of the application's serializer, as of an argument."""
+
+    outcome: Literal["signaled", "approved", "rejected"]
+    payload: str | None = None
+    reason: str | None = None
+    by: str | None = None
+
+
+class StoredWait(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a job waits for before it runs (`domain.signal.SignalWait`)."""
+
+    key: str
+    timeout_us: Annotated[int, Meta(gt=0, lt=1 << 62)] | None = None
 
 
 FLOW_IN_TEXT: Final = '"flow":{'
@@ -106,6 +132,10 @@ class StoredOptions(NamedTuple):
     """Which errors are retried; None: the job has no rules."""
     flow: StoredFlow | None = None
     """Its position in a flow; None: nothing depends on it, and it takes no results."""
+    wait: StoredWait | None = None
+    """The signal that it waits for before it runs; None for most jobs."""
+    signal: StoredSignal | None = None
+    """The signal that came. It is not stored with the options, but added when the job is loaded."""
 
 
 DEFAULTS = StoredOptions()
@@ -123,6 +153,8 @@ class _Text(msgspec.Struct):
     on_success: StoredCallback | None = None
     on_failure: StoredCallback | None = None
     flow: StoredFlow | None = None
+    wait: StoredWait | None = None
+    signal: StoredSignal | None = None
 
 
 _decode: Final = msgspec.json.Decoder(_Text).decode
@@ -148,7 +180,21 @@ def to_text(options: ResolvedOptions, callbacks: Callbacks = NO_CALLBACKS) -> st
 
 def with_flow(text: str | None, flow: StoredFlow) -> str:
     """Return stored options with a position in a flow."""
-    added = f'"flow":{msgspec.json.encode(flow).decode()}'
+    return _with(text, "flow", flow)
+
+
+def with_wait(text: str | None, wait: StoredWait) -> str:
+    """Return stored options with the signal to wait for."""
+    return _with(text, "wait", wait)
+
+
+def with_signal(text: str | None, signal: StoredSignal) -> str:
+    """Return stored options with the signal that came."""
+    return _with(text, "signal", signal)
+
+
+def _with(text: str | None, name: str, value: msgspec.Struct) -> str:
+    added = f'"{name}":{msgspec.json.encode(value).decode()}'
     return f"{{{added}}}" if text is None else f"{text[:-1]},{added}}}"
 
 
@@ -175,6 +221,8 @@ def _read(text: str) -> StoredOptions:
         stored.on_failure,
         RetryRules(stored.retry_on, stored.give_up_on) if has_rules else None,
         stored.flow,
+        stored.wait,
+        stored.signal,
     )
 
 

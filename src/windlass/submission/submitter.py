@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from windlass.domain.ended import Effects, Ended
@@ -18,16 +18,19 @@ from windlass.stores.access import Access
 from windlass.stores.ending import FollowUps
 from windlass.stores.plans import limits, replacement
 from windlass.submission.authorization import Authorization
-from windlass.submission.call import Call, Flow, answering_call, calls_of
+from windlass.submission.call import Call, Flow, calls_of
 from windlass.submission.cascades import carry_out
 from windlass.submission.current_connection import connection_for, given_connection, one_connection
 from windlass.submission.encoder import CallEncoder
+from windlass.submission.flow_layout import answering_call
 from windlass.submission.group_commit import GroupCommit, levels_of
 from windlass.submission.handle import HandleVerbs, JobHandle
 from windlass.submission.registry import Registry
 from windlass.submission.resources import checked_resources, resources_of
 from windlass.submission.signature import CallSpec
 from windlass.submission.transactional import CallerTransactions
+
+R = TypeVar("R")
 
 
 class Inline(Protocol):

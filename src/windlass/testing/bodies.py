@@ -121,11 +121,11 @@ class _Watched:
         self._bodies = bodies
 
     async def run(self, invocation: Invocation, /) -> object:
-        self._bodies.raised = None
         try:
             return await self._executor.run(invocation)
         except BaseException as error:
-            self._bodies.raised = error.error if isinstance(error, BodyExit) else error
+            if self._bodies.raised is None:  # predicates run after the body, and what it raised is of more interest
+                self._bodies.raised = error.error if isinstance(error, BodyExit) else error
             raise
 
     async def close(self) -> None:

@@ -19,7 +19,7 @@ from windlass.node import Node
 from windlass.parts import Parts
 from windlass.runtime.executors import ThreadExecutor
 from windlass.spi import JobExecutor
-from windlass.stores.plans import flows
+from windlass.stores.plans import flows, signal_waits
 from windlass.testing.bodies import Bodies, CallerThread
 
 LIMIT = 10_000
@@ -150,8 +150,14 @@ class _ByHand:
         while left := engine.unfinished.take():
             engine.publisher.publish((), await self._database.arun(flows.carry_on, left))
 
+    async def _expire_waits(self) -> None:
+        """End waits whose deadline has passed on the test's clock, as a service of a worker does."""
+        while ((yet := await self._database.aread(signal_waits.next_deadline)) is not None) and yet <= 0:
+            self.node.engine.publisher.publish((), await self._database.arun(signal_waits.expire))
+
     async def step(self, left: int) -> _Ended | None:
         """Run the next job; return None when nothing is due."""
+        await self._expire_waits()
         if not left:
             if await self.node.poller.anything_due():
                 raise EndlessDrainError(_endless(self._written))

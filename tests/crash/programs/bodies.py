@@ -183,7 +183,31 @@ def attempt_number() -> int:
     return JobContext.current().attempt
 
 
+async def flow_step(name: str) -> str:
+    """A step of a random flow; it fails if TEST_BROKEN names it, and at its first attempt if TEST_FLAKY does."""
+    write_down("began", name)
+    await asyncio.sleep(PAUSE)
+    flaky = name in os.environ.get("TEST_FLAKY", "").split(",") and JobContext.current().attempt == 1
+    if flaky or name in os.environ.get("TEST_BROKEN", "").split(","):
+        raise ValueError(f"{name} is broken")
+    write_down("ran", name)
+    return name
+
+
+def says_yes(result: object) -> bool:
+    return True
+
+
+async def says_no(result: object) -> bool:
+    return False
+
+
+def raises(result: object) -> bool:
+    raise LookupError("nothing to judge by")
+
+
 ALL = (
+    flow_step,
     note,
     note_in_thread,
     hold,
@@ -207,3 +231,18 @@ ALL = (
     follow,
     mourn,
 )
+
+
+def is_over(result: JobResult) -> bool:
+    """A predicate that holds after any end."""
+    return result.succeeded or result.failed
+
+
+def is_never(result: JobResult) -> bool:
+    """A predicate that never holds."""
+    return not is_over(result)
+
+
+async def is_zero(number: int) -> bool:
+    """A predicate on the value."""
+    return number == 0

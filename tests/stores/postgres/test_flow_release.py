@@ -11,10 +11,12 @@ from tests.stores.databases import migrate_at
 from windlass.domain.clock import VirtualClock
 from windlass.domain.dependencies import EndedStep, FlowPosition, Follows
 from windlass.domain.identity import new_job_ids
+from windlass.domain.signal import NO_DEADLINE, SignalWait
 from windlass.domain.states import JobStatus
+from windlass.stores.dialect import Dialect
 from windlass.stores.open import open_database
-from windlass.stores.plan import Step
-from windlass.stores.plans import flows
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import flows, signal_waits
 from windlass.stores.postgres.session import Statements
 from windlass.stores.postgres.text import ids
 from windlass.stores.postgres.url import GENERIC_PLANS
@@ -65,6 +67,31 @@ def test_a_follower_that_is_paused_meanwhile_is_released_and_stays_paused(bench:
         release.join(THREAD_TIMEOUT)
         found = rival.execute("SELECT status, due IS NULL FROM windlass_hot WHERE id = %s", (follower,)).fetchone()
     assert found == ("PAUSED", False)
+
+
+@pytest.mark.parametrize("timeout_us", [None, 60_000_000], ids=["for ever", "timeout"])
+def test_a_follower_that_is_signaled_meanwhile_is_due_at_once(
+    bench: Workbench, clean_pg_url: str, timeout_us: int | None
+):
+    """J8.5: a release that waited for the lock of a follower sees that it waits no more, and has no deadline."""
+    parent, follower = new_job_ids(2)
+    due_at = NO_DEADLINE if timeout_us is None else None
+    position = FlowPosition(parent, parent, Follows.THEN.value, None, timeout_us, due_at)
+    waits = new_job(id=follower, position=position, wait=SignalWait("k", timeout_us), delay_us=None)
+    bench.submit([new_job(id=parent, position=FlowPosition(parent, answers=True)), waits])
+    ended = EndedStep(parent, JobStatus.SUCCEEDED, frozenset({Follows.THEN}), None)
+    release = threading.Thread(target=bench.database.run, args=(flows.follow, [ended]))
+
+    def deliver_slowly(dialect: Dialect) -> Plan[None]:
+        yield from signal_waits.deliver(dialect, "{}", None, key="k")
+        release.start()
+        with psycopg.connect(clean_pg_url, autocommit=True) as looker:
+            while release.is_alive() and not waits_for_a_lock(looker):
+                release.join(0.01)
+
+    bench.database.run(deliver_slowly)
+    release.join(THREAD_TIMEOUT)
+    assert [claim.job_id for claim in bench.claim()] == [parent, follower]
 
 
 @pytest.fixture

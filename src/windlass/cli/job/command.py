@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from windlass.cli.groups import NounGroup
-from windlass.cli.job import explain, graph, list_command, moves, show, tail
+from windlass.cli.job import explain, graph, list_command, moves, show, signal_command, tail
 
 
 @click.group(name="job", cls=NounGroup)
 def command() -> None:
-    """List, show, explain, follow, draw, cancel, pause, resume and retry jobs."""
+    """List, show, explain, follow, draw, cancel, pause, resume, retry and signal jobs."""
 
 
 for verb in (
@@ -23,5 +23,6 @@ for verb in (
     moves.pause,
     moves.resume,
     moves.retry,
+    signal_command.command,
 ):
     command.add_command(verb)

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from windlass.cli.job.graph_texts import (
     LABELS,
+    branch_label,
     clean,
     counted,
     detail,
@@ -160,7 +161,7 @@ def _group_style(group: FlowGroup) -> str:
 
 def _branch(branch: OutlineBranch, rest: tuple[Span, ...], *, is_last: bool) -> Iterator[_UnalignedRow]:
     corner, side = ("└", " ") if is_last else ("├", "│")
-    label, inside = LABELS[branch.kind], (*rest, Span(f"{side}  ", THIN))
+    label, inside = branch_label(branch), (*rest, Span(f"{side}  ", THIN))
     if label:
         yield _UnalignedRow((*rest, Span(f"{corner}╌ {label}", THIN)))
         yield from _line(branch.line, inside, inside)

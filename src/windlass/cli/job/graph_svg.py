@@ -10,6 +10,7 @@ from uuid import UUID
 from windlass.cli import phrases
 from windlass.cli.job.graph_texts import (
     LABELS,
+    branch_label,
     clean,
     counted,
     detail,
@@ -263,9 +264,10 @@ class _Branches:
         for number, branch in reversed(self._branches):
             block, step = layout.line(branch.line), self._row.steps[number]
             stem = self._row.starts[number] + step.width / 2
-            left = stem + LABELLED
+            said = branch_label(branch)
+            left = stem + max(LABELLED, len(said) * SMALL * PLAIN_WIDTH + 28)
             leaves = self._row.axis - step.axis + step.height
-            found.append(_Branch(block, branch.kind, stem, leaves, left, down))
+            found.append(_Branch(block, said, stem, leaves, left, down))
             self.right, self.bottom = max(self.right, left + block.width), down + block.height
             down = self.bottom + DOWN
         return found
@@ -274,10 +276,8 @@ class _Branches:
 class _Branch:
     """A branch and its place, relative to its row."""
 
-    def __init__(
-        self, block: PictureBlock, kind: EdgeKind, stem: float, leaves: float, left: float, top: float
-    ) -> None:
-        self._block, self._kind = block, kind
+    def __init__(self, block: PictureBlock, said: str, stem: float, leaves: float, left: float, top: float) -> None:
+        self._block, self._said = block, said
         self._stem, self._leaves, self._left, self._top = stem, leaves, left, top
 
     def __call__(self, x: float, y: float) -> list[str]:
@@ -285,6 +285,6 @@ class _Branch:
         path = f"M{stem:g} {y + self._leaves:g}V{end - 10:g}Q{stem:g} {end:g} {stem + 10:g} {end:g}H{x + self._left:g}"
         return [
             arrow(path, dashed=True),
-            label(LABELS[self._kind], stem + 14, end - 7),
+            label(self._said, stem + 14, end - 7),
             *self._block.draw(x + self._left, y + self._top),
         ]

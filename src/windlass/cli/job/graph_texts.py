@@ -9,11 +9,27 @@ from uuid import UUID
 from windlass.cli import phrases
 from windlass.domain.control_characters import visible
 from windlass.domain.flow_graph import EdgeKind, FlowGraph, FlowGroup, FlowNode
-from windlass.domain.flow_outline import Fold
+from windlass.domain.flow_outline import Fold, OutlineBranch
 from windlass.domain.states import JobStatus
 
-LABELS: Mapping[EdgeKind, str] = {"then": "", "failure": "on failure", "always": "always"}
+LABELS: Mapping[EdgeKind, str] = {
+    "then": "",
+    "success": "on success",
+    "failure": "on failure",
+    "always": "always",
+    "when": "when",
+}
+MOST_OF_A_LABEL = 40
 _SHORTEST = 6
+
+
+def branch_label(branch: OutlineBranch) -> str:
+    """Return what a branch is called: `is_low_risk`, `on failure: tell support`; nothing for a plain step."""
+    kind, said = LABELS[branch.kind], clean(branch.label)
+    said = said if len(said) <= MOST_OF_A_LABEL else f"{said[: MOST_OF_A_LABEL - 1]}…"
+    if not said or not kind:
+        return kind
+    return said if branch.kind == "when" else f"{kind}: {said}"
 
 
 def clean(text: str | None) -> str:
@@ -38,6 +54,9 @@ def detail(node: FlowNode, now: datetime) -> str:
             return ": ".join(part for part in (clean(node.reason), error) if part)
         case JobStatus.CANCELED:
             return clean(node.reason)
+        case JobStatus.WAITING:
+            ends = "" if node.due_at is None else f", times out {phrases.distance(node.due_at, now)}"
+            return f"for {clean(node.signal_key)}{ends}" if node.signal_key else ""
         case JobStatus.PENDING if node.due_at is not None and node.due_at > now:
             return f"due {phrases.distance(node.due_at, now)}"
         case _:

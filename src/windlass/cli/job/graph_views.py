@@ -90,7 +90,7 @@ def _row(node: FlowNode, edge: FlowEdge | None) -> list[Cell]:
         Cell(str(node.id)),
         Cell(node.status.value),
         Cell(node.target),
-        Cell("" if edge is None else edge.kind),
+        Cell("" if edge is None else f"{edge.kind} {edge.label}".rstrip()),
         Cell("" if edge is None else str(edge.parent_id)),
         Cell("" if node.group_id is None else str(node.group_id)),
         Cell("" if node.run_ms is None else phrases.span(node.run_ms)),

@@ -206,6 +206,8 @@ def _why_not_canceled(status: JobStatus) -> str:
 def _why_not_paused(status: JobStatus) -> str:
     if status is JobStatus.RUNNING:
         return "it is running; cancel it, or let it end"
+    if status is JobStatus.WAITING:
+        return "it waits for a signal; signal or cancel it"
     return f"it has ended ({status})" if status in TERMINAL else f"it is {status} now"
 
 

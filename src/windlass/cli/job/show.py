@@ -18,6 +18,7 @@ from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
 from windlass.domain.control_characters import indented
 from windlass.domain.job import Attempt, Job
 from windlass.domain.progress import Progress
+from windlass.domain.states import JobStatus
 from windlass.submission.error_text import short
 
 HISTORY: Final = (
@@ -30,6 +31,7 @@ HISTORY: Final = (
     Column("error", rest=True),
 )
 OUTCOME_STYLES: Final = {"succeeded": "green", "failed": "bold red", "retried": "yellow", "lost": "magenta"}
+_BELOW_STATUS: Final = 2
 STYLES: Final = {"error": "red", "progress": "blue"}
 
 
@@ -45,12 +47,16 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     """
     job = full_id(app, job)
     found, history = app.get(job), app.history(job)
+    waits_for = app.explain(job).message if found.status is JobStatus.WAITING else None
     if as_json:
         fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-        write_json({**fields, "history": history})
+        write_json({**fields, **({} if waits_for is None else {"waits_for": waits_for}), "history": history})
         return
     now = app.parts.clock.now()
-    facts(call(found), list(_described(found, now)), {**STYLES, "status": STATUS_STYLES[found.status]})
+    described = list(_described(found, now))
+    if waits_for is not None:
+        described.insert(_BELOW_STATUS, ("waits for", waits_for))
+    facts(call(found), described, {**STYLES, "status": STATUS_STYLES[found.status]})
     if history:
         heading("history")
         table(HISTORY, [attempt_row(attempt, now) for attempt in history])
@@ -87,7 +93,7 @@ def _values(job: Job) -> Iterator[tuple[str, str | datetime | None]]:
     yield "attempts", f"{job.attempts} of {job.max_retries + 1}"
     yield "crashes", str(job.crash_count) if job.crash_count else None
     yield "enqueued", job.created_at
-    yield "due", job.due_at
+    yield "deadline" if job.status is JobStatus.WAITING else "due", job.due_at
     yield "picked", job.picked_at
     yield "started", job.started_at
     yield "finished", job.finished_at

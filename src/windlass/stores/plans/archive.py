@@ -8,8 +8,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from windlass.domain.identity import lowest_job_id
+from windlass.domain.signal import WAIT_IN_TEXT
 from windlass.runtime.failpoints import reached
-from windlass.stores.columns import ATTEMPT, FLOW, STORED_JOB
+from windlass.stores.columns import ATTEMPT, FLOW, SIGNAL_WAIT, STORED_JOB
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flow_retention, reads
@@ -85,18 +86,22 @@ def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
     ]
     if not movable:
         return Moved(0, 0)
-    rows = yield from _packed(dialect, movable, positions)
+    rows, waits = yield from _packed(dialect, movable, positions)
     yield Step("archive_jobs", {"rows": json_text(rows)})
     reached("archive.copied")
     for step in _FORGET:
         yield Step(step, {"ids": dialect.ids(movable)})
+    if waits:
+        yield Step("forget_waits", {"ids": dialect.ids(sorted(waits))})
     if flows:
         yield from flow_retention.forget(dialect, movable, flows)
     return Moved(len(rows), sum(len(row[-1]) for row in rows))
 
 
-def _packed(dialect: Dialect, ids: Sequence[str], positions: Mapping[str, reads.Record]) -> Plan[list[tuple[Any, ...]]]:
-    """Return jobs as rows of the archive."""
+def _packed(
+    dialect: Dialect, ids: Sequence[str], positions: Mapping[str, reads.Record]
+) -> Plan[tuple[list[tuple[Any, ...]], set[str]]]:
+    """Return jobs as rows of the archive, and those of them that awaited a signal."""
     chosen = {"ids": dialect.ids(ids)}
     jobs = [reads.named(STORED_JOB, row) for row in (yield Step("get_jobs", chosen))]
     history = [reads.named(ATTEMPT, row) for row in (yield Step("histories", chosen))]
@@ -105,18 +110,30 @@ def _packed(dialect: Dialect, ids: Sequence[str], positions: Mapping[str, reads.
     totals: dict[str, int] = {}
     if groups:
         totals = dict((yield Step("group_totals", {"ids": dialect.ids(sorted(groups))})))
-    return [
+    waits = yield from _waits(dialect, jobs)
+    rows = [
         reads.packed(
             reads.Archived(
                 job,
                 attempts.get(job["id"], []),
                 position if position["flow_id"] is not None else None,
                 totals.get(position["group_id"]),
+                waits.get(job["id"]),
             )
         )
         for job in jobs
         for position in (positions[job["id"]],)
     ]
+    return rows, set(waits)
+
+
+def _waits(dialect: Dialect, jobs: Sequence[reads.Record]) -> Plan[dict[str, reads.Record]]:
+    """Return what jobs awaited; only jobs whose options may say so are asked about."""
+    asked = [job["id"] for job in jobs if isinstance(job["options"], str) and WAIT_IN_TEXT in job["options"]]
+    if not asked:
+        return {}
+    rows = yield Step("waits_of_jobs", {"ids": dialect.ids(asked)})
+    return {wait["job_id"]: wait for wait in (reads.named(SIGNAL_WAIT, row) for row in rows)}
 
 
 def bring_back(dialect: Dialect, ids: Sequence[str]) -> Plan[list[reads.Archived]]:
@@ -140,4 +157,7 @@ def restore(dialect: Dialect, found: Sequence[reads.Archived]) -> Plan[None]:
     positions = [tuple(one.position[name] for name in FLOW) for one in found if one.position is not None]
     if positions:
         yield Step("insert_flow", {"rows": json_text(positions)})
+    waits = [tuple(one.wait[name] for name in SIGNAL_WAIT) for one in found if one.wait is not None]
+    if waits:
+        yield Step("insert_waits", {"rows": json_text(waits)})
     yield Step("forget_archived", {"ids": dialect.ids([archived.job["id"] for archived in found])})

@@ -181,6 +181,12 @@ def unpacked(text: str) -> Envelope:
         return Envelope()
 
 
+_FORGET: Final = (
+    *("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines", "forget_waits"),
+)
+"""Everything else that is stored of a job."""
+
+
 class _Dead(NamedTuple):
     """Jobs that are FAILED, and stay so until the commit."""
 
@@ -218,7 +224,7 @@ def _forget(dialect: Dialect, ids: Sequence[str], archived: Mapping[str, str | N
         yield from dialect.insert_keys("forget_tags", pairs)
     if archived:
         yield Step("forget_archived", {"ids": dialect.ids(list(archived))})
-    for step in ("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines"):
+    for step in _FORGET:
         yield Step(step, chosen)
 
 

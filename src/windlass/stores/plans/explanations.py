@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windlass.domain.explanation import Conditions, WaitingJob
 from windlass.domain.lanes import MOST_LANES, QUEUE, read_lane
 from windlass.domain.states import JobStatus
@@ -18,6 +20,9 @@ def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Conditi
         return None
     row, last = found.job, found.last_attempt
     lane, expires = (yield Step("lane_of", {"id": job_id})) or (None, None)
+    waits: Sequence[Sequence[str]] = ()
+    if row["status"] == JobStatus.WAITING:
+        waits = yield Step("waits_of_jobs", {"ids": dialect.ids([job_id])})
     job = WaitingJob(
         status=JobStatus(row["status"]),
         queue=row["queue"],
@@ -32,6 +37,7 @@ def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Conditi
         finished_at=row["finished_at"],
         paused_from=row["paused_from"],
         expires=expires,
+        signal_key=waits[0][1] if waits else None,
     )
     return job, (yield from _conditions(dialect, job))
 

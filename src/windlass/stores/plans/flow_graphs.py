@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from windlass.domain.dependencies import BRANCHES, Follows
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import reads
 from windlass.stores.plans.reads import Record
+
+BRANCH_WAYS: Final = frozenset({way.value for way in BRANCHES} | {Follows.GUARDED.value})
 
 
 class FlowRow(NamedTuple):
@@ -26,15 +29,28 @@ class FlowRow(NamedTuple):
     error_class: str | None
     started_at: int | None
     finished_at: int | None
+    signal_key: str | None = None
 
 
-def flow_jobs(dialect: Dialect, job_id: str) -> Plan[list[FlowRow] | None]:
-    """Return all jobs of the flow of a job, in the order of their ids; None when there is no such job."""
+class FlowRows(NamedTuple):
+    """All jobs of a flow, in the order of their ids, and the options of those with branches."""
+
+    jobs: list[FlowRow]
+    options: dict[str, str | None]
+
+
+def flow_jobs(dialect: Dialect, job_id: str) -> Plan[FlowRows | None]:
+    """Return all jobs of the flow of a job; None when there is no such job."""
     found = [FlowRow(*row) for row in (yield Step("flow_nodes", {"id": job_id}))]
     if found:
-        return found
+        branched = sorted({row.parent_id for row in found if row.parent_id is not None and row.follows in BRANCH_WAYS})
+        rows = (yield Step("options_of_jobs", {"ids": dialect.ids(branched)})) if branched else ()
+        return FlowRows(found, dict(rows))
     stored = yield from reads.get(dialect, job_id)  # an archived flow would be looked for here
-    return None if stored is None else [_alone(stored.job)]
+    if stored is None:
+        return None
+    waits = yield Step("waits_of_jobs", {"ids": dialect.ids([job_id])})
+    return FlowRows([_alone(stored.job)._replace(signal_key=waits[0][1] if waits else None)], {})
 
 
 def _alone(job: Record) -> FlowRow:

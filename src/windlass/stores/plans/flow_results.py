@@ -67,6 +67,11 @@ def read(dialect: Dialect, wanted: Sequence[Wanted], max_bytes: int) -> Plan[dic
     }
 
 
+def ended_jobs(dialect: Dialect, jobs: Collection[str]) -> Plan[dict[str, Ended]]:
+    """Return those of these jobs that have ended, by id, with their payloads."""
+    return (yield from _ended(dialect, jobs, ()))
+
+
 def _source(parent: str, jobs: Sequence[Ended], sizes: Mapping[str, int], totals: Mapping[str, int]) -> ResultSource:
     return ResultSource(parent, jobs, sizes.get(parent, 0), max(0, totals.get(parent, 1) - len(jobs)))
 

@@ -17,11 +17,12 @@ from windlass.errors import DuplicateBusinessKeyError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import flow_retention
+from windlass.stores.plans import flow_branches, flow_retention, signal_waits
 from windlass.stores.plans.flows import MOST_ROWS, REVIVE, cancels_of
 
 _BUSINESS_KEY: Final = 5
 _GROUP: Final = 6
+_UNSIGNALED: Final = 7
 """Where a row of `revivable` has what."""
 
 
@@ -51,6 +52,7 @@ def revive(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         revived += found
         if revived > MOST_ROWS:
             raise LargeRevivalError(ids)
+    yield from flow_branches.recall(dialect, ids)
     yield Step("forget_revivals", {"ids": dialect.ids(ids)})
     reached("revive.before_commit", lambda: revived > 0)
 
@@ -76,6 +78,9 @@ def _revive_next(dialect: Dialect, reopened: str, ids: Sequence[str], most: int)
     chosen = {"ids": dialect.ids([row[0] for row in rows])}
     yield Step("revive_followers", chosen)
     yield Step("forget_ended", chosen)
+    if waiting := [row[0] for row in rows if row[_UNSIGNALED]]:
+        yield from signal_waits.park_revived(dialect, waiting)
+    yield Step("unguard_followers", chosen)
     yield from _uncount(dialect, Counter(row[_GROUP] for row in rows if row[_GROUP] is not None))
     return len(rows)
 

@@ -15,7 +15,9 @@ import msgspec
 
 from windlass.domain.dependencies import (
     ALL,
+    BRANCHES,
     UNDECIDED,
+    UPSTREAM_CANCELED,
     UPSTREAM_FAILED,
     Edge,
     EndedStep,
@@ -29,10 +31,12 @@ from windlass.domain.dependencies import (
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.identity import new_job_id
 from windlass.domain.job import NewJob
-from windlass.domain.states import JobStatus, Move
+from windlass.domain.states import JobStatus
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import flow_branches
+from windlass.stores.plans.flow_branches import UnreleasedJob
 
 MOST_ROWS: Final = 1_000
 """Number of followers that one transaction releases, cancels or revives."""
@@ -141,17 +145,25 @@ class _Wave:
         self._edges: list[Edge] = []
         self._groups: set[str] = set()
         self._operations: set[str] = set()
+        self._branches = flow_branches.BranchWrites()
 
     def job_ended(self, step: EndedStep) -> None:
         """Add what the end of a job decides."""
         decision = after_job(step.status)
-        if released := decision.release & step.leads:
-            self._decide(step.job_id, released)
-        if canceled := decision.cancel & step.leads:
-            cause, reason = step.cause or step.job_id, reason_for(step.status)
-            if step.cause is not None and step.reason is not None:
-                reason = step.reason
-            self._cancel_later(ToCancel(step.job_id, kind.value, cause, reason) for kind in canceled)
+        release, canceled = decision.release & step.leads, decision.cancel & step.leads
+        if step.branches is not None:
+            release, canceled = release - BRANCHES, canceled | (step.leads & decision.guard)
+            self._branches.add(step.job_id, step.branches)
+        elif decision.guard & step.leads:
+            self._branches.undecided.append(step.job_id)
+        if release:
+            self._decide(step.job_id, release)
+        if canceled:
+            given = step.reason if step.cause is not None else None
+            self._cancel_later(
+                ToCancel(step.job_id, kind.value, step.cause or step.job_id, given or reason_for(step.status, kind))
+                for kind in canceled
+            )
         if step.group_id is not None:
             self._count(step.group_id, step.status)
 
@@ -179,6 +191,8 @@ class _Wave:
 
     def run(self) -> Plan[Effects]:
         """Write wave after wave, until nothing follows any more or enough rows were written."""
+        if self._branches:
+            yield from self._decide_branches()
         while self.releases or self.cancels or self.changes:
             if self.releases:
                 yield from self._release()
@@ -190,7 +204,15 @@ class _Wave:
             return NO_EFFECTS
         unfinished = Unfinished(frozenset(self._groups), frozenset(self._operations))
         canceled = tuple(self._ended[job] for job in depth_first(self._edges))
-        return Effects(work=frozenset(self._work), canceled=canceled, unfinished=unfinished)
+        return Effects(frozenset(self._work), canceled=canceled, unfinished=unfinished, branches=self._branches.fired)
+
+    def _decide_branches(self) -> Plan[None]:
+        """Release branches that were chosen, and cancel those whose predicate failed; the others are passed by."""
+        self._work.update((yield from self._branches.release(self._dialect)))
+        failed = yield from self._branches.cancel(self._dialect)
+        for one in failed:
+            self._canceled(one)
+            self._cancel_later(ToCancel(one.job_id, kind.value, one.cause, UPSTREAM_CANCELED) for kind in ALL)
 
     def _release(self) -> Plan[None]:
         parents, self.releases = self.releases, []
@@ -208,25 +230,21 @@ class _Wave:
             yield from self._leave_cancels(parents)
             return
         rows = yield Step("downstream", {"rows": json_text(parents), "most": most})
-        found = [_Unreleased(*row) for row in rows]
+        found = [UnreleasedJob(*row) for row in rows]
         if not found:
             return
-        chosen = {"ids": self._dialect.ids([one.job_id for one in found])}
-        canceled = [(one.job_id, one.cause, one.reason) for one in found]
-        yield Step("cancel_followers", {"rows": json_text(canceled)})
-        yield Step("finish_hot", chosen)
-        yield Step("delete_live_keys", chosen)
+        yield from flow_branches.cancel_unreleased(self._dialect, found)
         for one in found:
-            self._ended[one.job_id] = one.ended
-            self._edges.append(Edge(one.job_id, one.parent_id))
-            self._count_canceled(one)
+            self._canceled(one)
         if len(found) == most:
             further = [ToCancel(one.job_id, kind.value, one.cause, one.reason) for one in found for kind in sorted(ALL)]
             yield from self._leave_cancels([*parents, *further])
         reached("flow.wave")
 
-    def _count_canceled(self, follower: _Unreleased) -> None:
-        """Count a canceled member; its group has failed if it was a failure that canceled it."""
+    def _canceled(self, follower: UnreleasedJob) -> None:
+        """Note a canceled follower, and count it; its group has failed if it was a failure that canceled it."""
+        self._ended[follower.job_id] = follower.ended
+        self._edges.append(Edge(follower.job_id, follower.parent_id))
         if follower.group_id is not None:
             failed = follower.reason == UPSTREAM_FAILED
             self._count(follower.group_id, JobStatus.FAILED if failed else JobStatus.CANCELED)
@@ -265,31 +283,3 @@ class _Wave:
 def _changes(counted: Counter[tuple[str, bool]]) -> list[MemberChange]:
     groups = sorted({group for group, _ in counted})
     return [MemberChange(group, counted[group, True], counted[group, False]) for group in groups]
-
-
-class _Unreleased(NamedTuple):
-    """A follower that is not released, as `downstream` reads it."""
-
-    job_id: str
-    parent_id: str
-    cause: str
-    reason: str
-    status: str
-    queue: str
-    priority: int
-    target: str
-    correlation_id: str | None
-    group_id: str | None
-
-    @property
-    def ended(self) -> Ended:
-        return Ended(
-            job_id=self.job_id,
-            target=self.target,
-            queue=self.queue,
-            priority=self.priority,
-            move=Move.CANCEL,
-            left=JobStatus(self.status),
-            correlation_id=self.correlation_id,
-            reason=self.reason,
-        )

@@ -17,7 +17,7 @@ from windlass.stores.channels import DONE
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import flows, permits
+from windlass.stores.plans import flows, permits, signal_waits
 
 Answer = list[SubmittedJob] | Conflict
 
@@ -43,7 +43,7 @@ def submit(
     jobs = [job for unit in units for job in unit]
     if new_queues:
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
-    if not any(job.idempotency_key or job.business_key or job.tags or job.position for job in jobs):
+    if not any(job.idempotency_key or job.business_key or job.tags or job.position or job.wait for job in jobs):
         yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
         reached("submit.before_commit")
         return Submission([[SubmittedJob(job.id) for job in unit] for unit in units])
@@ -75,6 +75,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: 
     if rows:
         yield from dialect.insert_jobs(rows, alone=False, tell=tell)
         yield from flows.store_positions(dialect, rows)
+        yield from signal_waits.store_waits(dialect, rows)
     superseded = yield from _supersede(dialect, admission.replaced, follow_ups)
     business = sorted(
         (job.business_key, job.id) for job in rows if job.business_key and job.id not in admission.replaced
@@ -112,8 +113,11 @@ def _supersede(dialect: Dialect, replaced: dict[str, str], follow_ups: FollowUps
     return MovedJobs(ended, (yield from end(dialect, ended, follow_ups)))
 
 
-def _superseded(job_id: str, queue: str, priority: int, target: str, correlation_id: str | None, in_flow: int) -> Ended:
-    left, reason, follows = JobStatus.PENDING, "superseded", bool(in_flow)
+def _superseded(
+    job_id: str, queue: str, priority: int, target: str, correlation_id: str | None, in_flow: int, unsignaled: int
+) -> Ended:
+    left = JobStatus.WAITING if unsignaled else JobStatus.PENDING
+    reason, follows = "superseded", bool(in_flow)
     return Ended(job_id, target, queue, priority, Move.CANCEL, left, correlation_id, reason=reason, in_flow=follows)
 
 
@@ -196,11 +200,21 @@ def _by_write(
         partial(dialect.finish, alone=False): FINISHED,
         dialect.requeue: frozenset({Move.REQUEUE}),
         dialect.release: frozenset({Move.RELEASE}),
+        partial(_park, dialect): frozenset({Move.PARK}),
     }
     unknown = present.difference(*writes.values())
     assert not unknown, f"nothing writes these moves: {sorted(unknown)}"
     groups = [(write, [i for i in todo if transitions[i].move in moves]) for write, moves in writes.items()]
     return [(write, group) for write, group in groups if group]
+
+
+def _park(dialect: Dialect, transitions: Sequence[Transition]) -> Plan[list[bool]]:
+    """Have jobs wait again for their signals, until after the delay."""
+    won = yield from dialect.requeue(transitions)
+    parked = [transition.job_id for transition, held in zip(transitions, won, strict=True) if held]
+    if parked:
+        yield from signal_waits.park_again(dialect, parked)
+    return won
 
 
 def _charge_crashes(dialect: Dialect, won: Sequence[Transition]) -> Plan[None]:

@@ -16,15 +16,14 @@ from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
 from windlass.errors import DuplicateBusinessKeyError, JobStateError
 from windlass.runtime.failpoints import reached
-from windlass.stores.channels import CANCELED, DONE, WORK
+from windlass.stores.channels import CANCELED, DONE
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import archive, dead_letters, flow_returns, permits, search
+from windlass.stores.plans import archive, dead_letters, flow_returns, permits, search, signal_waits
 from windlass.stores.plans.flow_returns import ReturnedFlows
+from windlass.stores.plans.work_notices import notify_of_work
 
-MOST_BYTES = 7_000
-"""Largest payload of a notification: PostgreSQL accepts less than 8,000 bytes."""
 MOST_NAMED = 150
 """Number of ids in a notification; beyond that the nodes query the store for all."""
 
@@ -42,6 +41,8 @@ class Steered(NamedTuple):
     in_flow: int = 0
     business_key: str | None = None
     """Of a dead letter: the key it has to take again."""
+    unsignaled: int = 0
+    """Of a dead letter: whether the signal that it awaits has not come."""
 
     def by(self, move: Move, reason: str | None = None) -> Ended:
         """Return the job as ended, or revived, by this move."""
@@ -146,7 +147,7 @@ def resume(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
         yield Step("carry_progress", _ids(dialect, ended))
         yield Step("resume_ended", _ids(dialect, ended))
         yield from dead_letters.show(dialect, [job.job_id for job in ended])
-    yield from _notify_of_work(dialect, live)
+    yield from notify_of_work(dialect, _levels(live))
     return live + ended
 
 
@@ -219,10 +220,12 @@ def _revive(dialect: Dialect, failed: Sequence[Steered], follow_ups: FollowUps) 
         raise RestartPlanError  # another job has just taken one
     yield Step("revive", _ids(dialect, failed))
     yield Step("forget_ended", _ids(dialect, failed))
+    if waiting := [job.job_id for job in failed if job.unsignaled]:
+        yield from signal_waits.park_revived(dialect, waiting)
     yield from dead_letters.remove(dialect, [job.job_id for job in failed])
-    yield from _notify_of_work(dialect, failed)
+    yield from notify_of_work(dialect, _levels(failed))
     revived = [job.by(Move.RETRY) for job in failed]
-    work = Effects(work=frozenset((job.queue, job.priority) for job in failed))
+    work = Effects(work=frozenset(_levels(failed)))
     return MovedJobs(revived, work | (yield from end(dialect, revived, follow_ups)))
 
 
@@ -245,12 +248,8 @@ def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[li
     return ids
 
 
-def _notify_of_work(dialect: Dialect, moved: Sequence[Steered]) -> Plan[None]:
-    """Notify every node of jobs that wait again, without a sender, so that this node reacts too."""
-    parts = sorted({f"{job.queue}:{job.priority}" for job in moved})
-    if parts:
-        text = ",".join(parts)
-        yield from dialect.notify(WORK, f" {text}" if len(text) < MOST_BYTES else " *")
+def _levels(moved: Sequence[Steered]) -> set[tuple[str, int]]:
+    return {(job.queue, job.priority) for job in moved}
 
 
 def _keys(failed: Sequence[Steered]) -> list[tuple[str, str]]:

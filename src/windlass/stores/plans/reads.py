@@ -11,7 +11,7 @@ from windlass.domain.ended import Ended
 from windlass.domain.job import Outcome
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, Times
-from windlass.stores.columns import ARCHIVE, ATTEMPT, FLOW, LAST_ATTEMPT, STORED_JOB
+from windlass.stores.columns import ARCHIVE, ATTEMPT, FLOW, LAST_ATTEMPT, SIGNAL_WAIT, STORED_JOB
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 
@@ -86,6 +86,8 @@ class Archived(NamedTuple):
     """Its row of `windlass_flow`."""
     group_total: int | None = None
     """Number of members of the group that it counted for."""
+    wait: Record | None = None
+    """Its row of `windlass_signal_wait`."""
 
     @property
     def stored(self) -> StoredJob:
@@ -113,6 +115,8 @@ def packed(archived: Archived) -> tuple[Any, ...]:
     if position is not None:
         flow_id = position["flow_id"]
         text["flow"] = _without(("job_id", "flow_id"), {**position, "group_total": archived.group_total})
+    if archived.wait is not None:
+        text["wait"] = _without(("job_id",), archived.wait)
     columns = {**job, "flow_id": flow_id}
     return (*(columns[name] for name in ARCHIVE), json_text(text))
 
@@ -126,11 +130,12 @@ def unpacked(row: Sequence[Any]) -> Archived:
     kept = msgspec.json.decode(row[-1])
     job = dict.fromkeys(STORED_JOB) | kept["job"] | named(ARCHIVE, row[:-1])
     attempts = [dict.fromkeys(ATTEMPT) | attempt for attempt in kept["attempts"]]
+    wait = dict.fromkeys(SIGNAL_WAIT) | {"job_id": job["id"]} | kept["wait"] if "wait" in kept else None
     if job["flow_id"] is None:
-        return Archived(job, attempts)
+        return Archived(job, attempts, wait=wait)
     flow = kept["flow"]
     position = {name: flow.get(name) for name in FLOW} | {"job_id": job["id"], "flow_id": job["flow_id"]}
-    return Archived(job, attempts, position, flow.get("group_total"))
+    return Archived(job, attempts, position, flow.get("group_total"), wait)
 
 
 def outcomes(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Outcome]]:

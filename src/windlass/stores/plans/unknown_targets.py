@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
-from windlass.domain.lanes import read_lane
+from windlass.domain.lanes import needed_targets, read_lane, target_named
 from windlass.domain.states import JobStatus, Move
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
@@ -50,7 +50,7 @@ def fail_unknown(
             params = {"queue": queue, "lane": lane, "level": level, "waited_us": waited_us}
             jobs += yield Step("unknown_targets", params)
         for job, fence, target in jobs:
-            if (yield from _fail(job, fence, error_for(target))):
+            if (yield from _fail(job, fence, error_for(_named(lane, target)))):
                 ids.append(job)
         if not jobs:
             # Locked first, so that the check is a separate statement, which sees jobs that came in meanwhile.
@@ -61,6 +61,12 @@ def fail_unknown(
     yield Step("count_ended", {"ids": dialect.ids(ids)})
     failed = yield from reads.failed(dialect, ids, Move.GIVE_UP, JobStatus.PENDING)
     return UnknownTargets(failed, (yield from end(dialect, failed, follow_ups)))
+
+
+def _named(lane: str, target: str) -> str:
+    """Return what no node has known: the target, or one of its predicates."""
+    needed = read_lane(lane).target or target
+    return target_named(needed) if needed_targets(needed)[1] else target
 
 
 def _fail(job: str, fence: int, error: str) -> Plan[bool]:

@@ -273,7 +273,7 @@ _ARRAYS: dict[str, Callable[[Sequence[Any]], str]] = {"id": texts, "text": texts
 
 
 def _job_arrays(jobs: Sequence[NewJob]) -> dict[str, str]:
-    columns = zip(*jobs, strict=True)  # the last one, the position in a flow, has its own table
+    columns = zip(*jobs, strict=True)  # the last ones, the position in a flow and the wait, have their own tables
     return {name: _ARRAYS[kind](column) for (name, kind), column in zip(NEW_JOB_TYPES.items(), columns, strict=False)}
 
 

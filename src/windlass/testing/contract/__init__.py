@@ -44,6 +44,7 @@ _PARTS = (
     "dead_letters",
     "expiry",
     "flow_archive",
+    "flow_branches",
     "flow_checks",
     "flow_counts",
     "flow_revival",
@@ -65,6 +66,7 @@ _PARTS = (
     "schedule_declarations",
     "schedule_setup",
     "schedule_ticks",
+    "signals",
     "statistics",
     "submission",
     "triage",
@@ -81,6 +83,7 @@ from windlass.testing.contract.completion import CompletionContract  # noqa: E40
 from windlass.testing.contract.dead_letters import DeadLettersContract  # noqa: E402 - see above
 from windlass.testing.contract.expiry import ExpiryContract  # noqa: E402
 from windlass.testing.contract.flow_archive import FlowArchiveContract  # noqa: E402
+from windlass.testing.contract.flow_branches import FlowBranchesContract  # noqa: E402
 from windlass.testing.contract.flow_checks import FlowChecksContract  # noqa: E402
 from windlass.testing.contract.flow_counts import FlowCountsContract  # noqa: E402
 from windlass.testing.contract.flow_revival import FlowRevivalContract  # noqa: E402
@@ -99,6 +102,7 @@ from windlass.testing.contract.progress_reports import ProgressReportsContract  
 from windlass.testing.contract.reads import ReadsContract  # noqa: E402
 from windlass.testing.contract.schedule_declarations import ScheduleDeclarationsContract  # noqa: E402
 from windlass.testing.contract.schedule_ticks import ScheduleTicksContract  # noqa: E402
+from windlass.testing.contract.signals import SignalsContract  # noqa: E402
 from windlass.testing.contract.statistics import StatisticsContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
 from windlass.testing.contract.triage import TriageContract  # noqa: E402
@@ -114,6 +118,7 @@ __all__ = [
     "DeadLettersContract",
     "ExpiryContract",
     "FlowArchiveContract",
+    "FlowBranchesContract",
     "FlowChecksContract",
     "FlowCountsContract",
     "FlowRevivalContract",
@@ -132,6 +137,7 @@ __all__ = [
     "ReadsContract",
     "ScheduleDeclarationsContract",
     "ScheduleTicksContract",
+    "SignalsContract",
     "StatisticsContract",
     "SubmissionContract",
     "TriageContract",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.branches import Branch
 from windlass.domain.dependencies import FlowPosition, Follows, GroupCounts
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.identity import new_job_id
@@ -17,7 +19,7 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flow_checks, flow_revival, flows, jobs, moves, reads
-from windlass.submission.stored_options import StoredFlow, with_flow
+from windlass.submission.stored_options import StoredFlow, from_text, with_flow
 from windlass.testing.contract.workbench import FAILURE, Workbench, new_job
 
 FOLLOW_UPS: Final[FollowUps] = followers.feature(60.0).follow_ups
@@ -25,6 +27,9 @@ FOLLOW_UPS: Final[FollowUps] = followers.feature(60.0).follow_ups
 NOTHING_LEFT: Final = Unfinished()
 MANY: Final = flows.MOST_ROWS + 200
 """More followers than one transaction writes, and fewer than two do."""
+
+
+NO_BRANCHES: Final[Mapping[str, tuple[Branch, ...]]] = MappingProxyType({})
 
 
 class FlowDraft:
@@ -58,20 +63,20 @@ class FlowDraft:
         """Return the id of a new group."""
         return new_job_id()
 
-    def store(self, bench: Workbench) -> None:
+    def store(self, bench: Workbench, branches: Mapping[str, tuple[Branch, ...]] = NO_BRANCHES) -> None:
         """Store all jobs in one transaction."""
         leads: defaultdict[str, set[int]] = defaultdict(set)
         for row in self._rows:
             if row.position is not None and row.position.parent_id is not None and row.position.follows is not None:
                 leads[row.position.parent_id].add(row.position.follows)
-        (answer,) = bench.submit([_with_options(row, leads[row.id]) for row in self._rows])
+        (answer,) = bench.submit([_with_options(row, leads[row.id], branches.get(row.id, ())) for row in self._rows])
         assert isinstance(answer, list), answer
 
 
-def _with_options(row: NewJob, leads: Iterable[int]) -> NewJob:
-    group = None if row.position is None else row.position.group_id
-    stored = StoredFlow(tuple(sorted(leads)), group)
-    return row if stored == StoredFlow() else row._replace(options=with_flow(row.options, stored))
+def _with_options(row: NewJob, leads: Iterable[int], branches: tuple[Branch, ...]) -> NewJob:
+    group, given = None if row.position is None else row.position.group_id, from_text(row.options).flow
+    stored = StoredFlow(tuple(sorted(leads)), group, branches=branches, guard=None if given is None else given.guard)
+    return row if stored == StoredFlow() else row._replace(options=with_flow(None, stored))
 
 
 def chain(bench: Workbench, length: int, **changes: Any) -> list[str]:
@@ -120,7 +125,7 @@ def finish(
     bench: Workbench, claims: Sequence[Claim], *, fails: bool = False, follow_ups: FollowUps = FOLLOW_UPS
 ) -> Effects:
     """End claims as the completer does, in one transaction."""
-    return bench.database.run(finish_plan, [_transition(bench, claim, fails=fails) for claim in claims], follow_ups)
+    return bench.database.run(finish_plan, [transition_of(bench, claim, fails=fails) for claim in claims], follow_ups)
 
 
 def finish_plan(dialect: Dialect, transitions: Sequence[Transition], follow_ups: FollowUps) -> Plan[Effects]:
@@ -134,7 +139,8 @@ def finish_plan(dialect: Dialect, transitions: Sequence[Transition], follow_ups:
     return (yield from end(dialect, ended, follow_ups))
 
 
-def _transition(bench: Workbench, claim: Claim, *, fails: bool) -> Transition:
+def transition_of(bench: Workbench, claim: Claim, *, fails: bool) -> Transition:
+    """Return the end of a claim."""
     if fails:
         return dead_letter(claim, bench.times(), FAILURE, "retry_exhausted", holds_key=True)
     return succeeded(claim, bench.times(), None, holds_key=True)

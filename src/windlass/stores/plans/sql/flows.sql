@@ -18,9 +18,14 @@ SELECT id, flow_id, total, succeeded, failed, {now} FROM {group_rows} g
 -- name: released :table
 parent_id id, follows integer
 
+-- Of a follower that awaits a signal the time is its deadline. It has none if its signal came before its turn.
+-- name: has_own_time :fragment
+(h.status = 'WAITING' OR NOT EXISTS (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = f.job_id))
+
 -- name: release_followers :rows
 WITH follower AS MATERIALIZED (
-    SELECT h.id, coalesce(f.due_at, 0) AS due_at, {now} + coalesce(f.delay_us, 0) AS delayed
+    SELECT h.id, CASE WHEN f.due_at IS NULL THEN 0 WHEN {has_own_time} THEN f.due_at ELSE 0 END AS due_at,
+        {now} + CASE WHEN f.delay_us IS NULL THEN 0 WHEN {has_own_time} THEN f.delay_us ELSE 0 END AS delayed
     FROM {released} r CROSS JOIN windlass_flow f CROSS JOIN windlass_hot h
     WHERE f.parent_id = r.parent_id AND f.follows = r.follows AND h.id = f.job_id AND h.due IS NULL
     ORDER BY h.id LIMIT :most
@@ -59,12 +64,54 @@ WHERE EXISTS (
 )
 
 -- name: canceled_followers :table
-id id, cause id, reason text
+id id, cause id, reason text, error text, error_class text
 
 -- name: cancel_followers :count
-INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, canceled_by, finished_at)
-SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, h.due, c.reason, c.cause, {now}
+INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, canceled_by, error, error_class, finished_at)
+SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, h.due, c.reason, c.cause, c.error, c.error_class, {now}
 FROM {canceled_followers} c CROSS JOIN windlass_hot h WHERE h.id = c.id
+
+-- Branches: 5 is decided by the attempt that ends the parent, 6 by the attempt that runs the follower.
+
+-- name: release_branches :rows
+WITH follower AS MATERIALIZED (
+    SELECT h.id, CASE WHEN f.due_at IS NULL THEN 0 WHEN {has_own_time} THEN f.due_at ELSE 0 END AS due_at,
+        {now} + CASE WHEN f.delay_us IS NULL THEN 0 WHEN {has_own_time} THEN f.delay_us ELSE 0 END AS delayed
+    FROM windlass_flow f CROSS JOIN windlass_hot h
+    WHERE f.job_id {in_ids} AND h.id = f.job_id AND h.due IS NULL ORDER BY h.id {lock_h}
+)
+UPDATE windlass_hot SET due = CASE WHEN f.due_at > f.delayed THEN f.due_at ELSE f.delayed END
+FROM follower f WHERE windlass_hot.id = f.id AND windlass_hot.due IS NULL
+RETURNING windlass_hot.id, windlass_hot.queue, windlass_hot.priority
+
+-- name: undecided_followers :rows
+SELECT f.job_id FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = 5 AND {unreleased} = 1 ORDER BY f.job_id
+
+-- name: guard_followers :count
+UPDATE windlass_flow SET follows = 6 WHERE job_id {in_ids} AND follows = 5
+
+-- name: unguard_followers :count
+UPDATE windlass_flow SET follows = 5 WHERE job_id {in_ids} AND follows = 6
+
+-- name: guarded_followers :rows
+SELECT job_id, parent_id FROM windlass_flow WHERE job_id {in_ids} AND follows = 6
+
+-- name: guarded_of_parents :rows
+SELECT job_id FROM windlass_flow WHERE parent_id {in_ids} AND follows = 6 ORDER BY job_id
+
+-- A follower that has not started goes back to where it was before its parent ended without a decision.
+-- name: recall_guarded :rows
+UPDATE windlass_hot SET due = NULL
+WHERE id {in_ids} AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING', 'PAUSED', 'WAITING') RETURNING id
+
+-- name: lock_unreleased :rows
+SELECT f.job_id, f.parent_id, h.status, h.queue, h.priority, h.target, j.correlation_id, f.group_id
+FROM windlass_flow f CROSS JOIN windlass_hot h CROSS JOIN windlass_job j
+WHERE f.job_id {in_ids} AND h.id = f.job_id AND j.id = f.job_id AND h.due IS NULL ORDER BY h.id {lock_h}
+
+-- name: cancel_by_parent :rows
+UPDATE windlass_done SET canceled_by = (SELECT f.parent_id FROM windlass_flow f WHERE f.job_id = windlass_done.id)
+WHERE id {in_ids} RETURNING id, canceled_by
 
 -- name: counted_members :table
 id id, succeeded integer, failed integer
@@ -75,10 +122,13 @@ UPDATE windlass_group SET succeeded = windlass_group.succeeded + c.succeeded, fa
 FROM {counted_members} c WHERE windlass_group.id = c.id
 RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed
 
+-- What a group did not choose stays: all of its members had succeeded. A job that is started over chooses anew.
 -- name: revivable :rows
-SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id
+SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id, {d_unsignaled}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id JOIN windlass_flow f ON f.job_id = d.id
-WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED' AND d.reason <> 'not_chosen' ORDER BY d.id LIMIT {most} {lock_d}
+WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED'
+    AND (d.reason <> 'not_chosen' OR coalesce((SELECT 0 FROM windlass_group g WHERE g.id = d.canceled_by), 1) = 1)
+ORDER BY d.id LIMIT {most} {lock_d}
 
 -- name: revive_followers :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
@@ -193,7 +243,11 @@ SELECT f.group_id, f.job_id FROM windlass_flow f WHERE f.group_id {in_ids} ORDER
 -- Every job of the flow of one of its jobs. What a job calls is stored beside its state, too.
 -- name: flow_nodes :rows
 SELECT f.job_id, f.flow_id, f.parent_id, f.follows, f.group_id, coalesce(h.target, d.target), coalesce(h.status, d.status),
-    coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), d.reason, d.error_class, d.started_at, d.finished_at
+    coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), d.reason, d.error_class, d.started_at, d.finished_at,
+    (SELECT w.key FROM windlass_signal_wait w WHERE w.job_id = f.job_id)
 FROM windlass_flow f LEFT JOIN windlass_hot h ON h.id = f.job_id LEFT JOIN windlass_done d ON d.id = f.job_id
 WHERE f.flow_id = (SELECT g.flow_id FROM windlass_flow g WHERE g.job_id = :id) AND (h.id IS NOT NULL OR d.id IS NOT NULL)
 ORDER BY f.job_id
+
+-- name: options_of_jobs :rows
+SELECT id, options FROM windlass_job WHERE id {in_ids}

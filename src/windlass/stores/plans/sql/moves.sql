@@ -12,7 +12,7 @@ FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
 WHERE h.id {in_ids} ORDER BY h.id
 
 -- name: lock_ended :rows
-SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}, j.business_key
+SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}, j.business_key, {d_unsignaled}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id
 WHERE d.id {in_ids} AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
 
@@ -23,7 +23,7 @@ WHERE h.expires IS NOT NULL AND h.status <> 'RUNNING' AND h.status IN ('PENDING'
 ORDER BY h.expires, h.id LIMIT :most
 
 -- name: superseded_jobs :rows
-SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}
+SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}, {d_unsignaled}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids} AND d.status = 'CANCELED'
 
 -- name: cancel_attempts :count

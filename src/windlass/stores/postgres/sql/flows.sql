@@ -7,20 +7,44 @@ id id, succeeded integer, failed integer
 -- Rows are looked up by lists of ids, for one way to follow at a time: as a join, planned for empty tables, it read the index of followers
 -- once for each row that was not released; planned for full ones, it read all of them. Not by ctid: a follower that was paused while this
 -- waited for its lock is another row then, which the statement does not see. The update locks rows in the order of their ids.
--- `later` has the few followers with a delay or a time of their own.
+-- `later` has the few followers with a delay or a time of their own. For one that awaits a signal that is its deadline, which counts
+-- only while it waits: its status is that of the row as it is after this has waited for its lock.
 -- name: release_followers :rows
 WITH follower AS MATERIALIZED (
     SELECT f.job_id, f.due_at, f.delay_us FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = :follows
 ), unreleased AS MATERIALIZED (
     SELECT id FROM windlass_hot WHERE id = ANY(ARRAY(SELECT job_id FROM follower)) AND due IS NULL ORDER BY id LIMIT :most
 ), later AS MATERIALIZED (
-    SELECT jsonb_object_agg(job_id, greatest(due_at, {now} + coalesce(delay_us, 0))) AS dues
-    FROM follower WHERE due_at IS NOT NULL OR delay_us IS NOT NULL
+    SELECT jsonb_object_agg(
+        CASE WHEN EXISTS (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = f.job_id) THEN f.job_id || ' WAITING' ELSE f.job_id::text END,
+        greatest(f.due_at, {now} + coalesce(f.delay_us, 0))
+    ) AS dues
+    FROM follower f WHERE f.due_at IS NOT NULL OR f.delay_us IS NOT NULL
 ), due AS (
-    UPDATE windlass_hot SET due = coalesce(((SELECT dues FROM later) ->> id::text)::bigint, {now})
+    UPDATE windlass_hot SET due = coalesce(
+        ((SELECT dues FROM later) ->> id::text)::bigint,
+        CASE WHEN status = 'WAITING' THEN ((SELECT dues FROM later) ->> (id || ' WAITING'))::bigint END,
+        {now}
+    )
     WHERE id = ANY(ARRAY(SELECT id FROM unreleased)) AND due IS NULL RETURNING queue, priority
 )
 SELECT queue, priority, count(*) FROM due GROUP BY queue, priority
+
+-- By the list of ids, for the same reasons.
+-- name: release_branches :rows
+WITH later AS MATERIALIZED (
+    SELECT jsonb_object_agg(
+        CASE WHEN EXISTS (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = f.job_id) THEN f.job_id || ' WAITING' ELSE f.job_id::text END,
+        greatest(f.due_at, {now} + coalesce(f.delay_us, 0))
+    ) AS dues
+    FROM windlass_flow f WHERE f.job_id {in_ids} AND (f.due_at IS NOT NULL OR f.delay_us IS NOT NULL)
+)
+UPDATE windlass_hot SET due = coalesce(
+    ((SELECT dues FROM later) ->> id::text)::bigint,
+    CASE WHEN status = 'WAITING' THEN ((SELECT dues FROM later) ->> (id || ' WAITING'))::bigint END,
+    {now}
+)
+WHERE id {in_ids} AND due IS NULL RETURNING id, queue, priority
 
 -- Counts under the group's lock if that is free, and else leaves a row in windlass_group_delta: a flush never waits for another one. The
 -- last column is 0 for a group that was left so; `settle` counts it after the commit.

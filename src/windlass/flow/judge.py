@@ -1,0 +1,148 @@
+"""Judges conditions: calls the predicates of branches and guards, outside of any transaction.
+
+Coroutine functions are awaited on the loop, others run on a thread. What raises or takes too long cancels its own
+branch and no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from windlass import loggers
+from windlass.domain.branches import OF_OUTCOME, OF_VALUE, Branch, Judgement, OpenGuard, PredicateError, asked_after
+from windlass.domain.ended import Ended
+from windlass.domain.states import JobStatus
+from windlass.domain.transition import Failure
+from windlass.errors import SerializationError
+from windlass.flow.job_results import JobResults, as_it_is
+from windlass.runtime.failpoints import reached
+from windlass.runtime.threads import BodyExit
+from windlass.spi import ExecutorProvider, InstanceResolver, Invocation
+from windlass.submission.predicates import Predicates
+from windlass.submission.tagged import DroppedResult
+from windlass.submission.target import Denied, Known, Unknown
+
+logger = loggers.logger("windlass.flows")
+
+
+class PredicateTimeoutError(Exception):
+    """A predicate took longer than `flows.predicate_timeout`."""
+
+
+class JudgeParts(NamedTuple):
+    """What a judge needs of its node."""
+
+    predicates: Predicates
+    results: JobResults
+    instances: InstanceResolver
+    executors: ExecutorProvider
+    describe: Callable[[BaseException], Failure]
+    """Returns an error's text for storage: sanitised."""
+    timeout: float
+    """Seconds that one predicate may take."""
+    most: int
+    """How many jobs are judged at a time."""
+
+
+class Judge:
+    """Judges the branches of jobs that end on this node, and the guards of those that begin."""
+
+    def __init__(self, parts: JudgeParts) -> None:
+        self._parts = parts
+        self._free = asyncio.Semaphore(parts.most)
+
+    def unresolved(self, targets: Iterable[str]) -> Unknown | Denied | None:
+        """Return the first of these predicates that cannot be called here; None: all are known.
+
+        Raises `SerializationError` if the annotations of one cannot be resolved.
+        """
+        found = (self._parts.predicates.resolve(target) for target in targets)
+        return next((one for one in found if not isinstance(one, Known)), None)
+
+    async def judge(self, ended: Ended, branches: Sequence[Branch], judgements: dict[str, Judgement]) -> None:
+        """Judge the branches of a job one after the other; cut off, `judgements` has what is known until then."""
+        reached("judge.before")
+        asked = asked_after(branches, ended.status)
+        matched: set[int] = set()
+        async with self._free:
+            for branch in asked:
+                if branch.choice in matched:
+                    found = Judgement(holds=False)
+                elif branch.predicate is None:
+                    found = Judgement(holds=True)
+                else:
+                    about = OF_OUTCOME if branch.kind == "custom" else OF_VALUE
+                    found = await self._call(branch.predicate, about, ended, branch.child_id)
+                if branch.choice is not None and found.holds:
+                    matched.add(branch.choice)
+                judgements[branch.child_id] = found
+        reached("judge.after")
+
+    async def judge_guard(self, job_id: str, opened: OpenGuard) -> Judgement:
+        """Judge the guard of a follower, whose parent has ended."""
+        guard, subject = opened.guard, opened.subject
+        if guard.about == OF_VALUE and isinstance(subject, Ended) and subject.status is not JobStatus.SUCCEEDED:
+            return Judgement(holds=False)
+        async with self._free:
+            for target in guard.unless:
+                if (await self._call(target, guard.about, subject, job_id)).holds:
+                    return Judgement(holds=False)
+            if guard.predicate is None:
+                return Judgement(holds=True)
+            return await self._call(guard.predicate, guard.about, subject, job_id)
+
+    async def _call(self, target: str, about: str, subject: object, child: str) -> Judgement:
+        """Call one predicate. Never raises but when it is cut off."""
+        calling = asyncio.ensure_future(self._answer(target, about, subject))
+        try:
+            done, _ = await asyncio.wait((calling,), timeout=self._parts.timeout)
+        finally:
+            if not calling.done():
+                calling.cancel()
+        if not done:
+            said: bool | BaseException = PredicateTimeoutError(
+                f"{target} took longer than {self._parts.timeout:g} s (flows.predicate_timeout)"
+            )
+        else:
+            said = asyncio.CancelledError() if calling.cancelled() else calling.result()
+        if isinstance(said, bool):
+            return Judgement(said)
+        failure = self._parts.describe(said.error if isinstance(said, BodyExit) else said)
+        logger.warning("the predicate %s failed, job %s is canceled: %s", target, child, failure.error)
+        return Judgement(holds=False, error=PredicateError(failure.error, failure.error_class))
+
+    async def _answer(self, target: str, about: str, subject: object) -> bool | BaseException:
+        """Return what a predicate returns or raises: a SystemExit that is raised in a task would reach the loop."""
+        try:
+            return bool(await self._run(target, about, subject))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, its branch is canceled
+            return error
+
+    async def _run(self, target: str, about: str, subject: object) -> Any:
+        known = self._parts.predicates.resolve(target)
+        if not isinstance(known, Known):
+            raise SerializationError(known.error)
+        kind = "async" if known.spec.is_coroutine else "thread"
+        function = known.ready(self._parts.instances)
+        argument = self._argument(about, subject)
+        executor = self._parts.executors.executor(kind)
+        return await executor.run(Invocation(target, function, (argument,), {}, self._parts.timeout))
+
+    def _argument(self, about: str, subject: object) -> object:
+        """Return what a predicate is called with."""
+        if not isinstance(subject, Ended) or about not in _OF_JOBS:
+            return subject
+        assert subject.payload is not None
+        if about == OF_OUTCOME:
+            return self._parts.results.of(subject, subject.payload, as_it_is)
+        value = self._parts.results.value(subject, as_it_is)
+        if isinstance(value, DroppedResult):
+            raise SerializationError(f"job {subject.job_id} ({subject.target}) succeeded, but {value.reason}")
+        return value
+
+
+_OF_JOBS: Collection[str] = frozenset({OF_OUTCOME, OF_VALUE})

@@ -1,0 +1,35 @@
+"""The service that ends waits whose signal did not come in time; every node runs it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from windlass.domain.ended import NO_EFFECTS
+from windlass.feature import NodeTools
+from windlass.runtime.service import Service
+from windlass.stores.plans import signal_waits
+
+LONGEST_PAUSE: Final = 5.0
+"""Seconds between two looks at the deadlines: jobs that other processes enqueue may have an earlier one."""
+SHORTEST_PAUSE: Final = 0.02
+"""Seconds before the next look while another node ends the waits that are overdue."""
+_MICROSECONDS: Final = 1_000_000
+
+
+class WaitTimeouts(Service):
+    """Wakes up for the first deadline. Without waiting jobs it reads one index entry every few seconds."""
+
+    def __init__(self, tools: NodeTools) -> None:
+        super().__init__("timeouts of signals", tools.errors)
+        self._tools = tools
+
+    async def tick(self) -> float | None:
+        """End the waits that are overdue; sleep until the next deadline."""
+        left_us = await self._tools.database.aread(signal_waits.next_deadline)
+        if left_us is None or left_us > 0:
+            return LONGEST_PAUSE if left_us is None else min(left_us / _MICROSECONDS, LONGEST_PAUSE)
+        effects = await self._tools.database.arun(signal_waits.expire)
+        if effects is NO_EFFECTS:
+            return SHORTEST_PAUSE
+        self._tools.publish((), effects)
+        return 0.0

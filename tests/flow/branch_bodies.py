@@ -1,0 +1,101 @@
+"""Predicates and jobs of branches under test: what was asked is noted."""
+
+import asyncio
+import threading
+from typing import Any
+
+from tests.flow.flow_bodies import RAN, Jobs, Order
+from windlass import JobResult, Windlass
+
+ASKED: list[str] = []
+"""Predicates that were called, with their arguments, in order."""
+IN_PREDICATE = threading.Event()
+"""Set while `waits` is being called."""
+GO_ON = threading.Event()
+"""Lets `waits` end."""
+
+
+def is_small(number: int) -> bool:
+    ASKED.append(f"small {number}")
+    return number < 10
+
+
+def is_large(number: int) -> bool:
+    ASKED.append(f"large {number}")
+    return number >= 10
+
+
+async def is_even(number: int) -> bool:
+    await asyncio.sleep(0)
+    ASKED.append(f"even {number}")
+    return number % 2 == 0
+
+
+def has_milk(order: Order) -> bool:
+    return type(order) is Order and "milk" in order.lines
+
+
+def has_failed(result: JobResult) -> bool:
+    ASKED.append(f"failed {result.target.rpartition(':')[2]} {result.error_class}")
+    return result.failed
+
+
+def always(result: JobResult) -> bool:
+    ASKED.append(f"always {'succeeded' if result.succeeded else result.reason}")
+    return True
+
+
+def never(_: Any) -> bool:
+    ASKED.append("never")
+    return False
+
+
+def yes(_: Any) -> bool:
+    return True
+
+
+def raises(_: Any) -> bool:
+    raise ValueError("password=hunter2 is wrong")
+
+
+def exits(_: Any) -> bool:
+    raise SystemExit(3)
+
+
+async def exits_on_the_loop(_: Any) -> bool:
+    raise SystemExit(3)
+
+
+async def hangs(_: Any) -> bool:
+    await asyncio.Event().wait()
+    return True
+
+
+def waits(_: Any) -> bool:
+    IN_PREDICATE.set()
+    assert GO_ON.wait(60)
+    return True
+
+
+def takes_two(one: int, two: int) -> bool:
+    return one < two
+
+
+def note(name: str, value: Any = None) -> str:
+    """Run, and say with what."""
+    RAN.append(name if value is None else f"{name} {value}")
+    return name
+
+
+def note_outcome(name: str, result: JobResult) -> str:
+    RAN.append(f"{name} {'succeeded' if result.succeeded else result.error_class}")
+    return name
+
+
+class BranchJobs(Jobs):
+    """The jobs of flows, and some for branches. This module declares jobs, so its predicates are admitted."""
+
+    def __init__(self, app: Windlass) -> None:
+        super().__init__(app)
+        self.note = app.job(note)
+        self.note_outcome = app.job(note_outcome)

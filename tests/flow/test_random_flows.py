@@ -1,0 +1,111 @@
+"""Random flows, with failures, cancels, pauses, signals and retries, end as a simple recursion over them predicts."""
+
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.engine.apps import Apps
+from tests.flow import flow_bodies
+from tests.flow.flow_bodies import Jobs, all_jobs
+from tests.flow.flow_builder import Builder
+from tests.flow.flow_model import Author, Chain, Step, World
+from tests.flow.flow_reference import BY_USER, predict
+from tests.support.flow_invariants import check_settled_flows
+from windlass import Windlass
+from windlass.domain.clock import VirtualClock
+from windlass.testing import drain
+
+LIVE = {"PENDING", "RUNNING", "WAITING", "PAUSED"}
+TIMEOUT = 60
+PREDICATES = {"yes": flow_bodies.says_yes, "no": flow_bodies.says_no, "raises": flow_bodies.raises}
+
+
+class Story:
+    """One flow in one world."""
+
+    def __init__(self, app: Windlass, clock: VirtualClock, chain: Chain, world: World, random: Random) -> None:
+        self._app, self._clock, self._world, self._random = app, clock, world, random
+        flow_bodies.BROKEN.update(world.broken)
+        flow_bodies.FLAKY.update(world.flaky)
+        self._jobs = Jobs(app)
+        Builder(self._call, PREDICATES).flow(chain).enqueue()
+        self._ids: dict[str, UUID] = {job.args[0]: job.id for job in all_jobs(app)}
+
+    def _call(self, step: Step) -> Any:
+        call: Any = self._jobs.step.using(max_retries=1 if step.name in self._world.flaky else 0).bind(step.name)
+        return call.await_signal(f"go {step.name}", timeout=TIMEOUT) if step.waits else call
+
+    def play(self) -> None:
+        """Cancel and pause, and run what there is to run."""
+        for name in sorted(self._world.canceled, key=self._ids.__getitem__, reverse=True):
+            assert self._app.cancel(self._ids[name]), "what follows a step is canceled with it, so it was first"
+        for name in self._in_any_order(self._world.paused):
+            self._app.pause(self._ids[name])
+        self._signal([name for name in sorted(self._world.waiting) if self._random.random() < 0.5])
+        self._settle()
+
+    def retry(self) -> None:
+        """Retry what is repaired now, and run what that revives."""
+        flow_bodies.BROKEN.difference_update(self._world.repaired)
+        ends = self.ends()
+        for name in self._in_any_order(self._world.repaired):
+            assert self._app.retry(self._ids[name]) == (ends[name] == "FAILED"), name
+        self._settle()
+
+    def ends(self) -> dict[str, str]:
+        """How each step has ended."""
+        return {job.args[0]: BY_USER if job.reason == "canceled" else job.status.value for job in all_jobs(self._app)}
+
+    def _in_any_order(self, names: frozenset[str]) -> list[str]:
+        return self._random.sample(sorted(names), len(names))
+
+    def _settle(self) -> None:
+        for _ in range(2 * len(self._ids) + 2):
+            drain(self._app)
+            live = {name for name, end in self.ends().items() if end in LIVE}
+            if not live:
+                return
+            for name in live & self._world.paused:
+                self._app.resume(self._ids[name])
+            self._signal(sorted(live))
+            drain(self._app)
+            self._clock.advance(TIMEOUT + 1)
+        raise AssertionError(f"these steps never end: {sorted(live)}")
+
+    def _signal(self, names: list[str]) -> None:
+        for name in names:
+            if name in self._world.waiting - self._world.unsignaled:
+                self._app.signal(f"go {name}")
+
+
+def check(apps: Apps, clock: VirtualClock, seed: int) -> None:
+    """Play one story to its end, and compare; everything about it comes from the seed."""
+    random = Random(seed)
+    author = Author(random)
+    chain = author.chain(ends=True)
+    world = author.world(chain)
+    app = apps(clock=clock)
+    story = Story(app, clock, chain, world, random)
+    story.play()
+    first = predict(chain, world)
+    assert story.ends() == first, f"seed {seed}: {chain} {world}"
+    story.retry()
+    assert story.ends() == predict(chain, world, first), f"seed {seed}, after the retry: {chain} {world}"
+    check_settled_flows(app.url)
+    flow_bodies.BROKEN.clear()
+    flow_bodies.FLAKY.clear()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_flow_ends_as_predicted(apps: Apps, clock: VirtualClock, seed: int):
+    """J8.1, J8.2, J8.3, J8.5, J2.2, J2.3, J2.4: chains, groups, branches and signals in any mixture."""
+    check(apps, clock, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20, 1020))
+def test_many_random_flows_end_as_predicted(apps: Apps, clock: VirtualClock, seed: int):
+    """J8.1, J8.2, J8.3, J8.5, J2.2, J2.3, J2.4: the same, many times."""
+    check(apps, clock, seed)
