@@ -58,8 +58,7 @@ class NodeEngine:
     ) -> None:
         database, settings = parts.database, parts.settings
         self.work = KnownWork(settings.circuits.refresh)
-        self.unfinished = UnfinishedWork()
-        self.schedule_changes = Bell()
+        self.unfinished, self.schedule_changes = UnfinishedWork(), Bell()
         notifiers = (parts.work, parts.done)
         self.wakeups = NodeWakeups(self.work, database, notifiers, parts.coordinator, self.unfinished)
         self.publisher = Publisher(parts.bus, parts.results, parts.clock, self.wakeups)
