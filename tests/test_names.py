@@ -28,6 +28,8 @@ PUBLIC = {"JobRetrying": "an event of the public API, named after its state"}
 TOPIC = "one topic, in layers that each do their part of it"
 COMMANDS = "each group of commands has one"
 PAIRED_MODULES = {
+    "batch": "the command, the value of progress, and the value to be stored",
+    "batches": TOPIC,
     "callbacks": TOPIC,
     "circuit": "the command, and the value",
     "circuits": TOPIC,

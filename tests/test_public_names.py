@@ -98,6 +98,8 @@ WITH_VERBS: list[type] = [
 WITHOUT_A_TWIN = {
     "Windlass": {
         "acting_as": "sets a context variable",
+        "batch": "makes a value",
+        "batch_handle": "makes a handle",
         "bind": "makes a value",
         "check_startable": "for a worker, before its loop runs",
         "circuit": "makes a handle",

@@ -6,6 +6,7 @@ from windlass.client.filters import Page
 from windlass.client.health import Health
 from windlass.context import JobContext
 from windlass.domain.backoff import Backoff
+from windlass.domain.batch import BatchProgress
 from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitState
 from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
@@ -55,6 +56,8 @@ from windlass.errors import (
 )
 from windlass.events.types import (
     AlertRaised,
+    BatchCompleted,
+    BatchProgressed,
     CircuitClosed,
     CircuitOpened,
     Event,
@@ -99,6 +102,8 @@ from windlass.spi import (
     Serializer,
     TargetPolicy,
 )
+from windlass.submission.batch import Batch
+from windlass.submission.batch_handle import BatchHandle
 from windlass.submission.branch_verbs import Condition
 from windlass.submission.call import Call, Flow, Group, group
 from windlass.submission.handle import JobHandle
@@ -111,6 +116,11 @@ __all__ = [
     "Attempt",
     "Authorizer",
     "Backoff",
+    "Batch",
+    "BatchCompleted",
+    "BatchHandle",
+    "BatchProgress",
+    "BatchProgressed",
     "Call",
     "CircuitClosed",
     "CircuitOpenError",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from windlass.app_worker import WorkerHost
+from windlass.client.batches import Batches
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.limits import Limits
@@ -48,6 +49,8 @@ from windlass.stores.access import Access
 from windlass.stores.database import Database
 from windlass.stores.open import choose_url
 from windlass.submission.authorization import Authorization, JobOrId, acting_as
+from windlass.submission.batch_encoder import BatchEncoder
+from windlass.submission.batch_loader import BatchLoader
 from windlass.submission.bound_calls import as_list
 from windlass.submission.call import Call, Flow
 from windlass.submission.group_commit import GroupCommit
@@ -60,7 +63,7 @@ from windlass.submission.transactional import CallerTransactions
 R = TypeVar("R")
 
 
-class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs, Limits):
+class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs, Limits, Batches):
     """A durable job engine on the database you have.
 
     ```python
@@ -123,6 +126,8 @@ class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs
 
     def _assemble(self, parts: Parts) -> None:
         """Assemble the parts that depend on the store and the extension points."""
+        encoder = BatchEncoder(self.registry, self._submitter, self._submitter.encoder)
+        self._batch_loader = BatchLoader(encoder, lambda: self._submission_parts)
         self._parts, self._declared = parts, parts.declared
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
@@ -141,6 +146,7 @@ class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs
             commits=GroupCommit(self._access, work, self._publisher.publish, self._follow_ups),
             caller_transactions=CallerTransactions(self._access, self._follow_ups),
             verbs=self._job_verbs,
+            batch_verbs=self._job_verbs,
             local_node=parts.local_node,
             publish=self._publisher.publish,
             follow_ups=self._follow_ups,

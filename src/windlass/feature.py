@@ -15,7 +15,7 @@ from windlass.runtime.service import Bell, Service
 from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
-from windlass.stores.ending import FollowUp
+from windlass.stores.ending import FollowUp, FollowUps
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plan import Plan
 
@@ -33,6 +33,8 @@ class NodeTools(NamedTuple):
     """What commits of the node have left to be carried out."""
     schedule_changes: Bell
     """Rings when the next tick of a schedule may have changed."""
+    follow_ups: FollowUps = ()
+    """What belongs to the end of jobs, of all features."""
 
 
 class ArgumentSource(NamedTuple):

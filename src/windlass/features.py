@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from windlass.domain.clock import SystemClock
 from windlass.failure import dead_letters
 from windlass.feature import Feature
-from windlass.flow import awaited_signals, callbacks, followers, guards, result_arguments
+from windlass.flow import awaited_signals, callbacks, followers, guards, progress_calls, result_arguments
 from windlass.maintenance import archive_duty, statistics_duty
 from windlass.parts import Parts
 from windlass.publisher import retry_times
@@ -30,6 +30,7 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         awaited_signals.feature(),
         followers.feature(settings.node.sweep_interval),
         guards.feature(),
+        progress_calls.feature(),
         result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         schedule_feature.feature(parts.declared, parts.database, settings.recurring, parts.database.known_queues),
         *parts.features,

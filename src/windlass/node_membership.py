@@ -53,7 +53,7 @@ class NodeMembership:
         )
         targets = engine.targets.take
         self.recovery = Recovery(parts.database, settings, *ends, parts.clock, self.heartbeat, targets, errors)
-        tools = _tools(parts, identity, engine, errors)
+        tools = _tools(parts, identity, engine, errors)._replace(follow_ups=ends[0])
         interval = settings.sweep_interval
         sweeper = Sweeper(
             parts.database, tools.lease(SWEEPER, Every(interval)), self.recovery, Expiry(*ends), interval, errors

@@ -8,10 +8,12 @@ from typing import NamedTuple
 from windlass.client.results import Results
 from windlass.engine.outcomes import Written
 from windlass.events.bus import EventBus
+from windlass.events.types import BatchProgressed
 from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.retry import DefaultRetryPolicy
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.feature import Feature
+from windlass.flow.progress_calls import ProgressCalls
 from windlass.maintenance.permit_keeper import PermitKeeper
 from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.runtime.global_names import global_name_of
@@ -151,6 +153,8 @@ def make_parts(
     limits, database = settings.jobs, store.database
     default = DefaultErrorSanitizer(redact_emails=limits.redact_emails, max_length=limits.max_error_length)
     sanitizer = GuardedSanitizer(given.sanitizer, default, limits.max_error_length)
+    bus = EventBus(sanitizer.sanitize)
+    bus.subscribe(BatchProgressed, ProgressCalls(registry))
     return Parts(
         database=database,
         clock=store.clock,
@@ -163,7 +167,7 @@ def make_parts(
         executors=given.executors,
         coordinator=given.coordinator,
         resilience=given.resilience,
-        bus=EventBus(sanitizer.sanitize),
+        bus=bus,
         results=Results(database),
         work=Notifier(database, WORK),
         done=Notifier(database, DONE),

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Protocol
 
+from windlass.domain.batch import BATCH_TARGET, BatchReport
 from windlass.domain.circuit import CircuitChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL, JobStatus, Move
+from windlass.events.batch_events import batch_events
 from windlass.events.bus import EventBus
 from windlass.events.job_events import (
     JOB_EVENTS,
@@ -90,6 +92,8 @@ class Publisher:
             self.events(skipped_events(effects.skipped, self._clock.now()))
         if effects.unfinished:
             self.wakeups.unfinished(effects.unfinished)
+        if effects.batches:
+            self._publish_batches(effects.batches)
         return len(ended)
 
     def paused(self, moved: Sequence[Steered]) -> int:
@@ -134,6 +138,12 @@ class Publisher:
             self.events([event for job in ended for event in job_events(job, effects, now)])
         if self._awaited.awaits:
             self._awaited.deliver([job.as_outcome for job in ended if job.status in TERMINAL])
+
+    def _publish_batches(self, reports: Sequence[BatchReport]) -> None:
+        self.events(batch_events(reports, self._clock.now()))
+        ended = [Outcome(one.batch_id, one.ended, BATCH_TARGET, one.result) for one in reports if one.ended is not None]
+        if ended and self._awaited.awaits:
+            self._awaited.deliver(ended)
 
 
 _REQUEUED: Final = frozenset({Move.REQUEUE, Move.PARK})

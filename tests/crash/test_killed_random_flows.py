@@ -1,5 +1,6 @@
 """Workers are killed while they run random flows; each flow ends as a recursion over it predicts."""
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -68,12 +69,17 @@ class Flows:
             assert {name: ends[name] for name in expected} == expected, f"{chain} {world}"
 
 
+def has_ended(stage: Stage, count: int) -> bool:
+    """Whether so many jobs have ended, or all."""
+    return bool(one(stage.url, ENDED) >= count or one(stage.url, LIVE) == 0)
+
+
 def kill_workers(stage: Stage, flows: Flows, random: Random, kills: int) -> None:
     """Two workers at a time; whenever some more jobs have ended, one of them is killed and another one starts."""
     workers = [flows.worker(), flows.worker()]
     for _ in range(kills):
         target = one(stage.url, ENDED) + random.randint(1, 4)
-        until(lambda target=target: one(stage.url, ENDED) >= target or one(stage.url, LIVE) == 0, "jobs to end")
+        until(partial(has_ended, stage, target), "jobs to end")
         workers.pop(random.randrange(2)).kill()
         workers.append(flows.worker())
     for worker in workers:

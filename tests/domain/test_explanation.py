@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windlass.domain.batch import BatchState
 from windlass.domain.clock import from_micros
+from windlass.domain.dependencies import BATCH, GroupCounts
 from windlass.domain.explanation import NEVER, Conditions, WaitingJob, explain
 from windlass.domain.gates import Gate, taken_after
 from windlass.domain.lanes import Lane
@@ -75,6 +77,20 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "canceled": ({"status": JobStatus.CANCELED}, {}, "it has ended: canceled"),
     "not_released": ({"due_at": None}, {}, "it follows another job, which has not ended yet"),
+    "loading": (
+        {"due_at": None, "batch": BatchState("b", GroupCounts(500, 2, 1, BATCH, 0), JobStatus.PENDING, "p 7", NOW)},
+        {},
+        (
+            "it is still loaded: 500 items are stored, the last of them at 2027-01-15 08:00:00 UTC by p 7; 3 of 500 "
+            "children have ended. If its loader is gone, enqueue it again with its idempotency_key or with resume=, or "
+            "cancel it"
+        ),
+    ),
+    "waiting_for_children": (
+        {"due_at": None, "batch": BatchState("b", GroupCounts(500, 2, 1, BATCH, 1), JobStatus.PENDING, None, NOW)},
+        {},
+        "it runs nothing itself: 3 of 500 children have ended",
+    ),
     "not_due": ({"due_at": NOW + 5 * SECOND}, {}, "it is not due yet"),
     "waiting_for_retry": (
         {"due_at": NOW + 5 * SECOND, "attempts": 1, "error": "ValueError: no"},

@@ -9,13 +9,14 @@ from windlass.domain.states import LIVE, MOVES, TERMINAL, JobStatus, Move, leave
 P, R, W, Z, S, F, C = JobStatus  # Z: PAUSED
 
 # Row: from; the states it may go to. Written by hand from J2 (and J6.3: PENDING fails when no node knows its target;
-# J8.5: a job whose signal did not come fails by an attempt, and waits anew with a retry, also by hand),
+# J8.5: a job whose signal did not come fails by an attempt, and waits anew with a retry, also by hand; and J8.4: a
+# batch ends without running),
 # on purpose not derived from the module.
 LEGAL = {
-    P: {R, Z, C, F},
+    P: {R, Z, C, F, S},
     R: {S, F, P, C, W},
     W: {P, C},
-    Z: {P, F, C},
+    Z: {P, F, C, S},
     S: set(),
     F: {P, Z, W},
     C: {P, W},

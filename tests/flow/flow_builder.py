@@ -6,7 +6,7 @@ from typing import Any
 from tests.flow.flow_model import Branch, Chain, Members, Step
 from windlass import group
 
-Predicate = Callable[[Any], bool]
+Predicate = Callable[[Any], object]
 
 
 class Builder:

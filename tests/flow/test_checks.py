@@ -9,6 +9,7 @@ from tests.flow.flow_bodies import BROKEN, Jobs
 from windlass import JobStatus, NodeSettings, Settings, Windlass, group
 from windlass.stores.plan import Step
 from windlass.stores.plans import flow_checks
+from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing import drain
 
 QUICK = Settings(node=NodeSettings(sweep_interval=0.05))
@@ -101,8 +102,8 @@ def test_checks_of_sound_flows_change_nothing(app: Windlass, apps: Apps, jobs: J
     jobs.step.bind("a").then(jobs.step.bind("b")).enqueue()
     before = query(apps.url, "SELECT id, due FROM windlass_hot ORDER BY id")
     assert not app.database.run(flow_checks.left_behind)
-    assert app.database.run(flow_checks.release_missed, flow_checks.FIRST_ID).found == 0
-    assert app.database.run(flow_checks.recount, flow_checks.FIRST_ID).found == 0
+    assert app.database.run(flow_checks.release_missed, FIRST_ID).found == 0
+    assert app.database.run(flow_checks.recount, FIRST_ID).found == 0
     assert query(apps.url, "SELECT id, due FROM windlass_hot ORDER BY id") == before
 
 

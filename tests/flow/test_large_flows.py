@@ -8,6 +8,7 @@ from tests.engine.apps import Apps, count, query, until
 from tests.flow.flow_bodies import BROKEN, Jobs
 from windlass import Windlass, group
 from windlass.stores.plans import flow_checks, flow_revival, flows
+from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing import drain
 
 MOST = 20
@@ -123,7 +124,7 @@ def failed_fan_out(app: Windlass, jobs: Jobs):
 
 
 def check(app: Windlass):
-    return app.database.run(flow_checks.release_missed, flow_checks.FIRST_ID)
+    return app.database.run(flow_checks.release_missed, FIRST_ID)
 
 
 def test_the_checks_leave_a_large_retry_alone(app: Windlass, apps: Apps, jobs: Jobs):
@@ -173,6 +174,6 @@ def test_a_retry_while_the_checks_decide_loses_nothing(app: Windlass, apps: Apps
         except StopIteration as stop:
             return stop.value
 
-    app.database.run(interrupted, flow_checks.FIRST_ID)
+    app.database.run(interrupted, FIRST_ID)
     drain(app)
     assert handle.graph().succeeded

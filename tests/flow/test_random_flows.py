@@ -64,7 +64,7 @@ class Story:
     def _settle(self) -> None:
         for _ in range(2 * len(self._ids) + 2):
             drain(self._app)
-            live = {name for name, end in self.ends().items() if end in LIVE}
+            live = self._live()
             if not live:
                 return
             for name in live & self._world.paused:
@@ -72,7 +72,10 @@ class Story:
             self._signal(sorted(live))
             drain(self._app)
             self._clock.advance(TIMEOUT + 1)
-        raise AssertionError(f"these steps never end: {sorted(live)}")
+        raise AssertionError(f"these steps never end: {sorted(self._live())}")
+
+    def _live(self) -> set[str]:
+        return {name for name, end in self.ends().items() if end in LIVE}
 
     def _signal(self, names: list[str]) -> None:
         for name in names:

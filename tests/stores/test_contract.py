@@ -115,6 +115,10 @@ class TestFlowRevival(contract.FlowRevivalContract):
     pass
 
 
+class TestBatches(contract.BatchesContract):
+    pass
+
+
 class TestFlowChecks(contract.FlowChecksContract):
     pass
 

@@ -2,14 +2,18 @@
 
 from tests.support.facts import one, rows
 
-ENDED_MEMBERS = """SELECT g.id, g.total,
+ENDED_MEMBERS = """WITH member AS (
+    SELECT group_id, job_id FROM windlass_flow WHERE group_id IS NOT NULL
+    UNION ALL SELECT batch_id, id FROM windlass_job WHERE batch_id IS NOT NULL
+)
+SELECT g.id, g.total,
     g.succeeded + coalesce((SELECT sum(t.succeeded) FROM windlass_group_delta t WHERE t.group_id = g.id), 0),
     g.failed + coalesce((SELECT sum(t.failed) FROM windlass_group_delta t WHERE t.group_id = g.id), 0),
-    (SELECT count(*) FROM windlass_flow f WHERE f.group_id = g.id),
-    (SELECT count(*) FROM windlass_flow f JOIN windlass_done d ON d.id = f.job_id
-        WHERE f.group_id = g.id AND d.status = 'SUCCEEDED'),
-    (SELECT count(*) FROM windlass_flow f JOIN windlass_done d ON d.id = f.job_id
-        WHERE f.group_id = g.id AND d.status <> 'SUCCEEDED')
+    (SELECT count(*) FROM member m WHERE m.group_id = g.id),
+    (SELECT count(*) FROM member m JOIN windlass_done d ON d.id = m.job_id
+        WHERE m.group_id = g.id AND d.status = 'SUCCEEDED'),
+    (SELECT count(*) FROM member m JOIN windlass_done d ON d.id = m.job_id
+        WHERE m.group_id = g.id AND d.status <> 'SUCCEEDED')
 FROM windlass_group g"""
 
 RELEASED = """SELECT f.job_id, f.parent_id FROM windlass_flow f
@@ -32,11 +36,20 @@ WITHOUT_CAUSE = """SELECT id FROM windlass_done WHERE canceled_by IS NULL
 LEFT_WAITING = """SELECT f.job_id FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id
 WHERE h.due IS NULL AND (
     EXISTS (SELECT 1 FROM windlass_done d WHERE d.id = f.parent_id)
-    OR EXISTS (SELECT 1 FROM windlass_group g WHERE g.id = f.parent_id
+    OR EXISTS (SELECT 1 FROM windlass_group g WHERE g.id = f.parent_id AND g.kind = 1
         AND (g.succeeded + g.failed >= g.total OR (g.failed > 0 AND f.follows = 1))))"""
 
 STARTED_EARLY = """SELECT f.job_id FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id
-WHERE f.parent_id IS NULL AND h.due IS NULL"""
+WHERE f.parent_id IS NULL AND h.due IS NULL AND h.target <> 'windlass:batch'"""
+
+DISAGREEING = """SELECT g.id, g.total, g.succeeded, g.failed, g.loaded, coalesce(d.status, h.status)
+FROM windlass_group g LEFT JOIN windlass_done d ON d.id = g.id LEFT JOIN windlass_hot h ON h.id = g.id
+WHERE g.kind = 2 AND CASE
+    WHEN d.status = 'SUCCEEDED' THEN g.loaded <> 1 OR g.failed > 0 OR g.succeeded < g.total
+    WHEN d.status = 'FAILED' THEN g.loaded <> 1 OR g.failed = 0 OR g.succeeded + g.failed < g.total
+    WHEN d.status = 'CANCELED' THEN g.id IS NULL
+    ELSE g.loaded = 1 AND g.succeeded + g.failed >= g.total END"""
+"""Batches that have ended although their counts have not, or the other way round."""
 
 
 def check_flows(url: str) -> None:
@@ -50,6 +63,7 @@ def check_flows(url: str) -> None:
     assert early == set(), "followers were released before the success that they follow"
     assert rows(url, RAN_THOUGH_CANCELED) == [], "followers ran and were canceled by what is before them"
     assert rows(url, WITHOUT_CAUSE) == [], "followers were canceled without a cause, and no retry would revive them"
+    assert rows(url, DISAGREEING) == [], "batches whose state is not that of their counts"
     assert rows(url, STARTED_EARLY) == [], "jobs that follow nothing have no due time"
 
 

@@ -62,6 +62,8 @@ def check_invariants(url: str, purged: int = 0, retried: Collection[str] = ()) -
     archived = {row[0] for row in rows(url, "SELECT id FROM windlass_archive")}
     assert archived & jobs == set(), "jobs that are archived and are not"
     following = followers(url)
+    batches = {row[0] for row in rows(url, "SELECT id FROM windlass_job WHERE target = 'windlass:batch'")}
+    jobs, live, ended = jobs - batches, _without(live, batches), _without(ended, batches)  # nothing ever runs them
     waiting = {row[0] for row in rows(url, "SELECT job_id FROM windlass_signal_wait")}
     for job, row in {**live, **ended}.items():
         if job in waiting:
@@ -80,6 +82,10 @@ def check_invariants(url: str, purged: int = 0, retried: Collection[str] = ()) -
     if not archived:  # the histories of those are with them
         earlier = sum(latest[job] != attempts[job] for job in jobs)
         _check_counts(url, ended, attempts, purged + earlier)
+
+
+def _without(found: dict[Any, Any], left_out: set[Any]) -> dict[Any, Any]:
+    return {job: row for job, row in found.items() if job not in left_out}
 
 
 def _by_id(url: str, question: str, kind: Any) -> dict[Any, Any]:
@@ -151,7 +157,7 @@ def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[At
 
 def _check_keys(url: str, live: dict[Any, Live]) -> None:
     holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'job'")}
-    assert holders <= live.keys(), "business keys of jobs that have ended"
+    assert holders <= live.keys() | _live_batches(url), "business keys of jobs that have ended"
     schedules = rows(url, "SELECT id FROM windlass_schedule WHERE state IN ('active', 'paused')")
     held = rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'schedule'")
     assert sorted(map(str, held)) == sorted(map(str, schedules)), "keys of schedules that are not live, or have none"
@@ -164,9 +170,13 @@ def _check_keys(url: str, live: dict[Any, Live]) -> None:
     assert {row[0] for row in rows(url, "SELECT job_id FROM windlass_permit")} <= live.keys(), "permits of ended jobs"
     if hasattr(Windlass, "dead_letters"):
         letters = {row[0] for row in rows(url, "SELECT job_id FROM windlass_dead_letter")}
-        failed = """SELECT id FROM windlass_done WHERE status = 'FAILED'
-            UNION ALL SELECT id FROM windlass_archive WHERE status = 'FAILED'"""
+        failed = """SELECT id FROM windlass_done WHERE status = 'FAILED' AND target <> 'windlass:batch'
+            UNION ALL SELECT id FROM windlass_archive WHERE status = 'FAILED' AND target <> 'windlass:batch'"""
         assert letters == {row[0] for row in rows(url, failed)}
+
+
+def _live_batches(url: str) -> set[Any]:
+    return {row[0] for row in rows(url, "SELECT id FROM windlass_hot WHERE target = 'windlass:batch'")}
 
 
 def check_gates(url: str) -> None:

@@ -16,6 +16,7 @@ from windlass.domain.control_characters import visible
 from windlass.errors import InvalidOptionError, WindlassError
 
 COMMANDS: Final = {
+    "batch": ("windlass.cli.batch", "List batches, follow, cancel, pause, resume and retry them."),
     "bench": ("windlass.cli.bench.command", "Measure what a store can do, and check that nothing was lost."),
     "circuit": ("windlass.cli.circuit", "List circuits, open, close and reset them."),
     "demo": ("windlass.cli.demo.command", "Watch it work: a small shop on SQLite, nothing else needed."),

@@ -10,7 +10,7 @@ from windlass.publisher import Publisher
 from windlass.runtime.verbs import Verb, sleep
 from windlass.stores.access import Access
 from windlass.stores.database import P, PlanFunction
-from windlass.stores.ending import MovedJobs
+from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plans import flow_revival, flows
 from windlass.submission.cascades import carry_out
 
@@ -20,10 +20,10 @@ PAUSE: Final = 0.05
 """Seconds between two looks at a cascade that another process carries out."""
 
 
-def publish(access: Access, publisher: Publisher, moved: MovedJobs) -> Verb[int]:
+def publish(access: Access, publisher: Publisher, moved: MovedJobs, follow_ups: FollowUps) -> Verb[int]:
     """Publish jobs that a verb has ended or revived, and carry out what its commit has left; return how many jobs."""
     count = publisher.publish(moved.ended, moved.effects)
-    yield from carry_out(access, publisher.publish, moved.effects.unfinished)
+    yield from carry_out(access, publisher.publish, moved.effects.unfinished, follow_ups)
     return count
 
 

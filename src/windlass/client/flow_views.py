@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from windlass.domain.batch import FIRST_CONDITION, BatchProgress
 from windlass.domain.clock import from_micros
-from windlass.domain.dependencies import Follows
+from windlass.domain.dependencies import Follows, GroupCounts
 from windlass.domain.flow_graph import EdgeKind, FlowEdge, FlowGraph, FlowGroup, FlowNode
 from windlass.domain.signal import deadline_or_none
 from windlass.domain.states import JobStatus
@@ -29,12 +31,16 @@ KINDS: Final[dict[int, EdgeKind]] = {
 }
 
 
-def graph_of(rows: Sequence[FlowRow], options: Mapping[str, str | None]) -> FlowGraph:
+def graph_of(rows: Sequence[FlowRow], options: Mapping[str, str | None], batch: GroupCounts | None = None) -> FlowGraph:
     """Return the jobs of a flow as a graph; `options` are the stored ones of jobs with branches.
+
+    A `batch` at its beginning is one node with its counts; its children are no nodes.
 
     Groups are counted from their members: what is stored of a group may be a moment behind them.
     """
     nodes = tuple(_node(row) for row in rows)
+    if batch is not None:
+        nodes = (replace(nodes[0], progress=BatchProgress.of(batch)), *nodes[1:])
     members: dict[UUID, list[FlowNode]] = defaultdict(list)
     for node in nodes:
         if node.group_id is not None:
@@ -44,14 +50,33 @@ def graph_of(rows: Sequence[FlowRow], options: Mapping[str, str | None]) -> Flow
         FlowEdge(
             parent_id=UUID(row.parent_id),
             child_id=UUID(row.job_id),
-            kind=KINDS.get(row.follows or 0, "then"),
-            label=labels.get(row.job_id, ""),
+            kind=_kind(row),
+            label=labels.get(row.job_id, "") or _condition(row, options),
         )
         for row in rows
         if row.parent_id is not None
     )
     groups = tuple(_group(key, members[key]) for key in sorted(members))
     return FlowGraph(flow_id=UUID(rows[0].flow_id), nodes=nodes, edges=edges, groups=groups)
+
+
+def _kind(row: FlowRow) -> EdgeKind:
+    return "when" if (row.follows or 0) >= FIRST_CONDITION else KINDS.get(row.follows or 0, "then")
+
+
+def _condition(row: FlowRow, options: Mapping[str, str | None]) -> str:
+    """Return the condition on the counts of a batch under which a job follows it."""
+    if row.parent_id is None or (number := (row.follows or 0) - FIRST_CONDITION) < 0:
+        return ""
+    try:
+        flow = from_text(options.get(row.parent_id)).flow
+    except SerializationError:  # damaged: it is shown without
+        return ""
+    conditions = () if flow is None or flow.batch is None else flow.batch.conditions
+    if number >= len(conditions):
+        return ""
+    kind, bound = conditions[number]
+    return f"success rate ≥ {bound:g}" if kind == "rate" else f"failures ≥ {bound:g}"
 
 
 def _labels(options: Iterable[str | None]) -> dict[str, str]:

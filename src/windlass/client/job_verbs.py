@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from windlass.client import commits
+from windlass.client.batch_views import archived_progress
 from windlass.client.filters import checked_limit
 from windlass.client.flow_views import graph_of
 from windlass.client.reader import Reader
@@ -15,7 +16,9 @@ from windlass.client.results import Results
 from windlass.client.views import attempt_of, line_of
 from windlass.client.waits import outcome_of, outcome_within_job, refuse_on_a_loop, soon
 from windlass.context import current_context
+from windlass.domain.batch import BATCH_TARGET, BatchProgress
 from windlass.domain.durations import seconds
+from windlass.domain.ended import Unfinished
 from windlass.domain.explanation import Explanation, explain
 from windlass.domain.flow_graph import FlowGraph
 from windlass.domain.identity import parse_job_id
@@ -29,8 +32,9 @@ from windlass.runtime.verbs import Verb
 from windlass.stores.access import Access
 from windlass.stores.database import PlanFunction
 from windlass.stores.ending import FollowUps, MovedJobs
-from windlass.stores.plans import explanations, flow_graphs, moves, progress_reports, reads
+from windlass.stores.plans import batches, explanations, flow_graphs, moves, operations, progress_reports, reads
 from windlass.submission.authorization import Authorization
+from windlass.submission.cascades import carry_out
 from windlass.submission.handle import Timeout
 from windlass.submission.submitter import Inline
 from windlass.submission.tagged import DroppedResult
@@ -72,6 +76,18 @@ class JobVerbs(NamedTuple):
         """See `app.graph`."""
         return graph_of(*(yield from self._read("graph", job_id, flow_graphs.flow_jobs)))
 
+    def progress(self, job_id: UUID | str) -> Verb[BatchProgress]:
+        """See `BatchHandle.progress`."""
+        key = parse_job_id(job_id)
+        yield from self.authorization.check("get", key)
+        found = yield from self.access.read(batches.state, key)
+        if found is not None:
+            return BatchProgress.of(found.counts)
+        stored = yield from self.access.read(reads.outcomes, [key])
+        if not stored or stored[0].target != BATCH_TARGET:
+            raise JobNotFoundError(UUID(key))
+        return archived_progress(stored[0].result)
+
     def log_lines(self, job_id: UUID | str, after: LogLine | str | None, limit: int) -> Verb[list[LogLine]]:
         """See `app.log_lines`."""
         wanted = (position_of(after), checked_limit(limit))
@@ -96,18 +112,35 @@ class JobVerbs(NamedTuple):
     def pause(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.pause`."""
         key = yield from self._allowed("pause", job_id)
-        return self.publisher.paused((yield from self.access.run(moves.pause, [key]))) > 0
+        moved = yield from self.access.run(operations.pause, [key])
+        yield from self._carry_out(moved.unfinished)
+        return self.publisher.paused(moved.jobs) > 0
 
     def resume(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.resume`."""
         key = yield from self._allowed("resume", job_id)
-        return self.publisher.resumed((yield from self.access.run(moves.resume, [key]))) > 0
+        moved = yield from self.access.run(operations.resume, [key])
+        yield from self._carry_out(moved.unfinished)
+        return self.publisher.resumed(moved.jobs) > 0
 
     def retry(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.retry`."""
         key = yield from self._allowed("retry", job_id)
         moved = yield from commits.revive(self.access, self.publisher, moves.retry, [key], self.follow_ups)
+        if not moved.ended:
+            return (yield from self._retry_failed(key)) > 0
         return (yield from self.publish(moved)) > 0
+
+    def retry_failed(self, job_id: UUID | str) -> Verb[int]:
+        """See `BatchHandle.retry_failed`."""
+        return (yield from self._retry_failed((yield from self._allowed("retry", job_id))))
+
+    def _retry_failed(self, batch_id: str) -> Verb[int]:
+        left = yield from self.access.run(operations.retry_failed, batch_id)
+        return 0 if left is None else (yield from self._carry_out(left))
+
+    def _carry_out(self, left: Unfinished) -> Verb[int]:
+        return (yield from carry_out(self.access, self.publisher.publish, left, self.follow_ups))
 
     def _allowed(self, action: str, job_id: UUID | str) -> Verb[str]:
         key = parse_job_id(job_id)
@@ -117,7 +150,7 @@ class JobVerbs(NamedTuple):
     def publish(self, moved: MovedJobs) -> Verb[int]:
         """Publish jobs that a verb has ended or revived; answers how many they are."""
         reached("cancel.after_commit", lambda: any(job.move is Move.CANCEL for job in moved.ended))
-        return (yield from commits.publish(self.access, self.publisher, moved))
+        return (yield from commits.publish(self.access, self.publisher, moved, self.follow_ups))
 
     # ------------------------------------------------------------------ awaiting
 

@@ -164,7 +164,7 @@ def redrive(
         else:
             bounds = (filters, spot, size, sums.known, sums.entry)
             batch = yield from _next_batch(access, publisher, follow_ups, bounds)
-        revived = yield from commits.publish(access, publisher, batch.moved)
+        revived = yield from commits.publish(access, publisher, batch.moved, follow_ups)
         sums.add(batch)
         spot = batch.next_spot
         if on_progress is not None and batch.selected:

@@ -68,7 +68,7 @@ def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:
         wait_ms=_milliseconds(latest["wait_us"]),
         run_ms=_span(latest["started_at"], latest["ended_at"]),
         correlation_id=row["correlation_id"],
-        **_ids(read, parent_id=row["parent_id"], superseded_by=row["superseded_by"]),
+        **_ids(read, parent_id=row["parent_id"], batch_id=row["batch_id"], superseded_by=row["superseded_by"]),
         paused_from=read("paused_from", _status, row["paused_from"], None),
         version=_version(
             read("fence", _number, row["fence"], 0), ended=not live or row["paused_from"] == JobStatus.FAILED

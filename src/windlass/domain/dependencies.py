@@ -56,6 +56,8 @@ class FlowPosition(NamedTuple):
     """Of a follower: not before."""
     answers: bool = False
     """Whether the handle of the flow is that of this job. Not stored."""
+    batch: bool = False
+    """Whether it is a batch, which has a group of its own id. Not stored."""
 
 
 class EndedStep(NamedTuple):
@@ -104,17 +106,27 @@ def after_job(status: JobStatus) -> FollowerDecision:
     return _OF_A_JOB[status]
 
 
+GROUP: Final = 1
+BATCH: Final = 2
+"""What members are counted for: a group of a flow, or the children of a batch. The value is stored."""
+
+
 class GroupCounts(NamedTuple):
     """How many members of a group have ended, and how. A canceled member counts as failed."""
 
     total: int
     succeeded: int
     failed: int
+    kind: int = GROUP
+    loaded: int = 1
+    """Of a batch: whether all of its children are there (`domain.batch.LoadState`)."""
+    told: int = 0
+    """Of a batch: whether its progress is to be published now."""
 
     @property
     def complete(self) -> bool:
-        """Whether all members have ended."""
-        return self.succeeded + self.failed >= self.total
+        """Whether all members are there and have ended."""
+        return self.loaded == 1 and self.succeeded + self.failed >= self.total
 
 
 class MemberChange(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from windlass.domain.batch import BatchReport
 from windlass.domain.branches import NOT_JUDGED, Judgements, TriggeredBranch
 from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
@@ -119,6 +120,8 @@ class Effects(NamedTuple):
     """Ticks of schedules that were due and did not fire."""
     branches: Mapping[str, tuple[TriggeredBranch, ...]] = _NO_BRANCHES
     """Branches that were released because their conditions held, in order, by the job whose branches they are."""
+    batches: tuple[BatchReport, ...] = ()
+    """Batches whose progress is to be published."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -133,6 +136,7 @@ class Effects(NamedTuple):
             self.unfinished | other.unfinished,
             self.skipped + other.skipped,
             {**self.branches, **other.branches},
+            self.batches + other.batches,
         )
 
 

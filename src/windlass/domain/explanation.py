@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from windlass.domain.batch import BatchState, LoadState
 from windlass.domain.clock import from_micros
 from windlass.domain.gates import Gate, free_permits, worth_a_look
 from windlass.domain.lanes import (
@@ -52,6 +53,8 @@ class WaitingJob(NamedTuple):
     finished_at: int | None
     paused_from: str | None
     expires: int | None = None
+    batch: BatchState | None = None
+    """Of a batch: its counts."""
     signal_key: str | None = None
     """The key of the signal that it awaits."""
 
@@ -72,6 +75,8 @@ def explain(job: WaitingJob, around: Conditions) -> Explanation:
     """Return the first reason why the job does not run, or that nothing holds it back."""
     if job.status is not JobStatus.PENDING:
         found = _not_waiting(job)
+    elif job.batch is not None:
+        found = _waits_for_children(job.batch)
     else:
         found = next(_reasons(job, around), None) or _ready(job, around)
     if job.expires is None or job.status is JobStatus.RUNNING:
@@ -103,6 +108,19 @@ def _not_waiting(job: WaitingJob) -> Explanation:
             word = job.status.value.lower()
             why = "" if job.reason is None or job.reason == word else f" ({job.reason})"
             return Explanation(word, f"it has ended: {word}{_when('at', job.finished_at)}{why}")
+
+
+def _waits_for_children(batch: BatchState) -> Explanation:
+    counts = batch.counts
+    ended = f"{counts.succeeded + counts.failed:,} of {counts.total:,} children have ended"
+    if counts.loaded == LoadState.OPEN:
+        last = f"the last of them{_when('at', batch.stored_at)}" + (f" by {batch.loader}" if batch.loader else "")
+        return Explanation(
+            "loading",
+            f"it is still loaded: {counts.total:,} items are stored, {last}; {ended}. If its loader is gone, enqueue "
+            "it again with its idempotency_key or with resume=, or cancel it",
+        )
+    return Explanation("waiting_for_children", f"it runs nothing itself: {ended}")
 
 
 def _for_signal(job: WaitingJob) -> Explanation:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from windlass.domain.batch import BatchProgress
 from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.states import TERMINAL, JobStatus
 
@@ -35,6 +36,8 @@ class FlowNode:
     finished_at: datetime | None = None
     signal_key: str | None = None
     """The key of the signal that it awaits, or awaited; while it is WAITING, `due_at` is the deadline."""
+    progress: BatchProgress | None = None
+    """Of a batch: its children, which are no nodes."""
 
     @property
     def run_ms(self) -> int | None:

@@ -46,6 +46,8 @@ class NewJob(NamedTuple):
     expires_at: int | None = None
     """When it expires unless it has started; alternatively `expires_us` is added to the store's clock."""
     expires_us: int | None = None
+    batch_id: JobId | None = None
+    """The batch that it is a child of."""
     position: FlowPosition | None = None
     """Its position in a flow; None for most jobs."""
     wait: SignalWait | None = None
@@ -153,7 +155,7 @@ class Job:
     correlation_id: str | None
     parent_id: UUID | None
     batch_id: UUID | None = None
-    """Always None: there are no batches yet."""
+    """The batch that it is a child of."""
     superseded_by: UUID | None
     paused_from: JobStatus | None
     version: int

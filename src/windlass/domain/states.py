@@ -7,6 +7,7 @@ PENDING, RUNNING, PAUSED, WAITING → CANCELED
 WAITING → PENDING (signal, or its timeout) ; RUNNING → WAITING (timed out, with retries left)
 FAILED → PENDING, or WAITING if its signal never came (retry by hand)
 CANCELED → PENDING or WAITING (a follower, with the retry of what canceled it)
+PENDING, PAUSED → SUCCEEDED | FAILED (a batch, with its last child)
 ```
 """
 
@@ -51,6 +52,7 @@ class Move(StrEnum):
     EXPIRE = "expire"  # a signal did not come in time: the attempt that follows fails without entering the body
     PARK = "park"  # waits again for a signal that did not come: by a retry of its timeout, or by hand
     GIVE_UP = "give_up"  # no node has known the target for too long
+    CONCLUDE = "conclude"  # a batch: the last of its children has ended
     REVIVE = "revive"  # a follower that was canceled by a failure which is retried by hand
 
 
@@ -71,6 +73,7 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
         Move.EXPIRE: frozenset({(_S.WAITING, _S.PENDING)}),
         Move.PARK: frozenset({(_S.RUNNING, _S.WAITING), (_S.FAILED, _S.WAITING)}),
         Move.GIVE_UP: frozenset({(_S.PENDING, _S.FAILED)}),
+        Move.CONCLUDE: frozenset((live, end) for live in (_S.PENDING, _S.PAUSED) for end in (_S.SUCCEEDED, _S.FAILED)),
         Move.REVIVE: frozenset({(_S.CANCELED, _S.PENDING), (_S.CANCELED, _S.WAITING)}),
     }
 )

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from windlass.domain.batch import BatchProgress
+
 __all__ = [
     "AlertRaised",
+    "BatchCompleted",
+    "BatchProgressed",
     "CircuitClosed",
     "CircuitOpened",
     "Event",
@@ -135,6 +139,24 @@ class JobPaused(JobEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResumed(JobEvent):
     """The paused job is back in the state it was paused from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchProgressed(JobEvent):
+    """Children of a batch have ended. At most once a second in the whole cluster, and always at the end."""
+
+    batch_id: UUID
+    progress: BatchProgress
+    on_progress: str | None = None
+    """The target of the batch's `on_progress`, which is called with the same progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCompleted(JobEvent):
+    """All children of a batch have ended, and so has the batch. Once for each end: a retry of children ends it anew."""
+
+    batch_id: UUID
+    progress: BatchProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

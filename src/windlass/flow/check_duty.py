@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from windlass import loggers
-from windlass.domain.ended import Effects, Ended
+from windlass.feature import NodeTools
 from windlass.runtime.duty import Duty
-from windlass.runtime.error_handling import ErrorHandling
 from windlass.stores.lease_holder import LeaseHolder
-from windlass.stores.plans import flow_checks, flows
+from windlass.stores.plans import flow_checks, operations
+from windlass.stores.plans.flow_rows import FIRST_ID
 
 logger = loggers.logger("windlass.flows")
 
@@ -17,19 +15,19 @@ logger = loggers.logger("windlass.flows")
 class FlowChecks(Duty):
     """Checks what was left to be carried on, and a window of followers and groups in each pass."""
 
-    def __init__(
-        self, lease: LeaseHolder, publish: Callable[[Sequence[Ended], Effects], int], errors: ErrorHandling
-    ) -> None:
-        super().__init__("checks of flows", lease, errors)
+    def __init__(self, lease: LeaseHolder, tools: NodeTools) -> None:
+        super().__init__("checks of flows", lease, tools.errors)
         self._lease = lease
-        self._publish = publish
-        self._followers_after = self._groups_after = flow_checks.FIRST_ID
+        self._publish = tools.publish
+        self._follow_ups = tools.follow_ups
+        self._followers_after = self._groups_after = FIRST_ID
 
     async def batch(self) -> bool:
         """Check once; return True while something is left to be carried on."""
         left = await self._lease.run(flow_checks.left_behind)
         if left:
-            self._publish((), await self._lease.run(flows.carry_on, left))
+            carried = await self._lease.run(operations.carry_on, left, self._follow_ups)
+            self._publish(*carried)
             logger.info("carried on %d groups and %d operations of flows", len(left.groups), len(left.operations))
         missed = await self._lease.run(flow_checks.release_missed, self._followers_after)
         self._followers_after = missed.next_after

@@ -7,7 +7,7 @@ from typing import Final
 from windlass.feature import NodeTools
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Service
-from windlass.stores.plans import flows
+from windlass.stores.plans import operations
 
 GATHER: Final = 0.01
 """Seconds to wait after one transaction: a busy group is counted by many flushes, which leave counts again."""
@@ -28,9 +28,9 @@ class FlowCompletion(Service):
         reached("group.uncounted", lambda: bool(left.groups))
         reached("operation.after_commit", lambda: bool(left.operations))
         try:
-            effects = await self._tools.database.arun(flows.carry_on, left)
+            carried = await self._tools.database.arun(operations.carry_on, left, self._tools.follow_ups)
         except BaseException:
             self._tools.unfinished.add(left)
             raise
-        self._tools.publish((), effects)
+        self._tools.publish(*carried)
         return GATHER

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from windlass.domain.batch import BATCH_TARGET, NO_RULES, BatchRules
 from windlass.domain.branches import PREDICATE_FAILED, decide
 from windlass.domain.dependencies import NOT_CHOSEN, UPSTREAM_CANCELED, EndedStep, Follows
 from windlass.domain.ended import Effects, Ended
@@ -30,7 +31,7 @@ def feature(check_interval: float) -> Feature:
     """Return the dependencies of jobs on each other as a feature."""
 
     def duties(tools: NodeTools) -> Sequence[FlowChecks]:
-        return (FlowChecks(tools.lease(FLOWS, Every(check_interval)), tools.publish, tools.errors),)
+        return (FlowChecks(tools.lease(FLOWS, Every(check_interval)), tools),)
 
     def services(tools: NodeTools) -> Sequence[FlowCompletion]:
         return (FlowCompletion(tools),)
@@ -56,7 +57,14 @@ def _follow(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     stopped = [job.job_id for job, flow in found if flow.guard is not None and _was_not_chosen(job)]
     causes = (yield from flow_branches.set_causes(dialect, stopped)) if stopped else {}
     steps = [_step(job, flow, causes.get(job.job_id)) for job, flow in found if flow.leads or flow.group is not None]
-    return (yield from flows.follow(dialect, steps))
+    batches = {job.job_id: _rules(job) for job in loaded if job.target == BATCH_TARGET}
+    return (yield from flows.follow(dialect, steps, batches))
+
+
+def _rules(batch: Ended) -> BatchRules:
+    """Return the rules of a batch. It is canceled: nothing else ends one here."""
+    flow = _flow_of(batch)
+    return NO_RULES if flow is None or flow.batch is None else flow.batch
 
 
 def _was_not_chosen(job: Ended) -> bool:

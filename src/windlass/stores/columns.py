@@ -35,7 +35,7 @@ ATTEMPT: Final = (
 """`windlass_attempt`."""
 SIGNAL_WAIT: Final = ("job_id", "key", "timeout_us", "open", "signal", "by_whom", "at")
 """`windlass_signal_wait`."""
-FLOW: Final = ("job_id", *(name for name in FlowPosition._fields if name != "answers"))
+FLOW: Final = ("job_id", *(name for name in FlowPosition._fields if name not in ("answers", "batch")))
 """`windlass_flow`."""
 LAST_ATTEMPT: Final = ("error", "error_class", "wait_us", "started_at", "ended_at")
 """What is read of the last attempt that counted."""

@@ -66,6 +66,11 @@ class Authorization:
         self._clock = clock
         self._redact = redact
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is an authorizer to ask."""
+        return self._authorizer is not None
+
     def check(self, action: str, job: JobOrId = None) -> Verb[None]:
         """Raise `NotAuthorizedError` unless the acting principal may do this, to this job if there is one."""
         if self._authorizer is not None:  # may query a database: not on a loop

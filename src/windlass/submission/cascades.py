@@ -8,16 +8,20 @@ from windlass.domain.ended import Effects, Ended, Unfinished
 from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb
 from windlass.stores.access import Access
-from windlass.stores.plans import flows
+from windlass.stores.ending import FollowUps
+from windlass.stores.plans import operations
 
 Publish = Callable[[Sequence[Ended], Effects], object]
 
 
-def carry_out(access: Access, publish: Publish, left: Unfinished) -> Verb[None]:
-    """Carry out what is left of cascades and counts, part by part, and publish each part."""
+def carry_out(access: Access, publish: Publish, left: Unfinished, follow_ups: FollowUps) -> Verb[int]:
+    """Carry out what is left of cascades and counts, part by part, and publish each; return how many jobs it moved."""
+    moved = 0
     while left:
         if left.operations:
             reached("operation.after_commit")
-        effects = yield from access.run(flows.carry_on, left)
-        publish((), effects)
-        left = effects.unfinished
+        carried = yield from access.run(operations.carry_on, left, follow_ups)
+        publish(*carried)
+        moved += len(carried.ended)
+        left = carried.effects.unfinished
+    return moved

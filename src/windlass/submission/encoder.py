@@ -18,6 +18,7 @@ from windlass.submission.flow_encoder import FlowEncoder
 from windlass.submission.predicates import Predicates
 from windlass.submission.registry import Registry
 from windlass.submission.rows import RowTemplate
+from windlass.submission.signature import CallSpec
 from windlass.submission.stored_options import StoredWait, with_wait
 
 MAX_TEMPLATES: Final = 512
@@ -30,7 +31,7 @@ class CallEncoder:
         self._registry = registry
         self._serializer = serializer
         self._most_bytes = most_bytes
-        self._flows = FlowEncoder(self._row, most_bytes, Predicates(registry))
+        self.flows = FlowEncoder(self.row, most_bytes, Predicates(registry))
         self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
         """By identity of the options, which an entry keeps alive: comparing them would cost more than encoding."""
 
@@ -38,12 +39,17 @@ class CallEncoder:
         """Check and encode calls and flows; each job gets a new id."""
         if any(isinstance(call, Flow) for call in calls):
             return [row for call in calls for row in self._rows(call)]
-        return [self._row(job_id, call) for job_id, call in zip(new_job_ids(len(calls)), calls, strict=True)]
+        return [self.row(job_id, call) for job_id, call in zip(new_job_ids(len(calls)), calls, strict=True)]
 
     def _rows(self, call: Call[Any] | Flow[Any]) -> list[NewJob]:
-        return self._flows.rows(call) if isinstance(call, Flow) else [self._row(new_job_id(), call)]
+        return self.flows.rows(call) if isinstance(call, Flow) else [self.row(new_job_id(), call)]
 
-    def _row(self, job_id: str, call: Any, args: str | None = None) -> NewJob:
+    def arguments(self, spec: CallSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Encode the arguments of one call."""
+        return self._serializer.encode_arguments(spec, args, kwargs, self._most_bytes)
+
+    def row(self, job_id: str, call: Any, args: str | None = None) -> NewJob:
+        """Return the row of one call; its arguments may be given."""
         if not isinstance(call, Call):
             raise InvalidOptionError(f"expected calls, e.g. charge.bind(42), got {call!r}; bind its arguments first")
         if args is None:

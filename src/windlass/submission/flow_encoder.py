@@ -41,7 +41,7 @@ class FlowEncoder(NamedTuple):
         layout = layout_of(flow)
         ids = _Ids(new_job_ids(len(layout.jobs)), new_job_ids(layout.groups))
         rows = [self._row(ids, number, job) for number, job in enumerate(layout.jobs)]
-        _check_keys(rows)
+        check_keys(rows)
         return _with_correlation(rows, layout)
 
     def _row(self, ids: _Ids, number: int, job: LaidJob) -> NewJob:
@@ -133,7 +133,7 @@ def _check_conflict(row: NewJob, job: LaidJob) -> None:
         )
 
 
-def _check_keys(rows: Sequence[NewJob]) -> None:
+def check_keys(rows: Sequence[NewJob]) -> None:
     """Refuse a business key that two jobs of the flow need: all are taken at once, and one would replace the other."""
     targets: dict[str, str] = {}
     for row in rows:

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from inspect import GEN_CREATED, getgeneratorstate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from windlass.domain.ended import Effects, Ended
@@ -26,6 +26,8 @@ from windlass.stores.ending import FollowUps
 from windlass.stores.notifier import Notifier
 from windlass.stores.plans import jobs
 from windlass.submission.cascades import carry_out
+
+T = TypeVar("T")
 
 MAX_UNITS: Final = 200
 
@@ -102,15 +104,37 @@ class GroupCommit:
 
     def _commit(self, units: Sequence[Unit]) -> Verb[list[Answer]]:
         """Store units in one transaction."""
+        rows = [job for unit in units for job in unit]
+        # A commit with keys may wait for a lock, or store nothing: it carries no wakeup.
+        keyed = any(job.idempotency_key or job.business_key for job in rows)
+
+        def store(new: list[str], payload: str | None) -> Verb[jobs.Submission]:
+            return self._access.run(jobs.submit, units, new, payload, self._follow_ups)
+
+        submission = yield from self.announced(levels_of(rows), store, with_commit=not keyed)
+        if submission.superseded.ended:
+            self._publish(*submission.superseded)
+            left = submission.superseded.effects.unfinished
+            yield from carry_out(self._access, self._publish, left, self._follow_ups)
+        return submission.answers
+
+    def announced(
+        self,
+        levels: Sequence[tuple[str, int]],
+        store: Callable[[list[str], str | None], Verb[T]],
+        *,
+        with_commit: bool = True,
+    ) -> Verb[T]:
+        """Store work at these levels, and wake other processes.
+
+        `store` is called with new queues, and with a notification to send by the same commit.
+        """
         yield from self._access.ready()
         database, work = self._access.database, self._work
-        levels = levels_of(rows := [job for unit in units for job in unit])
         new, parts = new_queues(database, levels), payload_parts(levels)
-        keyed = any(job.idempotency_key or job.business_key for job in rows)
-        # A commit with keys may wait for a lock, or store nothing: it carries no wakeup.
-        payload = None if work is None or keyed else work.with_commit(parts)
+        payload = work.with_commit(parts) if work is not None and with_commit else None
         try:
-            submission = yield from self._access.run(jobs.submit, units, new, payload, self._follow_ups)
+            answer = yield from store(new, payload)
         except BaseException:
             if work is not None and payload is not None:
                 work.owe(payload)
@@ -119,10 +143,7 @@ class GroupCommit:
         database.known_queues.update(new)
         if work is not None and payload is None and (later := work.take(parts)) is not None:
             yield database.notify, database.anotify, (WORK, later)
-        if submission.superseded.ended:
-            self._publish(*submission.superseded)
-            yield from carry_out(self._access, self._publish, submission.superseded.effects.unfinished)
-        return submission.answers
+        return answer
 
 
 class _Ticket:

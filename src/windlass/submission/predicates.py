@@ -56,28 +56,31 @@ class Predicates:
         self._of_job_modules[target] = known
         return known
 
-    def admit(self, function: Callable[..., Any]) -> str:
-        """Return the name to store for a predicate; raise if it may not, or could not, be called here."""
+    def admit(self, function: Callable[..., Any], what: str = "predicate") -> str:
+        """Return the name to store for a predicate; raise if it may not, or could not, be called here.
+
+        `what` it is called in errors: other functions of flows are admitted in the same way.
+        """
         target = self._registry.resolver.describe(function)
         known = self.resolve(target)
         if isinstance(known, Denied) or (isinstance(known, Unknown) and known.of_another_application):
             raise TargetNotAllowedError(
-                f"the predicate {target} may not be called: the policy does not allow it, and the module in which it "
+                f"the {what} {target} may not be called: the policy does not allow it, and the module in which it "
                 "is written declares no job of this application; move it to a module with jobs, or write "
                 f"Windlass(..., allow=[{target.partition(':')[0]!r}])"
             )
         if isinstance(known, Unknown):
-            raise TargetNotFoundError(f"the predicate {target} is not found: {known.error}")
+            raise TargetNotFoundError(f"the {what} {target} is not found: {known.error}")
         if _innermost(known.function) is not _innermost(function):
             raise SerializationError(
-                f"{short(function)} cannot be a predicate: its name {target!r} leads to {short(known.function)}; give "
+                f"{short(function)} cannot be a {what}: its name {target!r} leads to {short(known.function)}; give "
                 "it a name of its own at the top level of a module"
             )
         try:
             known.spec.bind_check((None,), {})
         except TypeError:
             raise InvalidOptionError(
-                f"a predicate takes one argument, the value or the JobResult, and {known.spec.name} is declared as "
+                f"a {what} takes one argument, and {known.spec.name} is declared as "
                 f"{known.spec.name}{known.spec.signature}; change it"
             ) from None
         return target

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.batch import BatchRules
 from windlass.domain.branches import Branch, Guard
 from windlass.domain.durations import MAX_SECONDS
 from windlass.domain.option_checks import MAX_RETRIES, Executor
@@ -79,6 +80,8 @@ class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its branches, in the order of their evaluation. They have ids: few jobs have branches."""
     guard: Guard | None = None
     """The condition under which it follows its parent."""
+    batch: BatchRules | None = None
+    """Of a batch: its rules."""
 
     @property
     def predicates(self) -> list[str]:

@@ -18,6 +18,7 @@ from windlass.stores.access import Access
 from windlass.stores.ending import FollowUps
 from windlass.stores.plans import limits, replacement
 from windlass.submission.authorization import Authorization
+from windlass.submission.batch_handle import BatchVerbs
 from windlass.submission.call import Call, Flow, calls_of
 from windlass.submission.cascades import carry_out
 from windlass.submission.current_connection import connection_for, given_connection, one_connection
@@ -54,6 +55,7 @@ class SubmissionParts(NamedTuple):
     commits: GroupCommit
     caller_transactions: CallerTransactions
     verbs: HandleVerbs
+    batch_verbs: BatchVerbs
     local_node: LocalNode
     publish: Callable[[Sequence[Ended], Effects], object]
     """Publishes jobs that were replaced, after the commit."""
@@ -70,20 +72,20 @@ class Submitter:
         self, registry: Registry, serializer: Serializer, settings: JobsSettings, parts: Callable[[], SubmissionParts]
     ) -> None:
         self.registry = registry
-        self._encoder = CallEncoder(registry, serializer, settings.max_payload_bytes)
+        self.encoder = CallEncoder(registry, serializer, settings.max_payload_bytes)
         self._parts = parts
         """Returns the parts of the current store, which `windlass.testing` exchanges."""
 
     def submit(self, calls: Sequence[Call[Any] | Flow[Any]]) -> Verb[list[JobHandle[Any]]]:
         """Store calls and flows and return handles in their order; workers are woken."""
-        rows = self._encoder.rows(calls)
+        rows = self.encoder.rows(calls)
         if not rows:
             return []
         parts = self._parts()
         connection = one_connection([self._connection(call) for call in calls])
-        yield from parts.authorization.check_calls(_single_calls(calls))
+        yield from parts.authorization.check_calls(single_calls(calls))
         if connection is None:
-            placed = yield from _store(parts, rows)
+            placed = yield from store_rows(parts, rows)
         else:
             placed = yield from parts.caller_transactions.submit(connection, rows)
             if parts.inline is not None:
@@ -99,7 +101,7 @@ class Submitter:
 
     def row(self, call: Call[Any]) -> NewJob:
         """Return the row that a call would be stored as."""
-        (row,) = self._encoder.rows([call])
+        (row,) = self.encoder.rows([call])
         return row
 
     def replace(self, job_id: UUID | str, call: Call[Any]) -> Verb[JobHandle[Any]]:
@@ -109,7 +111,7 @@ class Submitter:
                 f"a job is replaced by one call, e.g. charge.bind(42), got a {type(call).__name__}; cancel the job and "
                 "enqueue the flow"
             )
-        (row,) = self._encoder.rows([call])
+        (row,) = self.encoder.rows([call])
         if given_connection(call.options) is not None:
             raise InvalidOptionError(
                 "connection is for enqueue and enqueue_many, got it in replace(); leave it out there"
@@ -119,7 +121,7 @@ class Submitter:
         yield from parts.authorization.check_calls([call])
         replaced = yield from parts.access.run(replacement.replace, parse_job_id(job_id), row, parts.follow_ups)
         parts.publish(replaced.old.ended, replaced.old.effects)
-        yield from carry_out(parts.access, parts.publish, replaced.old.effects.unfinished)
+        yield from carry_out(parts.access, parts.publish, replaced.old.effects.unfinished, parts.follow_ups)
         parts.local_node.new_work(levels_of([row]))
         return JobHandle(replaced.new, parts.verbs, call.spec.returns)
 
@@ -130,7 +132,8 @@ class Submitter:
         )
 
 
-def _single_calls(calls: Sequence[Call[Any] | Flow[Any]]) -> list[Call[Any]]:
+def single_calls(calls: Sequence[Call[Any] | Flow[Any]]) -> list[Call[Any]]:
+    """Return every call, those of flows one by one."""
     return [one for call in calls for one in ((call,) if isinstance(call, Call) else calls_of(call))]
 
 
@@ -138,11 +141,16 @@ def _returns(call: Call[Any] | Flow[Any]) -> Any:
     return call.spec.returns if isinstance(call, Call) else answering_call(call).spec.returns
 
 
-def _store(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[list[SubmittedJob]]:
-    """Store rows in our transaction, and wake workers."""
+def check_resources(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[None]:
+    """Raise if a row needs a resource that is not configured."""
     if asked := resources_of(rows) - parts.known_resources:
         known = yield from parts.access.read(limits.known_resources, sorted(asked))
         parts.known_resources.update(checked_resources(asked, known))
+
+
+def store_rows(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[list[SubmittedJob]]:
+    """Store rows in our transaction, and wake workers."""
+    yield from check_resources(parts, rows)
     placed = yield from parts.commits.submit(rows)
     parts.local_node.new_work(levels_of(rows))
     if parts.inline is not None:

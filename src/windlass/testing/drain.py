@@ -15,11 +15,12 @@ from windlass.domain.keys import check_queue
 from windlass.domain.states import JobStatus
 from windlass.engine.attempt import Attempt
 from windlass.errors import ConfigurationError, InvalidOptionError, JobFailedError, WindlassError, WouldBlockLoopError
+from windlass.features import features_of, follow_ups_of
 from windlass.node import Node
 from windlass.parts import Parts
 from windlass.runtime.executors import ThreadExecutor
 from windlass.spi import JobExecutor
-from windlass.stores.plans import flows, signal_waits
+from windlass.stores.plans import operations, signal_waits
 from windlass.testing.bodies import Bodies, CallerThread
 
 LIMIT = 10_000
@@ -142,13 +143,15 @@ class _ByHand:
     def __init__(self, parts: Parts, queues: Sequence[str] | None) -> None:
         self._written: list[Attempt] = []
         self._database = parts.database
+        self._follow_ups = follow_ups_of(features_of(parts))
         self.node = Node(parts._replace(written=self._written.extend), 1, queues)
 
     async def _finish_flows(self) -> None:
         """Carry out what the commit has left, as a service of a worker does."""
         engine = self.node.engine
         while left := engine.unfinished.take():
-            engine.publisher.publish((), await self._database.arun(flows.carry_on, left))
+            carried = await self._database.arun(operations.carry_on, left, self._follow_ups)
+            engine.publisher.publish(*carried)
 
     async def _expire_waits(self) -> None:
         """End waits whose deadline has passed on the test's clock, as a service of a worker does."""

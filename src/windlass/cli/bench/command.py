@@ -16,7 +16,7 @@ from windlass.cli.output import drawn, write_line
 
 NUMBER = click.IntRange(min=1)
 DEFAULT_STORE = "Default: a durable PostgreSQL started for the run, if its programs are installed, else SQLite."
-WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3, F2, F3, S1, S2."
+WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3, F1 … F6, S1, S2."
 
 option = partial(click.option, show_envvar=True)
 
@@ -50,9 +50,15 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str | None
 )
 @option("--repeat", type=NUMBER, default=1, show_default=True, help="Take the median of so many runs.")
 @option("--limited", is_flag=True, help="Drain behind limits (L1 … L3), in turns with the same without.")
-@option("--flows", is_flag=True, help="Drain chains and a group (F2, F3), in turns with as many loose jobs.")
 @option(
-    "--schedules", is_flag=True, help="Fire many schedules that are due at once, and look for the next tick (S1, S2)."
+    "--flows",
+    is_flag=True,
+    help="Drain batches, chains, a group, in turns with loose jobs; load a batch (F1 … F6).",
+)
+@option(
+    "--schedules",
+    is_flag=True,
+    help="Fire schedules that are due at once, and look for the next tick (S1, S2).",
 )
 @option("--json", "as_json", is_flag=True, envvar="WINDLASS_BENCH_JSON", help="For machines.")
 @option("--progress/--no-progress", default=None, help="Default: at a terminal.")

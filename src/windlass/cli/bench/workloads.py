@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import flow_workloads, measure, schedule_workloads
+from windlass.cli.bench import batch_workloads, flow_workloads, measure, schedule_workloads
 from windlass.cli.bench.latency import latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
@@ -55,10 +55,17 @@ LIMITED: Final = (
 )
 """In turns with the same drain without limits."""
 FLOWS: Final = (
+    Workload("F1", "one batch", 100_000, batch_workloads.drain_batch, beside=batch_workloads.drain_loose),
     Workload("F2", "chains of two", 20_000, flow_workloads.drain_chains, beside=flow_workloads.drain_loose),
     Workload("F3", "group and its join", 10_000, flow_workloads.drain_group, beside=flow_workloads.drain_loose_members),
+    Workload(
+        *("F4", "one batch, 16 threads", 10_000, batch_workloads.drain_batch_threads),
+        beside=batch_workloads.drain_loose_threads,
+    ),
+    Workload("F5", "load a batch", 100_000, batch_workloads.load_batch),
+    Workload("F6", "load, peak memory", 1_000_000, batch_workloads.load_memory, MEGABYTES),
 )
-"""By two processes, in turns with the same number of loose jobs."""
+"""By two processes, in turns with the same number of loose jobs; and the loading of a batch."""
 SCHEDULES: Final = (
     Workload("S1", "schedules due at once", 10_000, schedule_workloads.fire_all),
     Workload("S2", "look for the next tick", 10_000, schedule_workloads.look, MILLISECONDS),

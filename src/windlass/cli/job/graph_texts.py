@@ -44,6 +44,10 @@ def name_of(node: FlowNode) -> str:
 
 def detail(node: FlowNode, now: datetime) -> str:
     """Return what there is to say about a job's state: how long it ran, why it failed, when it is due."""
+    if node.progress is not None:
+        ended = node.progress.completed + node.progress.failed
+        failed = f", {node.progress.failed:,} failed" if node.progress.failed else ""
+        return f"{ended:,} of {node.progress.total:,} children{failed}"
     match node.status:
         case JobStatus.SUCCEEDED:
             return "" if node.run_ms is None else phrases.span(node.run_ms)

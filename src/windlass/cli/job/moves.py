@@ -48,11 +48,11 @@ def cancel(app: Windlass, ids: list[str], tag: str | None, dry_run: bool, yes: b
         return
     ids = full_ids(app, ids)
     if dry_run:
-        _each(app, ids, lambda job: not _ended(app, job), "would be canceled", _why_not_canceled)
+        each_job(app, ids, lambda job: not _ended(app, job), "would be canceled", why_not_canceled)
         return
     what = f"job {ids[0]}" if len(ids) == 1 else phrases.jobs(len(ids))
     confirm(f"Cancel {what} in {app.database.description}?", yes=yes)
-    _each(app, ids, app.cancel, "canceled", _why_not_canceled)
+    each_job(app, ids, app.cancel, "canceled", why_not_canceled)
 
 
 def _cancel_tagged(app: Windlass, tag: str, *, dry_run: bool, yes: bool) -> None:
@@ -76,7 +76,7 @@ def pause(app: Windlass, ids: list[str]) -> None:
     \b
         windlass job pause 0198c0de-0000-7000-8000-000000000001
     """
-    _each(app, full_ids(app, ids), app.pause, "paused", _why_not_paused)
+    each_job(app, full_ids(app, ids), app.pause, "paused", why_not_paused)
 
 
 @click.command(name="resume", epilog=CODES)
@@ -88,7 +88,7 @@ def resume(app: Windlass, ids: list[str]) -> None:
     \b
         windlass job resume 0198c0de-0000-7000-8000-000000000001
     """
-    _each(app, full_ids(app, ids), app.resume, "resumed", lambda status: f"it is not paused, but {status}")
+    each_job(app, full_ids(app, ids), app.resume, "resumed", lambda status: f"it is not paused, but {status}")
 
 
 @click.command(name="retry", epilog=CODES)
@@ -130,7 +130,7 @@ def retry(
     if any(value is not None for value in filters.values()) or dry_run:
         raise click.UsageError("filters and --dry-run belong to --all-failed; ids need neither", context)
     ids = full_ids(app, ids)
-    _each(app, ids, app.retry, "retried", lambda status: f"only a FAILED job can be, and it is {status}")
+    each_job(app, ids, app.retry, "retried", lambda status: f"only a FAILED job can be, and it is {status}")
 
 
 def _retry_all(app: Windlass, limit: int, filters: JobFilters, *, dry_run: bool, yes: bool) -> None:
@@ -155,7 +155,7 @@ def _sample(jobs: Sequence[Job], count: int) -> None:
         write_line("…")
 
 
-def _each(
+def each_job(
     app: Windlass,
     ids: Sequence[str],
     move: Callable[[str], bool],
@@ -199,11 +199,13 @@ def _ended(app: Windlass, job: str) -> bool:
         return True
 
 
-def _why_not_canceled(status: JobStatus) -> str:
+def why_not_canceled(status: JobStatus) -> str:
+    """Return why a job in this state was not canceled."""
     return f"it has ended ({status})" if status in TERMINAL else f"it is {status} now"
 
 
-def _why_not_paused(status: JobStatus) -> str:
+def why_not_paused(status: JobStatus) -> str:
+    """Return why a job in this state was not paused."""
     if status is JobStatus.RUNNING:
         return "it is running; cancel it, or let it end"
     if status is JobStatus.WAITING:

@@ -79,11 +79,10 @@ def move(dialect: Dialect, ids: Sequence[str], age_us: int = 0) -> Plan[Moved]:
     for hundreds.
     """
     locked = yield Step("lock_archivable", {"ids": dialect.ids(ids), "age_us": age_us})
-    positions = {job: reads.named(FLOW, row) for job, *row in locked}
-    flows = yield from flow_retention.lock_archivable(dialect, (one["flow_id"] for one in positions.values()), age_us)
-    movable = [
-        job for job, position in positions.items() if position["flow_id"] is None or position["flow_id"] in flows
-    ]
+    positions = {job: reads.named(FLOW, row) for job, _, *row in locked}
+    flow_of = {job: flow for job, flow, *_ in locked}
+    flows = yield from flow_retention.lock_archivable(dialect, flow_of.values(), age_us)
+    movable = [job for job, flow in flow_of.items() if flow is None or flow in flows]
     if not movable:
         return Moved(0, 0)
     rows, waits = yield from _packed(dialect, movable, positions)

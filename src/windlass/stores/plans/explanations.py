@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.explanation import Conditions, WaitingJob
 from windlass.domain.lanes import MOST_LANES, QUEUE, read_lane
 from windlass.domain.states import JobStatus
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import reads
+from windlass.stores.plans import batches, reads
 from windlass.stores.plans.queues import FIRST_LANE, gates_named
 
 
@@ -38,6 +39,7 @@ def waiting_job(dialect: Dialect, job_id: str) -> Plan[tuple[WaitingJob, Conditi
         paused_from=row["paused_from"],
         expires=expires,
         signal_key=waits[0][1] if waits else None,
+        batch=(yield from batches.state(dialect, job_id)) if row["target"] == BATCH_TARGET else None,
     )
     return job, (yield from _conditions(dialect, job))
 

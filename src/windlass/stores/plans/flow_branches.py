@@ -61,6 +61,13 @@ class BranchWrites:
         return found
 
 
+def release_guarded(dialect: Dialect, parents: Sequence[str]) -> Plan[set[tuple[str, int]]]:
+    """Release the followers of parents whose conditions nobody has judged; return their queues and priority levels."""
+    writes = BranchWrites()
+    writes.undecided += parents
+    return (yield from writes.release(dialect))
+
+
 def _lock_failed(dialect: Dialect, failed: Sequence[tuple[str, FailedBranch]]) -> Plan[list[UnreleasedJob]]:
     causes = {one.child_id: parent for parent, one in failed}
     rows = yield Step("lock_unreleased", {"ids": dialect.ids(sorted(causes))})

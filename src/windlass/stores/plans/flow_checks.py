@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.dependencies import ALL, EndedStep, MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Unfinished
 from windlass.domain.states import JobStatus
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flows
+from windlass.stores.plans.flow_rows import FIRST_ID, parents_of
 
 WINDOW: Final = 5_000
 """Number of jobs of flows that one pass checks."""
@@ -24,7 +26,6 @@ MOST_RECOUNTED: Final = 10
 OPERATION_IDLE_US: Final = 10_000_000
 """An operation that was not touched for so long has lost the process that carried it out."""
 GROUP_IDLE_US: Final = 600_000_000
-FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
@@ -56,8 +57,14 @@ def release_missed(dialect: Dialect, after: str) -> Plan[Checked]:
     jobs = [job for (job,) in waiting if job not in left_alone]
     groups = frozenset(group for (group,) in counted if group not in left_alone)
     parents = (yield Step("lock_parents", {"ids": dialect.ids(jobs)})) if jobs else []
-    ended = [EndedStep(job, _ended_status(status), ALL, None, *why) for job, status, *why in parents]
+    ended = [
+        EndedStep(job, _ended_status(status), ALL, None, *why)
+        for job, status, *why, of in parents
+        if of != BATCH_TARGET
+    ]
     effects = (yield from flows.follow(dialect, ended)) if ended else NO_EFFECTS
+    if len(ended) < len(parents):
+        effects |= yield from flows.decide_batches(dialect, [job for job, *_, of in parents if of == BATCH_TARGET])
     if groups:
         effects |= yield from flows.carry_on(dialect, Unfinished(groups))
     return Checked(effects, len(parents) + len(groups), FIRST_ID if row is None else row[0])
@@ -66,7 +73,7 @@ def release_missed(dialect: Dialect, after: str) -> Plan[Checked]:
 def _carried_out_now() -> Plan[frozenset[str]]:
     """Return the parents whose followers another process releases or cancels at this moment, part by part."""
     operations = yield Step("active_operations", {"idle_us": OPERATION_IDLE_US}, literals={"most": MOST})
-    return frozenset(parent for kind, detail in operations for parent in flows.parents_of(kind, detail))
+    return frozenset(parent for kind, detail in operations for parent in parents_of(kind, detail))
 
 
 def _ended_status(status: str) -> JobStatus:
@@ -79,13 +86,20 @@ def recount(dialect: Dialect, after: str) -> Plan[Checked]:
     row = yield Step("group_window", {"after": after}, literals={"window": GROUPS})
     window = {"after": after, "until": LAST_ID if row is None else row[0], "idle_us": GROUP_IDLE_US}
     stalled = yield Step("stalled_groups", window, literals={"most": MOST_RECOUNTED})
+    idle = yield Step("idle_batches", window, literals={"most": 1})
     wrong: list[str] = []
-    for (group,) in stalled:
-        counts = yield Step("recount_members", {"id": group})
+    for recounted, group in [
+        *(("recount_members", one) for (one,) in stalled),
+        *(("recount_children", one) for (one,) in idle),
+    ]:
+        counts = yield Step(recounted, {"id": group})
         _, succeeded, failed, really_succeeded, really_failed = counts
         if (succeeded, failed) != (really_succeeded, really_failed):
             change = MemberChange(group, really_succeeded - succeeded, really_failed - failed)
             yield from dialect.count_members([change], wait=True)
             wrong.append(group)
-    effects = (yield from flows.carry_on(dialect, Unfinished(frozenset(wrong)))) if wrong else NO_EFFECTS
+    checked = frozenset(wrong) | {
+        batch for (batch,) in idle
+    }  # counting nothing is a touch: its turn comes in ten minutes
+    effects = (yield from flows.carry_on(dialect, Unfinished(checked))) if checked else NO_EFFECTS
     return Checked(effects, len(wrong), FIRST_ID if row is None else row[0])

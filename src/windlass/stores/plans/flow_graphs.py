@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from windlass.domain.dependencies import BRANCHES, Follows
+from windlass.domain.batch import BATCH_TARGET, FIRST_CONDITION
+from windlass.domain.dependencies import BRANCHES, Follows, GroupCounts
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import reads
+from windlass.stores.plans import batches, reads
 from windlass.stores.plans.reads import Record
 
 BRANCH_WAYS: Final = frozenset({way.value for way in BRANCHES} | {Follows.GUARDED.value})
@@ -37,20 +38,27 @@ class FlowRows(NamedTuple):
 
     jobs: list[FlowRow]
     options: dict[str, str | None]
+    batch: GroupCounts | None = None
+    """Of a flow that begins with a batch: the counts of its children, which are not among the jobs."""
 
 
 def flow_jobs(dialect: Dialect, job_id: str) -> Plan[FlowRows | None]:
     """Return all jobs of the flow of a job; None when there is no such job."""
     found = [FlowRow(*row) for row in (yield Step("flow_nodes", {"id": job_id}))]
     if found:
-        branched = sorted({row.parent_id for row in found if row.parent_id is not None and row.follows in BRANCH_WAYS})
+        branched = sorted({row.parent_id for row in found if row.parent_id is not None and _is_branch(row)})
         rows = (yield Step("options_of_jobs", {"ids": dialect.ids(branched)})) if branched else ()
-        return FlowRows(found, dict(rows))
+        batch = (yield from batches.state(dialect, found[0].job_id)) if found[0].target == BATCH_TARGET else None
+        return FlowRows(found, dict(rows), None if batch is None else batch.counts)
     stored = yield from reads.get(dialect, job_id)  # an archived flow would be looked for here
     if stored is None:
         return None
     waits = yield Step("waits_of_jobs", {"ids": dialect.ids([job_id])})
     return FlowRows([_alone(stored.job)._replace(signal_key=waits[0][1] if waits else None)], {})
+
+
+def _is_branch(row: FlowRow) -> bool:
+    return row.follows is not None and (row.follows in BRANCH_WAYS or row.follows >= FIRST_CONDITION)
 
 
 def _alone(job: Record) -> FlowRow:

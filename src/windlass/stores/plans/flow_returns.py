@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
+import msgspec
+
+from windlass.domain.batch import BATCH_TARGET, BatchProgress
 from windlass.errors import JobStateError
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
@@ -73,6 +76,19 @@ def _restore(dialect: Dialect, flows: Sequence[str], letters: Sequence[reads.Arc
         groups.append((group, flow, total, int(succeeded), total - int(succeeded)))
     if groups:
         yield Step("restore_groups", {"rows": json_text(groups)})
+    for one in found:
+        if one.job["target"] == BATCH_TARGET and one.job["result"]:
+            yield from _restore_batch(one.job["id"], one.job["result"])
+
+
+def _restore_batch(batch: str, result: str) -> Plan[None]:
+    """Restore the counts of a batch from its own row, which keeps them as its result."""
+    try:
+        counts = msgspec.json.decode(result, type=BatchProgress)
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # damaged: its children are started over without it
+        return
+    numbers = {"total": counts.total, "succeeded": counts.completed, "failed": counts.failed}
+    yield Step("restore_batch", {"id": batch, **numbers})
 
 
 def _too_large(job: str) -> JobStateError:

@@ -11,14 +11,15 @@ from itertools import pairwise
 from typing import Any, Final
 from uuid import UUID
 
-from windlass.domain.dependencies import MemberChange
+from windlass.domain.dependencies import BATCH, CountedGroup, MemberChange
 from windlass.domain.ended import Unfinished
 from windlass.errors import DuplicateBusinessKeyError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import flow_branches, flow_retention, signal_waits
-from windlass.stores.plans.flows import MOST_ROWS, REVIVE, cancels_of
+from windlass.stores.plans import batch_ends, flow_branches, flow_retention, signal_waits
+from windlass.stores.plans.flow_rows import REVIVE, cancels_of
+from windlass.stores.plans.flows import MOST_ROWS
 
 _BUSINESS_KEY: Final = 5
 _GROUP: Final = 6
@@ -46,13 +47,15 @@ def revive(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     """Revive everything that the failures of these jobs had canceled; they are started over in this transaction."""
     yield from _refuse_unfinished(dialect, ids)
     rows = yield Step("counted_for", {"ids": dialect.ids(ids)})
-    yield from _uncount(dialect, Counter(dict(rows)))
+    counted = yield from _uncount(dialect, Counter(dict(rows)))
+    batches = [one.group_id for one in counted if one.counts is not None and one.counts.kind == BATCH]
+    causes = [*ids, *(yield from batch_ends.reopen(dialect, batches))]  # a canceled batch stays as it is
     revived = 0
-    while found := (yield from _revive_next(dialect, "reopened_groups", ids, MOST_ROWS + 1 - revived)):
+    while found := (yield from _revive_next(dialect, "reopened_groups", ids, causes, MOST_ROWS + 1 - revived)):
         revived += found
         if revived > MOST_ROWS:
             raise LargeRevivalError(ids)
-    yield from flow_branches.recall(dialect, ids)
+    yield from flow_branches.recall(dialect, causes)
     yield Step("forget_revivals", {"ids": dialect.ids(ids)})
     reached("revive.before_commit", lambda: revived > 0)
 
@@ -63,15 +66,15 @@ def revive_some(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
     yield from _refuse_unfinished(dialect, ids)
     for flow in sorted(set(flows.values())):
         yield Step("save_operation", {"id": flow, "kind": REVIVE, "detail": "[]"})
-    revived = yield from _revive_next(dialect, "reopening_groups", ids, MOST_ROWS)
+    revived = yield from _revive_next(dialect, "reopening_groups", ids, ids, MOST_ROWS)
     reached("revive.wave", lambda: revived > 0)
     return revived
 
 
-def _revive_next(dialect: Dialect, reopened: str, ids: Sequence[str], most: int) -> Plan[int]:
-    """Revive followers of these jobs, and of the groups that the statement `reopened` finds."""
-    causes = [*ids, *(group for (group,) in (yield Step(reopened, {"ids": dialect.ids(ids)})))]
-    rows: list[Sequence[Any]] = yield Step("revivable", {"ids": dialect.ids(causes)}, literals={"most": most})
+def _revive_next(dialect: Dialect, reopened: str, ids: Sequence[str], causes: Sequence[str], most: int) -> Plan[int]:
+    """Revive followers of these `causes`, and of the groups that the statement `reopened` finds for jobs."""
+    every = [*causes, *(group for (group,) in (yield Step(reopened, {"ids": dialect.ids(ids)})))]
+    rows: list[Sequence[Any]] = yield Step("revivable", {"ids": dialect.ids(every)}, literals={"most": most})
     if not rows:
         return 0
     yield from _take_keys(dialect, rows)
@@ -97,11 +100,12 @@ def _refuse_unfinished(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
         raise UnfinishedCascadeError(Unfinished(operations=frozenset(found)))
 
 
-def _uncount(dialect: Dialect, failed: Counter[str]) -> Plan[None]:
-    """Take members off the failed ones of their groups."""
-    if failed:
-        changes = [MemberChange(group, 0, -count) for group, count in sorted(failed.items())]
-        yield from dialect.count_members(changes, wait=True)
+def _uncount(dialect: Dialect, failed: Counter[str]) -> Plan[list[CountedGroup]]:
+    """Take members off the failed ones of their groups; return the groups."""
+    if not failed:
+        return []
+    changes = [MemberChange(group, 0, -count) for group, count in sorted(failed.items())]
+    return (yield from dialect.count_members(changes, wait=True))
 
 
 def _take_keys(dialect: Dialect, rows: Sequence[Sequence[Any]]) -> Plan[None]:

@@ -8,21 +8,23 @@ transaction and carried out after its commit. Followers that are not released ca
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
-import msgspec
-
+from windlass.domain.batch import BatchDecision, BatchReport, BatchRules, after_batch, ways_to_follow
 from windlass.domain.dependencies import (
     ALL,
+    BATCH,
     BRANCHES,
     UNDECIDED,
     UPSTREAM_CANCELED,
     UPSTREAM_FAILED,
+    CountedGroup,
     Edge,
     EndedStep,
     Follows,
-    MemberChange,
+    GroupCounts,
     after_job,
     after_members,
     depth_first,
@@ -30,60 +32,55 @@ from windlass.domain.dependencies import (
 )
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.identity import new_job_id
-from windlass.domain.job import NewJob
-from windlass.domain.states import JobStatus
+from windlass.domain.states import TERMINAL, JobStatus
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import flow_branches
+from windlass.stores.plans import batch_ends, flow_branches
 from windlass.stores.plans.flow_branches import UnreleasedJob
+from windlass.stores.plans.flow_rows import (
+    CANCEL,
+    CANCEL_CHILDREN,
+    FIRST_ID,
+    RELEASE,
+    ToCancel,
+    ToRelease,
+    cancels_of,
+    member_changes,
+    releases_of,
+)
 
 MOST_ROWS: Final = 1_000
 """Number of followers that one transaction releases, cancels or revives."""
 
-CANCEL: Final = "cancel_downstream"
-RELEASE: Final = "release"
-REVIVE: Final = "revive"
-"""Keeps the checks from deciding about a flow that a retry revives in several transactions; its id is the flow's."""
+_COUNTS: Final = len(GroupCounts._fields)
+NO_BATCHES: Final[Mapping[str, BatchRules]] = MappingProxyType({})
 
 
-class ToRelease(NamedTuple):
-    """Followers to release: of this parent, those that follow it in this way."""
-
-    parent_id: str
-    follows: int
-
-
-class ToCancel(NamedTuple):
-    """Followers to cancel: of this parent, those that follow it in this way."""
-
-    parent_id: str
-    follows: int
-    cause: str
-    """The job or group whose end it was; a retry of it revives them."""
-    reason: str
-
-
-def store_positions(dialect: Dialect, rows: Sequence[NewJob]) -> Plan[None]:
-    """Store the positions of new jobs in their flows, and the groups that they count for."""
-    del dialect
-    positions = [(row.id, row.position) for row in rows if row.position is not None]
-    if not positions:
-        return
-    yield Step("insert_flow", {"rows": json_text([(job_id, *position[:-1]) for job_id, position in positions])})
-    totals = Counter(
-        (position.group_id, position.flow_id) for _, position in positions if position.group_id is not None
-    )
-    if totals:
-        groups = [(group, flow, total, 0, 0) for (group, flow), total in totals.items()]
-        yield Step("insert_groups", {"rows": json_text(groups)})
-
-
-def follow(dialect: Dialect, ended: Sequence[EndedStep]) -> Plan[Effects]:
-    """Release, cancel and count what depends on jobs that this transaction has ended."""
+def follow(
+    dialect: Dialect, ended: Sequence[EndedStep], batches: Mapping[str, BatchRules] = NO_BATCHES
+) -> Plan[Effects]:
+    """Release, cancel and count what depends on jobs that this transaction has ended, and on canceled `batches`."""
     wave = _Wave(dialect)
     for step in ended:
         wave.job_ended(step)
+    for batch, rules in batches.items():
+        yield from wave.batch_canceled(batch, rules)
+    return (yield from wave.run())
+
+
+def decide_batches(dialect: Dialect, batches: Sequence[str]) -> Plan[Effects]:
+    """Decide again about the followers of batches that have ended."""
+    wave = _Wave(dialect)
+    for batch in batches:
+        rules = yield from batch_ends.rules_of_batch(dialect, batch)
+        row = yield Step("batch_state", {"id": batch})
+        if row is not None:
+            counts, status = GroupCounts(*row[:_COUNTS]), JobStatus(row[_COUNTS])
+            if status is JobStatus.CANCELED:
+                wave.follow_canceled(batch, rules)
+            elif status in TERMINAL:
+                wave.batch_ended(batch, after_batch(counts, rules))
     return (yield from wave.run())
 
 
@@ -102,28 +99,6 @@ def carry_on(dialect: Dialect, unfinished: Unfinished) -> Plan[Effects]:
         yield Step("delete_operation", {"id": operation})
     reached("settle.before_commit")
     return effects
-
-
-def cancels_of(detail: str) -> list[ToCancel]:
-    """Return what the operation of a cascade has left; nothing if it is damaged: the checks find its followers."""
-    try:
-        return [ToCancel(*row) for row in msgspec.json.decode(detail, type=list[tuple[str, int, str, str]])]
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return []
-
-
-def _releases_of(detail: str) -> list[ToRelease]:
-    """Return what the operation of a release has left; the same."""
-    try:
-        return [ToRelease(*row) for row in msgspec.json.decode(detail, type=list[tuple[str, int]])]
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return []
-
-
-def parents_of(kind: str, detail: str) -> set[str]:
-    """Return the jobs and groups whose followers an operation releases or cancels."""
-    rows: Sequence[ToRelease | ToCancel] = _releases_of(detail) if kind == RELEASE else cancels_of(detail)
-    return {row.parent_id for row in rows}
 
 
 class _Wave:
@@ -146,6 +121,9 @@ class _Wave:
         self._groups: set[str] = set()
         self._operations: set[str] = set()
         self._branches = flow_branches.BranchWrites()
+        self._reports: list[BatchReport] = []
+        self._guarded: list[str] = []
+        """Batches with followers whose predicates are called by their own attempts."""
 
     def job_ended(self, step: EndedStep) -> None:
         """Add what the end of a job decides."""
@@ -170,7 +148,7 @@ class _Wave:
     def resume(self, kind: str, detail: str) -> None:
         """Add what an operation has left."""
         if kind == RELEASE:
-            self.releases += _releases_of(detail)
+            self.releases += releases_of(detail)
         elif kind == CANCEL:
             self._cancel_later(cancels_of(detail))
 
@@ -193,18 +171,26 @@ class _Wave:
         """Write wave after wave, until nothing follows any more or enough rows were written."""
         if self._branches:
             yield from self._decide_branches()
-        while self.releases or self.cancels or self.changes:
+        while self.releases or self.cancels or self.changes or self._guarded:
+            if self._guarded:
+                yield from self._release_guarded()
             if self.releases:
                 yield from self._release()
             if self.cancels:
                 yield from self._cancel()
             if self.changes:
                 yield from self._count_members()
-        if not (self._work or self._ended or self._groups or self._operations):
+        if not (self._work or self._ended or self._groups or self._operations or self._reports):
             return NO_EFFECTS
         unfinished = Unfinished(frozenset(self._groups), frozenset(self._operations))
         canceled = tuple(self._ended[job] for job in depth_first(self._edges))
-        return Effects(frozenset(self._work), canceled=canceled, unfinished=unfinished, branches=self._branches.fired)
+        return Effects(
+            work=frozenset(self._work),
+            canceled=canceled,
+            unfinished=unfinished,
+            branches=self._branches.fired,
+            batches=tuple(self._reports),
+        )
 
     def _decide_branches(self) -> Plan[None]:
         """Release branches that were chosen, and cancel those whose predicate failed; the others are passed by."""
@@ -255,17 +241,21 @@ class _Wave:
         if rows:
             yield from self._leave(CANCEL, [ToCancel(*row) for row in rows])
 
-    def _leave(self, kind: str, detail: Sequence[ToRelease] | Sequence[ToCancel]) -> Plan[None]:
+    def _leave(self, kind: str, detail: Sequence[ToRelease] | Sequence[ToCancel] | Sequence[str]) -> Plan[None]:
         """Leave the rest to an operation."""
         operation = new_job_id()
         yield Step("save_operation", {"id": operation, "kind": kind, "detail": json_text(detail)})
         self._operations.add(operation)
 
     def _count_members(self) -> Plan[None]:
-        changes, self.changes = _changes(self.changes), Counter()
+        changes, self.changes = member_changes(self.changes), Counter()
+        batches: list[CountedGroup] = []
         for group in (yield from self._dialect.count_members(changes, wait=self._wait)):
             if group.counts is None:
                 self._groups.add(group.group_id)
+                continue
+            if group.counts.kind == BATCH:
+                batches.append(group)
                 continue
             decision = after_members(group.counts)
             if decision is not UNDECIDED:
@@ -273,13 +263,38 @@ class _Wave:
                 reason = self._reason(name) if group.counts.failed else reason_for(JobStatus.SUCCEEDED)
                 self._decide(name, decision.release)
                 self._cancel_later(ToCancel(name, kind.value, name, reason) for kind in decision.cancel)
+        if batches:
+            yield from self._count_batches(batches)
         reached("flow.counted")
+
+    def _count_batches(self, counted: Sequence[CountedGroup]) -> Plan[None]:
+        """End batches whose last child was counted."""
+        for batch in (yield from batch_ends.count(self._dialect, counted)):
+            self._reports.append(batch.report)
+            if batch.decision is not None:
+                self.batch_ended(batch.report.batch_id, batch.decision)
+
+    def batch_canceled(self, batch: str, rules: BatchRules) -> Plan[None]:
+        """Add what the cancel of a batch decides; its children are canceled by an operation."""
+        self.follow_canceled(batch, rules)
+        yield from self._leave(CANCEL_CHILDREN, [batch, FIRST_ID])
+
+    def follow_canceled(self, batch: str, rules: BatchRules) -> None:
+        """Add the followers of a batch that was canceled."""
+        reason = reason_for(JobStatus.CANCELED)
+        self._cancel_later(ToCancel(batch, way, batch, reason) for way in ways_to_follow(rules.conditions))
+
+    def batch_ended(self, batch: str, decision: BatchDecision) -> None:
+        """Add what the end of a batch decides."""
+        self.releases += [ToRelease(batch, way) for way in decision.release]
+        self._cancel_later(ToCancel(batch, way, batch, reason) for way, reason in decision.cancel)
+        if decision.guards:
+            self._guarded.append(batch)
+
+    def _release_guarded(self) -> Plan[None]:
+        guarded, self._guarded = self._guarded, []
+        self._work.update((yield from flow_branches.release_guarded(self._dialect, guarded)))
 
     def _reason(self, group: str) -> str:
         only_canceled = group in self._canceled_groups and group not in self._failed_groups
         return reason_for(JobStatus.CANCELED if only_canceled else JobStatus.FAILED)
-
-
-def _changes(counted: Counter[tuple[str, bool]]) -> list[MemberChange]:
-    groups = sorted({group for group, _ in counted})
-    return [MemberChange(group, counted[group, True], counted[group, False]) for group in groups]

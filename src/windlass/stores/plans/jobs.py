@@ -17,7 +17,7 @@ from windlass.stores.channels import DONE
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import flows, permits, signal_waits
+from windlass.stores.plans import flow_positions, permits, signal_waits
 
 Answer = list[SubmittedJob] | Conflict
 
@@ -74,7 +74,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: 
             raise RestartPlanError
     if rows:
         yield from dialect.insert_jobs(rows, alone=False, tell=tell)
-        yield from flows.store_positions(dialect, rows)
+        yield from flow_positions.store(dialect, rows)
         yield from signal_waits.store_waits(dialect, rows)
     superseded = yield from _supersede(dialect, admission.replaced, follow_ups)
     business = sorted(

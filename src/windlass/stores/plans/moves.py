@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
+from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
@@ -237,6 +238,7 @@ def retry_found(dialect: Dialect, filters: search.Filters, limit: int, follow_up
 
 def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[str]]:
     """Return up to `limit` dead letters that are not archived, newest first."""
+    filters = filters._replace(without=BATCH_TARGET)
     ids: list[str] = []
     before: str | None = None
     while len(ids) < limit:
@@ -287,9 +289,10 @@ def lock_live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus 
 
 
 def _ended(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:
+    """Lock dead letters in the same way. A FAILED batch is none: `operations.retry_failed` starts its children over."""
     rows = yield Step("lock_ended", {"ids": dialect.ids(ids)})
     found = [Steered(row[0], JobStatus(row[1]), *row[2:]) for row in rows]
-    return [job for job in found if job.left in leaves(move) or job.left is also]
+    return [job for job in found if (job.left in leaves(move) or job.left is also) and job.target != BATCH_TARGET]
 
 
 def _ids(dialect: Dialect, moved: Sequence[Steered]) -> dict[str, str]:

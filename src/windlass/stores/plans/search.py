@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.clock import micros
 from windlass.domain.identity import lowest_job_id
 from windlass.domain.states import JobStatus
@@ -40,6 +41,8 @@ class Filters(NamedTuple):
     """Whether ids and creation times come from the same clock; False with a test's own clock."""
     aliases: frozenset[str] = frozenset()
     """Other names of the same target."""
+    without: str | None = None
+    """A target whose jobs are left out."""
 
     def fits(self, status: str | None, queue: str, target: str, created_at: int) -> bool:
         """Return whether a row matches, as far as its columns tell."""
@@ -47,6 +50,7 @@ class Filters(NamedTuple):
             (self.status is None or status == self.status.value)
             and (self.queue is None or queue == self.queue)
             and (self.target is None or target == self.target or target in self.aliases)
+            and target != self.without
             and (self.created_after is None or created_at >= micros(self.created_after))
             and (self.created_before is None or created_at < micros(self.created_before))
         )
@@ -118,6 +122,8 @@ def _sources(filters: Filters) -> tuple[str, ...]:
         return ("find_tagged",)
     if filters.business_key is not None:
         return ("find_keyed", "find_archived_keyed")
+    if filters.target == BATCH_TARGET:
+        return ("find_batches",)
     match filters.status:
         case None:
             return ("find_any", "find_archived")

@@ -37,6 +37,7 @@ import pytest
 # Before the modules are imported, so that their asserts are rewritten like those of a test file.
 _PARTS = (
     "archive",
+    "batches",
     "circuits",
     "claims",
     "cluster",
@@ -76,6 +77,7 @@ _PARTS = (
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
 from windlass.testing.contract.archive import ArchiveContract  # noqa: E402 - see above
+from windlass.testing.contract.batches import BatchesContract  # noqa: E402
 from windlass.testing.contract.circuits import CircuitsContract  # noqa: E402 - see above
 from windlass.testing.contract.claims import ClaimsContract  # noqa: E402
 from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
@@ -111,6 +113,7 @@ from windlass.testing.contract.workbench import Workbench  # noqa: E402
 
 __all__ = [
     "ArchiveContract",
+    "BatchesContract",
     "CircuitsContract",
     "ClaimsContract",
     "ClusterContract",

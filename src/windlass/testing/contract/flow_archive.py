@@ -288,7 +288,7 @@ def purge(bench: Workbench) -> list[int]:
 def positions_of(dialect: Dialect, ids: Sequence[str]) -> Plan[list[dict[str, Any]]]:
     """Return the rows of `windlass_flow` of ended jobs."""
     found = yield Step("lock_archivable", {"ids": dialect.ids(ids), "age_us": 0})
-    return [dict(zip(FLOW, row[1:], strict=True)) for row in found]
+    return [dict(zip(FLOW, row[2:], strict=True)) for row in found]
 
 
 def counts_of(dialect: Dialect, group: str) -> Plan[tuple[int, ...]]:

@@ -15,6 +15,7 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.ending import end
 from windlass.stores.plan import Plan
 from windlass.stores.plans import flow_branches, flow_checks, flows, jobs
+from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.submission.stored_options import StoredFlow, with_flow
 from windlass.testing.contract.flow_setup import (
     FOLLOW_UPS,
@@ -162,7 +163,7 @@ class FlowBranchesContract(StoreContract):
         flow = branched(bench)
         (claim,) = claims_of(bench).values()
         bench.database.run(finish_plan, [transition_of(bench, claim, fails=False)], ())
-        assert bench.database.run(flow_checks.release_missed, flow_checks.FIRST_ID).found == 1
+        assert bench.database.run(flow_checks.release_missed, FIRST_ID).found == 1
         assert guarded(bench, flow) == {flow.value, flow.custom}
 
     def test_guarded_follower_that_is_not_chosen_is_canceled_by_its_parent(self, bench: Workbench) -> None:

@@ -6,6 +6,7 @@ from windlass.domain.dependencies import GroupCounts
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
 from windlass.stores.plans import flow_checks, moves
+from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing.contract.flow_setup import (
     MANY,
     NOTHING_LEFT,
@@ -26,7 +27,7 @@ from windlass.testing.contract.flow_setup import (
 from windlass.testing.contract.workbench import SECOND, StoreContract, Workbench
 
 S = JobStatus
-FIRST = flow_checks.FIRST_ID
+FIRST = FIRST_ID
 IDLE = flow_checks.GROUP_IDLE_US / SECOND + 1
 
 

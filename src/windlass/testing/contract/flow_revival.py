@@ -10,6 +10,7 @@ from windlass.domain.dependencies import UPSTREAM_FAILED, Follows, GroupCounts
 from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError
 from windlass.stores.plans import flow_checks, flow_revival, flows, moves
+from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing.contract.flow_setup import (
     FOLLOW_UPS,
     MANY,
@@ -162,9 +163,9 @@ class FlowRevivalContract(StoreContract):
         head, *followers = star(bench, MANY)
         carried_on(bench, run_due(bench, fails=True))
         bench.database.run(flow_revival.revive_some, [head])
-        assert bench.database.run(flow_checks.release_missed, flow_checks.FIRST_ID).found == 0
+        assert bench.database.run(flow_checks.release_missed, FIRST_ID).found == 0
         bench.clock.advance(2 * flow_checks.OPERATION_IDLE_US / 1_000_000)  # its caller is gone
-        checked = bench.database.run(flow_checks.release_missed, flow_checks.FIRST_ID)
+        checked = bench.database.run(flow_checks.release_missed, FIRST_ID)
         carried_on(bench, checked.effects)
         assert (checked.found, statuses(bench, followers)) == (1, {S.CANCELED: MANY})
         assert canceled_by(bench, followers[0]) == (UPSTREAM_FAILED, head)

@@ -5,17 +5,27 @@
 -- checks the upper end: with both ends in the condition and no statistics, PostgreSQL expects few rows and sorts them all.
 -- name: oldest_ended :rows
 SELECT d.id, CASE WHEN {d_is_old} THEN 1 ELSE 0 END,
-    CASE WHEN {d_is_old} THEN (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = d.id) END
+    CASE WHEN {d_is_old} THEN {d_flow} END
 FROM windlass_done d WHERE d.id > :after ORDER BY d.id LIMIT {window}
 
 -- name: d_is_old :fragment
 d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us
 
+-- The flow of a job; for a child of a batch that of the batch, of which it has no row. Where there is no batch, no job is looked up.
+-- name: d_flow :fragment
+coalesce(
+    (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = d.id),
+    CASE WHEN {has_batches} THEN (SELECT j.batch_id FROM windlass_job j WHERE j.id = d.id) END
+)
+
+-- name: has_batches :fragment
+(SELECT 1 FROM windlass_group b WHERE b.kind = 2 ORDER BY b.id LIMIT 1) = 1
+
 -- name: store_time :row
 SELECT {now}
 
 -- name: lock_archivable :rows
-SELECT d.id, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON f.job_id = d.id
+SELECT d.id, {d_flow}, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON f.job_id = d.id
 WHERE d.id {in_ids} AND {d_is_old} ORDER BY d.id
 
 -- name: histories :rows
@@ -88,6 +98,7 @@ SELECT id, total FROM windlass_group WHERE id {in_ids}
 
 -- name: flows_of_jobs :rows
 SELECT job_id, flow_id FROM windlass_flow WHERE job_id {in_ids}
+UNION ALL SELECT id, batch_id FROM windlass_job WHERE id {in_ids} AND batch_id IS NOT NULL
 
 -- Rows of a flow in the archive and in the working tables, counted up to a limit.
 -- name: flow_sizes :rows

@@ -57,7 +57,10 @@ DELETE FROM windlass_dead_letter WHERE job_id {in_ids}
 UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id {in_ids}
 
 -- name: old_letters :rows
-SELECT l.job_id, l.created_at, (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = l.job_id) FROM windlass_dead_letter l
+SELECT l.job_id, l.created_at, coalesce(
+    (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = l.job_id),
+    CASE WHEN {has_batches} THEN (SELECT j.batch_id FROM windlass_job j WHERE j.id = l.job_id) END
+) FROM windlass_dead_letter l
 WHERE l.hidden = 0 AND l.created_at <= {now} - :older_than_us AND (l.created_at, l.job_id) > (:at, :id)
 ORDER BY l.created_at, l.job_id LIMIT {window}
 

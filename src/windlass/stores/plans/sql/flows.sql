@@ -118,16 +118,19 @@ id id, succeeded integer, failed integer
 
 -- Here there is one writer. PostgreSQL has other ways.
 -- name: count_members :rows
-UPDATE windlass_group SET succeeded = windlass_group.succeeded + c.succeeded, failed = windlass_group.failed + c.failed, touched_at = {now}
-FROM {counted_members} c WHERE windlass_group.id = c.id
-RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed
+WITH clock AS MATERIALIZED (SELECT {now} AS now)
+UPDATE windlass_group SET succeeded = windlass_group.succeeded + c.succeeded, failed = windlass_group.failed + c.failed, touched_at = k.now,
+    told_at = CASE WHEN windlass_group.kind = 2 AND abs(windlass_group.told_at) <= k.now - 1000000 THEN -k.now ELSE abs(windlass_group.told_at) END
+FROM {counted_members} c CROSS JOIN clock k WHERE windlass_group.id = c.id
+RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed, windlass_group.kind,
+    windlass_group.loaded, CASE WHEN windlass_group.told_at < 0 THEN 1 ELSE 0 END
 
 -- What a group did not choose stays: all of its members had succeeded. A job that is started over chooses anew.
 -- name: revivable :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id, {d_unsignaled}
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id JOIN windlass_flow f ON f.job_id = d.id
 WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED'
-    AND (d.reason <> 'not_chosen' OR coalesce((SELECT 0 FROM windlass_group g WHERE g.id = d.canceled_by), 1) = 1)
+    AND (d.reason <> 'not_chosen' OR coalesce((SELECT 0 FROM windlass_group g WHERE g.id = d.canceled_by AND g.kind = 1), 1) = 1)
 ORDER BY d.id LIMIT {most} {lock_d}
 
 -- name: revive_followers :count
@@ -136,7 +139,10 @@ SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, NULL, CASE WHEN d
 FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids}
 
 -- name: counted_for :rows
-SELECT f.group_id, count(*) FROM windlass_flow f WHERE f.job_id {in_ids} AND f.group_id IS NOT NULL GROUP BY f.group_id ORDER BY f.group_id
+SELECT m.group_id, count(*) FROM (
+    SELECT f.group_id FROM windlass_flow f WHERE f.job_id {in_ids} AND f.group_id IS NOT NULL
+    UNION ALL SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
+) m GROUP BY m.group_id ORDER BY m.group_id
 
 -- Groups of the same flows without a failed member, whose followers were canceled when there was one.
 -- name: reopened_groups :rows
@@ -149,9 +155,11 @@ WHERE f.job_id {in_ids} AND g.failed = 0
 SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id
 WHERE f.job_id {in_ids} AND g.failed = (SELECT count(*) FROM windlass_flow m WHERE m.group_id = g.id AND m.job_id {in_ids})
     AND EXISTS (SELECT 1 FROM windlass_done d WHERE d.canceled_by = g.id AND d.reason <> 'not_chosen')
+UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
 
 -- name: groups_of_flows :rows
 SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id WHERE f.job_id {in_ids}
+UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
 
 -- Operations: what is left of a cascade or a release.
 
@@ -169,7 +177,10 @@ SELECT id, detail FROM windlass_operation WHERE kind = 'cancel_downstream' ORDER
 DELETE FROM windlass_operation WHERE id = :id
 
 -- name: forget_revivals :count
-DELETE FROM windlass_operation WHERE kind = 'revive' AND id IN (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id {in_ids})
+DELETE FROM windlass_operation WHERE kind = 'revive' AND id IN (
+    SELECT f.flow_id FROM windlass_flow f WHERE f.job_id {in_ids}
+    UNION ALL SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
+)
 
 -- What the sweeper checks again, in windows that move along the keys.
 
@@ -177,7 +188,7 @@ DELETE FROM windlass_operation WHERE kind = 'revive' AND id IN (SELECT f.flow_id
 SELECT id FROM windlass_operation WHERE touched_at < {now} - :idle_us ORDER BY id LIMIT {most}
 
 -- name: active_operations :rows
-SELECT kind, detail FROM windlass_operation WHERE kind <> 'revive' AND touched_at >= {now} - :idle_us ORDER BY id LIMIT {most}
+SELECT kind, detail FROM windlass_operation WHERE kind IN ('release', 'cancel_downstream') AND touched_at >= {now} - :idle_us ORDER BY id LIMIT {most}
 
 -- name: uncounted_groups :rows
 SELECT DISTINCT group_id FROM windlass_group_delta LIMIT {most}
@@ -196,12 +207,12 @@ ORDER BY f.parent_id LIMIT {most}
 
 -- Locked, so that a retry does not start one over while its followers are decided about.
 -- name: lock_parents :rows
-SELECT d.id, d.status, d.canceled_by, d.reason FROM windlass_done d WHERE d.id {in_ids} ORDER BY d.id {lock_d}
+SELECT d.id, d.status, d.canceled_by, d.reason, d.target FROM windlass_done d WHERE d.id {in_ids} ORDER BY d.id {lock_d}
 
 -- name: unreleased_of_groups :rows
 SELECT DISTINCT f.parent_id FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id JOIN windlass_group g ON g.id = f.parent_id
 WHERE f.job_id > :after AND f.job_id <= :until AND f.parent_id IS NOT NULL AND h.due IS NULL
-    AND (g.succeeded + g.failed >= g.total OR (g.failed > 0 AND f.follows = 1)) AND {not_revived_now}
+    AND g.kind = 1 AND (g.succeeded + g.failed >= g.total OR (g.failed > 0 AND f.follows = 1)) AND {not_revived_now}
 ORDER BY f.parent_id LIMIT {most}
 
 -- name: group_window :row
@@ -209,7 +220,7 @@ SELECT id FROM windlass_group WHERE id > :after ORDER BY id LIMIT 1 OFFSET {wind
 
 -- name: stalled_groups :rows
 SELECT g.id FROM windlass_group g
-WHERE g.id > :after AND g.id <= :until AND g.succeeded + g.failed < g.total AND g.touched_at < {now} - :idle_us
+WHERE g.id > :after AND g.id <= :until AND g.kind = 1 AND g.succeeded + g.failed < g.total AND g.touched_at < {now} - :idle_us
     AND NOT EXISTS (SELECT 1 FROM windlass_group_delta t WHERE t.group_id = g.id)
     AND NOT EXISTS (SELECT 1 FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id WHERE f.group_id = g.id)
 ORDER BY g.id LIMIT {most}

@@ -4,7 +4,7 @@
 
 -- Whether a job is one of a flow: then something may depend on it.
 -- name: j_in_flow :fragment
-CASE WHEN EXISTS (SELECT 1 FROM windlass_flow f WHERE f.job_id = j.id) THEN 1 ELSE 0 END
+CASE WHEN j.batch_id IS NOT NULL OR EXISTS (SELECT 1 FROM windlass_flow f WHERE f.job_id = j.id) THEN 1 ELSE 0 END
 
 -- name: lock_live :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, {j_in_flow}

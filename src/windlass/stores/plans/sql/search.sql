@@ -78,3 +78,10 @@ WHERE business_key = :key AND business_key IS NOT NULL AND id < :before ORDER BY
 SELECT id, status, queue, target, created_at FROM windlass_archive
 WHERE (status, id) < (:status, :before) AND status >= :status AND status <> 'SUCCEEDED'
 ORDER BY status DESC, id DESC LIMIT {window}
+
+-- Children are newer than their batch, and may be millions: batches are found by their groups. Archived ones have none.
+-- name: find_batches :rows
+SELECT g.id, coalesce(h.status, d.status), j.queue, j.target, j.created_at
+FROM (SELECT id FROM windlass_group WHERE kind = 2 AND id < :before ORDER BY id DESC LIMIT {window}) g
+JOIN windlass_job j ON j.id = g.id LEFT JOIN windlass_hot h ON h.id = g.id LEFT JOIN windlass_done d ON d.id = g.id
+ORDER BY g.id DESC

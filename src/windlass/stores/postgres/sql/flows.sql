@@ -56,20 +56,23 @@ WITH counted AS MATERIALIZED (
 ), noted AS (
     DELETE FROM windlass_group_delta t USING mine m WHERE t.group_id = m.id RETURNING t.group_id, t.succeeded, t.failed
 ), updated AS (
-    UPDATE windlass_group g SET succeeded = g.succeeded + s.succeeded, failed = g.failed + s.failed, touched_at = {now}
+    UPDATE windlass_group g SET succeeded = g.succeeded + s.succeeded, failed = g.failed + s.failed, touched_at = {now},
+        told_at = CASE WHEN g.kind = 2 AND abs(g.told_at) <= {now} - 1000000 THEN -{now} ELSE abs(g.told_at) END
     FROM (
         SELECT a.id, sum(a.succeeded) AS succeeded, sum(a.failed) AS failed FROM (
             SELECT c.id, c.succeeded, c.failed FROM counted c JOIN mine m ON m.id = c.id
             UNION ALL SELECT n.group_id, n.succeeded, n.failed FROM noted n
         ) a GROUP BY a.id
-    ) s WHERE g.id = s.id RETURNING g.id, g.total, g.succeeded, g.failed
+    ) s WHERE g.id = s.id
+    RETURNING g.id, g.total, g.succeeded, g.failed, g.kind, g.loaded, CASE WHEN g.told_at < 0 THEN 1 ELSE 0 END AS told
 ), owed AS (
     INSERT INTO windlass_group_delta (group_id, succeeded, failed)
     SELECT c.id, c.succeeded, c.failed FROM counted c
     WHERE NOT EXISTS (SELECT 1 FROM mine m WHERE m.id = c.id) AND EXISTS (SELECT 1 FROM windlass_group g WHERE g.id = c.id)
     RETURNING group_id
 )
-SELECT id, total, succeeded, failed, 1 FROM updated UNION ALL SELECT group_id, 0, 0, 0, 0 FROM owed
+SELECT id, total, succeeded, failed, kind, loaded, told, 1 FROM updated
+UNION ALL SELECT group_id, 0, 0, 0, 0, 0, 0, 0 FROM owed
 
 -- name: lock_groups :rows
 SELECT id FROM windlass_group WHERE id {in_ids} ORDER BY id FOR UPDATE

@@ -1,0 +1,66 @@
+"""What is to be released and canceled behind jobs that have ended, and what operations have left of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.dependencies import MemberChange
+
+FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
+"""Less than any id."""
+
+CANCEL: Final = "cancel_downstream"
+RELEASE: Final = "release"
+CANCEL_CHILDREN: Final = "cancel_batch"
+"""Of a batch that was canceled: `stores.plans.operations` carries it out."""
+REVIVE: Final = "revive"
+"""Keeps the checks from deciding about a flow that a retry revives in several transactions; its id is the flow's."""
+
+
+class ToRelease(NamedTuple):
+    """Followers to release: of this parent, those that follow it in this way."""
+
+    parent_id: str
+    follows: int
+
+
+class ToCancel(NamedTuple):
+    """Followers to cancel: of this parent, those that follow it in this way."""
+
+    parent_id: str
+    follows: int
+    cause: str
+    """The job or group whose end it was; a retry of it revives them."""
+    reason: str
+
+
+def cancels_of(detail: str) -> list[ToCancel]:
+    """Return what the operation of a cascade has left; nothing if it is damaged: the checks find its followers."""
+    try:
+        return [ToCancel(*row) for row in msgspec.json.decode(detail, type=list[tuple[str, int, str, str]])]
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return []
+
+
+def releases_of(detail: str) -> list[ToRelease]:
+    """Return what the operation of a release has left; the same."""
+    try:
+        return [ToRelease(*row) for row in msgspec.json.decode(detail, type=list[tuple[str, int]])]
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return []
+
+
+def parents_of(kind: str, detail: str) -> set[str]:
+    """Return the jobs and groups whose followers an operation releases or cancels."""
+    rows: Sequence[ToRelease | ToCancel] = releases_of(detail) if kind == RELEASE else cancels_of(detail)
+    return {row.parent_id for row in rows}
+
+
+def member_changes(counted: Counter[tuple[str, bool]]) -> list[MemberChange]:
+    """Return counted members, by group and whether they succeeded, as changes of groups."""
+    groups = sorted({group for group, _ in counted})
+    return [MemberChange(group, counted[group, True], counted[group, False]) for group in groups]
