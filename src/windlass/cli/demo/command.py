@@ -16,6 +16,7 @@ from windlass.cli.demo.failures import dead_letters, open_circuit
 from windlass.cli.demo.flow_scene import flow
 from windlass.cli.demo.presenter import Presenter
 from windlass.cli.demo.scenes import first_program, priorities, retries
+from windlass.cli.demo.schedule_scene import schedule
 from windlass.cli.demo.shop import open_shop
 from windlass.cli.demo.summary import summary
 from windlass.cli.output import facts
@@ -47,7 +48,8 @@ def play(presenter: Presenter, folder: Path) -> list[str]:
         scenes = [scene(presenter, shop) for scene in (retries, priorities, crash, steering, flow)]
         dead_letters(presenter, shop)
         scenes.append(open_circuit(presenter, shop))
-        presenter.scene(9, "What the store says", "Read back from the database, job by job and attempt by attempt.")
+        scenes.append(schedule(presenter, shop))
+        presenter.scene(10, "What the store says", "Read back from the database, job by job and attempt by attempt.")
         summary(presenter, shop.app, scenes)
     finally:
         shop.app.close()
