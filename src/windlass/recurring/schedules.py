@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -190,6 +191,10 @@ def _view(row: ScheduleRow) -> Schedule:
         misfire=Misfire.__members__.get(row.misfire, Misfire.CATCH_UP),
         overlap=Overlap.__members__.get(row.overlap, Overlap.ALLOW),
         skipped=row.skipped,
-        next_at=None if row.next_at is None or paused else from_micros(row.next_at),
-        last_at=None if row.last_at is None else from_micros(row.last_at),
+        next_at=None if paused else _moment(row.next_at),
+        last_at=_moment(row.last_at),
     )
+
+
+def _moment(value: object) -> datetime | None:
+    return from_micros(value) if isinstance(value, int) else None  # SQLite keeps any text where a number should be

@@ -45,9 +45,12 @@ class ScheduledCall(msgspec.Struct, frozen=True, omit_defaults=True):
 def read_call(text: str) -> ScheduledCall:
     """Read the stored form; raise `SerializationError` if it is damaged."""
     try:
-        return msgspec.json.decode(text, type=ScheduledCall)
+        call = msgspec.json.decode(text, type=ScheduledCall)
     except (msgspec.DecodeError, TypeError, RecursionError) as error:
         raise SerializationError(f"the stored call of a schedule is damaged: {error}") from error
+    if any("\0" in value for value in msgspec.structs.astuple(call) if isinstance(value, str)):
+        raise SerializationError("the stored call of a schedule is damaged: it has a NUL, which no column takes")
+    return call
 
 
 def run_of(schedule: ScheduleRow, job_id: str, tick: int | None) -> NewJob:
