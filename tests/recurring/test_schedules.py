@@ -117,7 +117,7 @@ def test_a_retry_that_wants_a_schedules_key_is_told_of_the_schedule(app: Windlas
 
 
 def test_what_cannot_be_scheduled_is_refused(app: Windlass, sync: Any):
-    """J9.4: flows, jobs without arguments, options of single jobs, unknown resources, an end in the past."""
+    """J9.4: flows, waits for signals, jobs without arguments, options of single jobs, unknown resources, a past end."""
     refused: list[tuple[Any, str]] = [
         (sync.bind("a").then(sync.bind("b")), "body enqueues the flow"),
         (group(sync.bind("a")), "body enqueues the flow"),
@@ -125,6 +125,7 @@ def test_what_cannot_be_scheduled_is_refused(app: Windlass, sync: Any):
         ("sync", "needs a call"),
         (sync.using(idempotency_key="x").bind("a"), "idempotency_key"),
         (sync.using(delay=5).bind("a"), "delay"),
+        (sync.bind("a").await_signal("go"), r"waits for no signal, got await_signal\('go'\)"),
     ]
     for call, said in refused:
         with pytest.raises(InvalidOptionError, match=said):
