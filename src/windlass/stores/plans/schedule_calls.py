@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Annotated
 from uuid import UUID
 
@@ -59,7 +60,8 @@ def run_of(schedule: ScheduleRow, job_id: str, tick: int | None) -> NewJob:
     lane = call.lane
     if schedule.overlap == Overlap.QUEUE:
         lane = read_lane(lane)._replace(schedule=schedule.id).text
-    due = None if tick is None else tick + jitter_of(UUID(schedule.id), tick, schedule.jitter_us)
+    delay = 0 if tick is None else jitter_of(UUID(schedule.id), tick, schedule.jitter_us)
+    due = None if tick is None else tick + delay
     return NewJob(
         id=job_id,
         queue=call.queue,
@@ -73,5 +75,10 @@ def run_of(schedule: ScheduleRow, job_id: str, tick: int | None) -> NewJob:
         params=call.params,
         correlation_id=call.correlation_id,
         lane=lane,
-        expires_us=call.expires_us,
+        expires_us=None if call.expires_us is None else call.expires_us + delay,  # not before it is due
     )
+
+
+def trigger_number(job_id: str) -> int:
+    """Return what stands for the tick of a triggered run, which has none: its own negative number, below all ticks."""
+    return -1 - int.from_bytes(blake2b(job_id.encode(), digest_size=7).digest())

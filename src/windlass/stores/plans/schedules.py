@@ -20,7 +20,7 @@ from windlass.stores.channels import SCHEDULES, WORK
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.plans import jobs
-from windlass.stores.plans.schedule_calls import run_of
+from windlass.stores.plans.schedule_calls import run_of, trigger_number
 
 WRITES: Final = "writes of schedules"
 """The row that is locked, among those of leases. It is not the duty's own: a node may hang while it holds that."""
@@ -160,11 +160,16 @@ def _set_state(row: ScheduleRow) -> Plan[None]:
 
 
 def trigger(dialect: Dialect, key: str) -> Plan[NewJob | None]:
-    """Store a run that is due now, whatever the schedule's state and overlap; None if there is no such schedule."""
+    """Store a run that is due now, whatever the schedule's state and overlap; None if there is no such schedule.
+
+    Ticks that must not overlap it, or wait behind it, know it like a run of a tick.
+    """
     row = yield from _locked(dialect, key)
     if row is None:
         return None
     job = run_of(row, new_job_id(), None)
+    if row.overlap != Overlap.ALLOW:
+        yield Step("insert_ticks", {"rows": json_text([(row.id, trigger_number(job.id), job.id)])})
     yield from jobs.follow(dialect, [job], [job.queue])
     yield from dialect.notify(WORK, f" {job.queue}:{job.priority}")
     return job

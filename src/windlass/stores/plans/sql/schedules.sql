@@ -92,10 +92,11 @@ WHERE s.origin = :origin AND s.state <> 'retired' AND NOT EXISTS (
 -- name: retire_schedules :count
 UPDATE windlass_schedule SET was = state, state = 'retired', changed_at = {now} WHERE id {in_ids}
 
+-- Those of triggers are negative: they are forgotten as soon as their runs have ended.
 -- name: forget_ticks :count
 DELETE FROM windlass_tick WHERE (schedule_id, tick) IN (
     SELECT t.schedule_id, t.tick FROM windlass_tick t
-    WHERE t.tick > 0 AND t.tick < {now} - :age_us AND (SELECT h.id FROM windlass_hot h WHERE h.id = t.job_id) IS NULL
+    WHERE t.tick > -144115188075855872 AND t.tick < {now} - :age_us AND (SELECT h.id FROM windlass_hot h WHERE h.id = t.job_id) IS NULL
     ORDER BY t.tick LIMIT {most}
 )
 
