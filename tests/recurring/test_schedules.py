@@ -79,6 +79,8 @@ def test_pause_resume_trigger_and_remove(app: Windlass, sync: Any, clock: Virtua
 def test_a_declared_schedule_is_changed_in_the_code(app: Windlass, sync: Any):
     """J9.4: `remove` and `app.schedule` say so, and pause works."""
     app.recurring("0 * * * *", key="beat")(bodies.beat)
+    with pytest.raises(ConfigurationError, match="is declared with"):  # also before a worker has stored it
+        app.schedule("beat", "0 * * * *", sync.bind("eu"))
     tick(app)
     with pytest.raises(ConfigurationError, match="pause it, or take it out of the code"):
         app.schedules.remove("beat")

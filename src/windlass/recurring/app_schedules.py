@@ -109,4 +109,4 @@ class AppSchedules:
     @property
     def schedules(self) -> Schedules:
         """The schedules: `list`, `pause`, `resume`, `trigger`, `remove`."""
-        return Schedules(self._submission_parts, self.registry, self._clock)
+        return Schedules(self._submission_parts, self.registry, self._clock, self._declared)

@@ -19,6 +19,7 @@ from windlass.errors import (
     MigrationRequiredError,
     SerializationError,
 )
+from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.recurring.schedule_options import ScheduleTimes, check_call, check_schedule_key
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.spi import Clock
@@ -53,6 +54,7 @@ class Schedules(NamedTuple):
     parts: SubmissionParts
     registry: Registry
     clock: Clock
+    declared: DeclaredSchedules
 
     def list(self) -> All:
         """Return all schedules, by key, with their next ticks."""
@@ -114,7 +116,8 @@ class Schedules(NamedTuple):
     def remove(self, key: str) -> bool:
         """Remove a schedule that `app.schedule` has stored; False if there is none. Its runs stay.
 
-        One that is declared with `@app.recurring` is refused: it would be back at the next start of a worker.
+        One that this application or a running worker declares with `@app.recurring` is refused: it would be back at
+        the next start of a worker.
         """
         return drive(self._remove(key))
 
@@ -124,13 +127,12 @@ class Schedules(NamedTuple):
 
     def _remove(self, key: str) -> Verb[bool]:
         yield from self.parts.authorization.check("remove_schedule")
-        row = yield from self.parts.access.run(schedules.remove, check_schedule_key(key))
-        if row is not None and row.origin is not None:
-            raise ConfigurationError(
-                f"schedule {key!r} is declared by {row.origin or 'an application'}, and would be back at the next "
-                "start of a worker; pause it, or take it out of the code"
-            )
-        return row is not None
+        if check_schedule_key(key) in self.declared:
+            raise _back_again(key, self.declared.origin)
+        removed: schedules.Removed = yield from self.parts.access.run(schedules.remove, key)
+        if removed.declared_by is not None:
+            raise _back_again(key, removed.declared_by)
+        return removed.found
 
 
 def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleTimes, encode: Encoder) -> Verb[None]:
@@ -140,6 +142,8 @@ def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleT
     wanted = times.declare(name, ScheduledCall.of(row).text)
     yield from parts.authorization.check("schedule")
     yield from parts.authorization.check_calls([checked])
+    if name in schedule_verbs.declared:
+        raise _declared_elsewhere(name, schedule_verbs.declared.origin)
     try:
         yield from parts.access.ready()
     except MigrationRequiredError as error:
@@ -169,10 +173,21 @@ def _settled(stored: schedules.Stored) -> None:
     for key, holder in stored.held.items():
         raise DuplicateBusinessKeyError(key, UUID(holder.id), holder.kind)
     for key, origin in stored.foreign.items():
-        raise ConfigurationError(
-            f"schedule {key!r} is declared with @app.recurring by {origin or 'an application'}; change it there, or "
-            "use another key"
-        )
+        raise _declared_elsewhere(key, origin)
+
+
+def _declared_elsewhere(key: str, origin: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"schedule {key!r} is declared with @app.recurring by {origin or 'an application'}; change it there, or use "
+        "another key"
+    )
+
+
+def _back_again(key: str, origin: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"schedule {key!r} is declared by {origin or 'an application'}, and would be back at the next start of a "
+        "worker; pause it, or take it out of the code"
+    )
 
 
 def _view(row: ScheduleRow) -> Schedule:

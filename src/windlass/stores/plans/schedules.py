@@ -89,6 +89,7 @@ def _write(dialect: Dialect, rows: Sequence[ScheduleRow], holders: Mapping[str, 
     if not rows:
         return
     yield Step("write_schedules", {"rows": json_text(rows)})
+    yield Step("mark_schedule_writes", {"name": WRITES})
     live = sorted((row.key, row.id) for row in rows if row.state != ScheduleState.ENDED and row.key not in holders)
     if live and (yield from dialect.insert_keys("insert_schedule_keys", live)) != len(live):
         raise RestartPlanError  # a job has just taken one
@@ -175,13 +176,27 @@ def trigger(dialect: Dialect, key: str) -> Plan[NewJob | None]:
     return job
 
 
-def remove(dialect: Dialect, key: str) -> Plan[ScheduleRow | None]:
-    """Remove a schedule and free its key, unless it is declared; return what was found. Its runs stay."""
+class Removed(NamedTuple):
+    """What became of a schedule that was to be removed."""
+
+    found: bool
+    declared_by: str | None = None
+    """The application of which a live node declares it, so that it stays; it may have no name."""
+
+
+def remove(dialect: Dialect, key: str) -> Plan[Removed]:
+    """Remove a schedule and free its key, unless a live node declares it. Its runs stay.
+
+    One that no node declares may be left by an application that was renamed: nothing else would ever retire it.
+    """
     yield from lock_writes(dialect)
     row = yield from _locked(dialect, key)
-    if row is not None and row.origin is None:
-        yield Step("delete_schedule", {"id": row.id})
-        yield Step("delete_live_keys", {"ids": dialect.ids([row.id])})
-        if not (yield Step("live_runs", {"ids": dialect.ids([row.id])})):  # else they still run one by one
-            yield Step("delete_idle_gates", {"names": dialect.names([schedule_gate(row.id)])})
-    return row
+    if row is None:
+        return Removed(found=False)
+    if row.origin is not None and (yield Step("declaring_node", {"origin": row.origin, "key": key})) is not None:
+        return Removed(found=True, declared_by=row.origin)
+    yield Step("delete_schedule", {"id": row.id})
+    yield Step("delete_live_keys", {"ids": dialect.ids([row.id])})
+    if not (yield Step("live_runs", {"ids": dialect.ids([row.id])})):  # else they still run one by one
+        yield Step("delete_idle_gates", {"names": dialect.names([schedule_gate(row.id)])})
+    return Removed(found=True)

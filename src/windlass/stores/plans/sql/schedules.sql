@@ -41,6 +41,10 @@ FROM {advances} i WHERE windlass_schedule.id = i.id
 -- name: lock_schedule_writes :row
 SELECT h.name FROM windlass_lease h WHERE h.name = :name {lock_h}
 
+-- A sign for the upkeep: nodes may have come and gone between two of its passes.
+-- name: mark_schedule_writes :count
+UPDATE windlass_lease SET fence = fence + 1 WHERE name = :name
+
 -- name: insert_declared :count
 INSERT INTO windlass_declared (digest, key, written_at) SELECT :digest, n.id, {now} FROM {names} n WHERE true
 ON CONFLICT (digest, key) DO UPDATE SET written_at = excluded.written_at
@@ -70,6 +74,10 @@ SELECT {schedule_columns} FROM windlass_schedule WHERE key > :after AND state <>
 -- name: set_schedule_state :count
 UPDATE windlass_schedule SET state = :state, next_at = :next_at, changed_at = {now} WHERE id = :id
 
+-- name: declaring_node :row
+SELECT n.id FROM windlass_node n JOIN windlass_declared d ON d.digest = n.declares
+WHERE coalesce(n.origin, '') = :origin AND n.state = 'alive' AND n.lease_until >= {now} AND d.key = :key LIMIT 1
+
 -- name: delete_schedule :count
 DELETE FROM windlass_schedule WHERE id = :id
 
@@ -79,7 +87,9 @@ DELETE FROM windlass_schedule WHERE id = :id
 SELECT 1 FROM windlass_schedule WHERE key > '' LIMIT 1
 
 -- name: live_declarations :rows
-SELECT origin, declares, CASE WHEN min(started_at) <= {now} - :after_us THEN 1 ELSE 0 END FROM windlass_node
+SELECT origin, declares, CASE WHEN min(started_at) <= {now} - :after_us THEN 1 ELSE 0 END,
+    (SELECT l.fence FROM windlass_lease l WHERE l.name = :writes)
+FROM windlass_node
 WHERE state = 'alive' AND lease_until >= {now} AND origin IS NOT NULL GROUP BY origin, declares ORDER BY origin, declares
 
 -- name: undeclared_schedules :rows
