@@ -17,7 +17,7 @@ from windlass import (
     every,
     group,
 )
-from windlass.domain.clock import VirtualClock
+from windlass.domain.clock import SystemClock, VirtualClock, from_micros
 from windlass.testing import drain, tick
 
 HOUR = 3600
@@ -149,6 +149,19 @@ def test_a_stored_schedule_that_has_ended_may_be_stored_again(app: Windlass, syn
     assert tick(app) == 3
     app.schedule("sync", every(minutes=20), sync.bind("eu"), end=end)
     assert [one.state for one in app.schedules.list()] == ["ended"]
+
+
+def test_the_clock_of_a_machine_does_not_decide_whether_a_schedule_has_ended(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    """J9.2: only the store's clock counts; this machine's is a day ahead."""
+    present = from_micros(SystemClock().micros())
+    monkeypatch.setattr(SystemClock, "now", lambda _: present + timedelta(days=1))
+    app = Windlass(pg_url)
+    app.migrate()
+    app.schedule("sync", every(hours=1), app.job(bodies.sync).bind("eu"), end=present + timedelta(hours=12))
+    assert [one.state for one in app.schedules.list()] == ["active"]
+    app.close()
 
 
 def test_without_a_schema_nothing_is_stored(pg_url: str, caplog: pytest.LogCaptureFixture):

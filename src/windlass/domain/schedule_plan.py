@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from windlass.domain.cron import Cron
+from windlass.domain.cron import LAST_US, Cron
 from windlass.domain.intervals import Every
 from windlass.domain.zones import wall_clock
 from windlass.errors import InvalidOptionError
@@ -99,7 +99,8 @@ class SchedulePlan:
         else:
             assert self.anchor is not None, "checked above"
             found = self.times.next_after(instant, self.anchor)
-        return None if found is None or (self.ends is not None and found > self.ends) else found
+        last = LAST_US if self.ends is None else min(self.ends, LAST_US)
+        return None if found is None or found > last else found
 
     def last_between(self, after: int, until: int) -> int | None:
         """Return the last tick after one instant and not after another, by halving: however many there are."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from windlass import loggers
-from windlass.domain.clock import from_micros, micros
+from windlass.domain.clock import from_micros
 from windlass.domain.job import NewJob, SubmittedJob
 from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.stored_schedule import Declaration, Schedule, ScheduleRow, ScheduleState, updated
@@ -22,7 +22,6 @@ from windlass.errors import (
 from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.recurring.schedule_options import ScheduleTimes, check_call, check_schedule_key
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.spi import Clock
 from windlass.stores.plans import limits, schedules
 from windlass.stores.plans.schedule_calls import ScheduledCall, read_call
 from windlass.submission.call import Call
@@ -53,7 +52,6 @@ class Schedules(NamedTuple):
 
     parts: SubmissionParts
     registry: Registry
-    clock: Clock
     declared: DeclaredSchedules
 
     def list(self) -> All:
@@ -152,7 +150,7 @@ def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleT
         return
     if not (yield from parts.access.read(schedules.differs, wanted)):
         return
-    _refuse_ended(wanted, micros(schedule_verbs.clock.now()))
+    _refuse_ended(wanted, (yield from parts.access.read(schedules.present)))
     if asked := resources_of([row]):
         checked_resources(asked, (yield from parts.access.read(limits.known_resources, sorted(asked))))
     _settled((yield from parts.access.run(schedules.store, [wanted], None)))
