@@ -14,6 +14,7 @@ import windlass
 from docs.generated_parts import write_page
 from windlass import Event
 from windlass.client.dead_letters import Alerts, DeadLetters
+from windlass.recurring.schedules import Schedules
 from windlass.submission.job_function import JobFunction
 from windlass.worker import Worker
 
@@ -24,6 +25,7 @@ MET: Final[dict[str, type]] = {
     "Alerts": Alerts,
     "DeadLetters": DeadLetters,
     "JobFunction": JobFunction,
+    "Schedules": Schedules,
     "Worker": Worker,
 }
 """Classes that one meets without importing them, e.g. what `@app.job` makes of a function."""
@@ -33,6 +35,7 @@ INTERNAL: Final = {
     "Call": {"spec", "submitter"},
     "JobContext": {"cancel", "keep", "keeps", "reported"},
     "JobOptions": {"merged", "resolved"},
+    "Schedules": {"clock", "parts", "registry"},
     "Windlass": {"check_startable", "exchange", "has_worker", "parts"},
     "Worker": {"run"},
 }
@@ -141,8 +144,19 @@ def _parameters(method: Any) -> str:
 
 
 def _shown(default: Any) -> Any:
-    """A function as a default has an address in its repr, which differs from run to run."""
+    """A function as a default has an address in its repr, which differs from run to run. Enums are named as in code."""
+    if isinstance(default, Enum):
+        return _Source(f"{type(default).__name__}.{default.name}")
     return ... if inspect.isfunction(default) else default
+
+
+class _Source(str):
+    """A text that is shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _folded(text: str) -> str:

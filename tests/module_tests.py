@@ -59,6 +59,7 @@ TESTED_BY = {
     "domain/job_result.py": "submission/test_job_results.py",
     "domain/limits.py": "client/test_limits.py",
     "domain/option_checks.py": "domain/test_options.py",
+    "domain/stored_schedule.py": "stores/test_contract.py",
     "domain/progress.py": "engine/test_progress_writer.py",
     # ------------------------------------------------------------------ engine
     "engine/invoke.py": "engine/test_runner.py",
@@ -77,6 +78,11 @@ TESTED_BY = {
     "failure/url_credentials.py": "failure/test_redaction.py",
     "maintenance/permit_keeper.py": "cluster/test_permits.py",
     "resilience/breaker.py": "engine/test_circuits.py",
+    # ------------------------------------------------------------------ recurring
+    "recurring/app_schedules.py": "recurring/test_schedules.py",
+    "recurring/schedule_feature.py": "recurring/test_reconciliation.py",
+    "recurring/schedule_options.py": "recurring/test_declared_schedules.py",
+    "recurring/upkeep_duty.py": "recurring/test_reconciliation.py",
     # ------------------------------------------------------------------ runtime
     "runtime/error_handling.py": "runtime/test_service.py",
     "runtime/executors.py": "engine/test_runner.py",

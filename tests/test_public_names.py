@@ -11,6 +11,7 @@ import pytest
 import windlass
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.limits import CircuitSwitch
+from windlass.recurring.schedules import Schedules
 from windlass.submission.handle import JobHandle
 from windlass.submission.job_function import AsyncJobFunction, JobFunction
 from windlass.worker import Worker
@@ -91,6 +92,7 @@ WITH_VERBS: list[type] = [
     DeadLetters,
     Alerts,
     CircuitSwitch,
+    Schedules,
 ]
 """Classes whose methods work on the store."""
 WITHOUT_A_TWIN = {
@@ -106,6 +108,7 @@ WITHOUT_A_TWIN = {
         "job": "declares",
         "on": "declares",
         "provide": "declares",
+        "recurring": "declares",
         "run_worker": "has a loop of its own and handles signals",
         "use_connection": "one object for `with` and `async with`",
         "worker": "one object for `with` and `async with`",

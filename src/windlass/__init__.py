@@ -23,6 +23,7 @@ from windlass.domain.progress import LogLine, Progress
 from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
+from windlass.domain.stored_schedule import Schedule
 from windlass.errors import (
     CircuitOpenError,
     ConfigurationError,
@@ -71,6 +72,7 @@ from windlass.events.types import (
     JobStarted,
     JobTimedOut,
     NodeLost,
+    ScheduleSkipped,
     WorkflowBranchTriggered,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
@@ -82,6 +84,7 @@ from windlass.settings import (
     JobsSettings,
     NodeSettings,
     PollerSettings,
+    RecurringSettings,
     Settings,
 )
 from windlass.spi import (
@@ -195,12 +198,15 @@ __all__ = [
     "Progress",
     "Queue",
     "QueueHour",
+    "RecurringSettings",
     "Redrive",
     "ResilienceStrategy",
     "Resource",
     "ResultDroppedError",
     "RetryAfter",
     "RetryPolicy",
+    "Schedule",
+    "ScheduleSkipped",
     "SerializationError",
     "Serializer",
     "Settings",

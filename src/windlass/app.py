@@ -23,6 +23,8 @@ from windlass.errors import ConfigurationError
 from windlass.features import features_of, follow_ups_of
 from windlass.parts import Parts, Replacements, Store, make_parts, shared_location
 from windlass.publisher import Publisher
+from windlass.recurring.app_schedules import AppSchedules
+from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.runtime import exits
 from windlass.runtime.middleware import check_middleware
 from windlass.runtime.verbs import Verb, adrive, drive, off_loop
@@ -61,7 +63,7 @@ from windlass.submission.transactional import CallerTransactions
 R = TypeVar("R")
 
 
-class Windlass(WorkerHost, Declarations, Reads, Moves, SignalVerbs, Limits, Batches):
+class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs, Limits, Batches):
     """A durable job engine on the database you have.
 
     ```python
@@ -118,7 +120,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, SignalVerbs, Limits, Batc
             *(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer),
             check_middleware(middleware),
         )
-        parts = make_parts(store, self.registry, self.settings, given)
+        parts = make_parts(store, self.registry, self.settings, given, DeclaredSchedules(self, lambda: self._submitter))
         self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
         self._assemble(parts)
 
@@ -126,7 +128,7 @@ class Windlass(WorkerHost, Declarations, Reads, Moves, SignalVerbs, Limits, Batc
         """Assemble the parts that depend on the store and the extension points."""
         encoder = BatchEncoder(self.registry, self._submitter, self._submitter.encoder)
         self._batch_loader = BatchLoader(encoder, lambda: self._submission_parts)
-        self._parts = parts
+        self._parts, self._declared = parts, parts.declared
         self._bus, self._database, self._results = parts.bus, parts.database, parts.results
         self._access = Access(self._database, migrate.Readiness(self._database, self._opened))
         self._reader = Reader(self.registry, parts.serializer)

@@ -98,18 +98,17 @@ class TargetNotFoundError(WindlassError):
 
 # Classes with fields keep them in `args` and build the text in `__str__`: they can then be copied and pickled.
 class DuplicateBusinessKeyError(WindlassError):
-    """The business key is held by a live job or schedule; `key` and `holder` say which."""
+    """The business key is held by a live job or schedule; `key`, `holder` and `kind` say which."""
 
-    def __init__(self, key: str, holder: UUID) -> None:
-        super().__init__(key, holder)
-        self.key = key
-        self.holder = holder
+    def __init__(self, key: str, holder: UUID, kind: str = "job") -> None:
+        super().__init__(key, holder, kind)
+        self.key, self.holder, self.kind = key, holder, kind
 
     def __str__(self) -> str:
-        return (
-            f"business key {self.key!r} is held by {self.holder}, which has not ended; wait for it or cancel it, "
-            "or enqueue with on_conflict='return_existing' or 'replace'"
-        )
+        if self.kind == "schedule":
+            return f"business key {self.key!r} is the key of a schedule ({self.holder}); use another one"
+        held = f"business key {self.key!r} is held by {self.holder}, which has not ended"
+        return f"{held}; wait for it or cancel it, or enqueue with on_conflict='return_existing' or 'replace'"
 
 
 class KeyConflictError(WindlassError):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from windlass.domain.cluster import Declared
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.job import Claim, Payload
 from windlass.domain.rhythm import Rhythm
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
-from windlass.runtime.service import Service
+from windlass.runtime.service import Bell, Service
 from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
@@ -30,6 +31,8 @@ class NodeTools(NamedTuple):
     errors: ErrorHandling
     unfinished: UnfinishedWork
     """What commits of the node have left to be carried out."""
+    schedule_changes: Bell
+    """Rings when the next tick of a schedule may have changed."""
     follow_ups: FollowUps = ()
     """What belongs to the end of jobs, of all features."""
 
@@ -46,6 +49,17 @@ class ArgumentSource(NamedTuple):
 
     Raises `SerializationError` for a job that cannot have them, which then fails.
     """
+
+
+class NodeStart(NamedTuple):
+    """What a feature does when a node starts, before anything is claimed."""
+
+    declared: Callable[[], Declared]
+    """Returns what the node's row says about its application."""
+    before: Callable[[], Awaitable[None]]
+    """Called before the node registers."""
+    after: Callable[[], Awaitable[None]]
+    """Called after that."""
 
 
 class GuardSource(NamedTuple):
@@ -79,5 +93,7 @@ class Feature(NamedTuple):
     """Its services, which every node runs."""
     arguments: ArgumentSource | None = None
     """Arguments that it adds to some jobs."""
+    start: NodeStart | None = None
+    """What it does when a node starts."""
     guards: tuple[GuardSource, ...] = ()
     """What the guards of its followers are about."""

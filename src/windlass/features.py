@@ -12,6 +12,7 @@ from windlass.flow import awaited_signals, callbacks, followers, guards, progres
 from windlass.maintenance import archive_duty, statistics_duty
 from windlass.parts import Parts
 from windlass.publisher import retry_times
+from windlass.recurring import schedule_feature
 from windlass.resilience import circuits
 from windlass.stores.ending import FollowUps
 
@@ -31,6 +32,7 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         guards.feature(),
         progress_calls.feature(),
         result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
+        schedule_feature.feature(parts.declared, parts.database, settings.recurring, parts.database.known_queues),
         *parts.features,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from windlass.domain.cluster import NOTHING_DECLARED
 from windlass.engine.loop_owner import watch_loop
 from windlass.engine.wakeup import WakeupBridge
 from windlass.features import features_of, follow_ups_of
@@ -35,7 +36,9 @@ class Node:
         errors = ErrorHandling(describe=parts.sanitizer.sanitize, service_errors=self._service_errors)
         features = features_of(parts)
         follow_ups = follow_ups_of(features)
-        self.identity = NodeIdentity(queues)
+        self._starts = [feature.start for feature in features if feature.start is not None]
+        declared = next((start.declared() for start in self._starts), NOTHING_DECLARED)
+        self.identity = NodeIdentity(queues, declared)
         served = None if queues is None else frozenset(queues)
         self.engine = NodeEngine(parts, self.identity, follow_ups, concurrency, served, errors, features)
         self.membership = NodeMembership(parts, self.identity, self.engine, features, self.asked_to_drain, errors)
@@ -49,6 +52,7 @@ class Node:
             (parts.work.sender, parts.done.sender),
             self.engine.cancellations,
             self.departure.store_lost,
+            self.engine.schedule_changes,
         )
         self.slots, self.poller = self.engine.slots, self.engine.poller
         self.completer = self.engine.completer
@@ -61,6 +65,12 @@ class Node:
     async def start(self) -> None:
         """Start all services."""
         await self.open()
+        try:
+            for start in self._starts:
+                await start.after()
+        except BaseException:
+            await self.drain(0)
+            raise
         self.membership.start()
         self.poller.start()
         if threshold := self._parts.settings.node.loop_block_warning:
@@ -71,6 +81,8 @@ class Node:
         """Start all but claiming. The node registers first, so that nothing is claimed by an unknown node."""
         logcontext.install()
         try:
+            for start in self._starts:
+                await start.before()
             await asyncio.to_thread(self.membership.heartbeat.register)
         except BaseException:
             await self.engine.invoker.close()

@@ -33,6 +33,7 @@ from windlass.publisher import Publisher
 from windlass.resilience.breaker import StoreBreakers
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.executors import LocalExecutors
+from windlass.runtime.service import Bell
 from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.spi import ExecutorProvider
 from windlass.stores.ending import FollowUps
@@ -57,7 +58,7 @@ class NodeEngine:
     ) -> None:
         database, settings = parts.database, parts.settings
         self.work = KnownWork(settings.circuits.refresh)
-        self.unfinished = UnfinishedWork()
+        self.unfinished, self.schedule_changes = UnfinishedWork(), Bell()
         notifiers = (parts.work, parts.done)
         self.wakeups = NodeWakeups(self.work, database, notifiers, parts.coordinator, self.unfinished)
         self.publisher = Publisher(parts.bus, parts.results, parts.clock, self.wakeups)

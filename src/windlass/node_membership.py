@@ -80,7 +80,9 @@ def _tools(parts: Parts, identity: NodeIdentity, engine: NodeEngine, errors: Err
     def lease(name: str, rhythm: Rhythm) -> LeaseHolder:
         return LeaseHolder(parts.database, name, lambda: identity.id, seconds, rhythm)
 
-    return NodeTools(parts.database, lease, engine.publisher.publish, errors, engine.unfinished)
+    return NodeTools(
+        parts.database, lease, engine.publisher.publish, errors, engine.unfinished, engine.schedule_changes
+    )
 
 
 def _load(engine: NodeEngine, errors: ServiceErrors | None) -> NodeLoad:

@@ -15,6 +15,7 @@ from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.feature import Feature
 from windlass.flow.progress_calls import ProgressCalls
 from windlass.maintenance.permit_keeper import PermitKeeper
+from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.runtime.global_names import global_name_of
 from windlass.runtime.local_node import LocalNode
 from windlass.runtime.processes.pool import ProcessOptions, ProcessSettings
@@ -97,6 +98,8 @@ class Parts(NamedTuple):
     results: Results
     work: Notifier
     done: Notifier
+    declared: DeclaredSchedules
+    """The schedules that the application declares."""
     local_node: LocalNode
     """Wakes the node that runs in this process on these parts."""
     inline: Inline | None = None
@@ -143,7 +146,9 @@ class Parts(NamedTuple):
         self.bus.close()
 
 
-def make_parts(store: Store, registry: Registry, settings: Settings, given: Replacements) -> Parts:
+def make_parts(
+    store: Store, registry: Registry, settings: Settings, given: Replacements, declared: DeclaredSchedules
+) -> Parts:
     """Fill in the defaults."""
     limits, database = settings.jobs, store.database
     default = DefaultErrorSanitizer(redact_emails=limits.redact_emails, max_length=limits.max_error_length)
@@ -168,6 +173,7 @@ def make_parts(store: Store, registry: Registry, settings: Settings, given: Repl
         done=Notifier(database, DONE),
         authorizer=given.authorizer,
         middleware=given.middleware,
+        declared=declared,
         local_node=LocalNode(given.coordinator),
         keepers=[],
     )

@@ -16,7 +16,14 @@ from windlass.domain.job import Outcome
 from windlass.domain.states import TERMINAL, JobStatus, Move
 from windlass.events.batch_events import batch_events
 from windlass.events.bus import EventBus
-from windlass.events.job_events import JOB_EVENTS, circuit_events, job_events, move_events, signal_events
+from windlass.events.job_events import (
+    JOB_EVENTS,
+    circuit_events,
+    job_events,
+    move_events,
+    signal_events,
+    skipped_events,
+)
 from windlass.events.types import Event, JobPaused, JobResumed, JobRetrying, JobSignaled
 from windlass.feature import Feature
 from windlass.spi import Clock
@@ -81,6 +88,8 @@ class Publisher:
             self.circuits_changed(effects.circuits)
         if effects.work:
             self.wakeups.new_work(sorted(effects.work))
+        if effects.skipped:
+            self.events(skipped_events(effects.skipped, self._clock.now()))
         if effects.unfinished:
             self.wakeups.unfinished(effects.unfinished)
         if effects.batches:

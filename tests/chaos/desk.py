@@ -10,10 +10,8 @@ from tests.chaos.application import make_app, protect
 from tests.chaos.faults import Options
 from tests.chaos.witness import NOTHING, say
 from tests.chaos.workload import call, is_unwanted, key_of
-from windlass import StoreUnavailableError
+from windlass import Call, Flow, JobHandle, StoreUnavailableError
 from windlass.domain.clock import monotonic
-from windlass.submission.call import Call
-from windlass.submission.handle import JobHandle
 
 MAX_AT_ONCE = 40
 KEYED_EVERY = 7
@@ -75,14 +73,14 @@ class Desk:
         for handle in waiting:
             self._cancel(handle)
 
-    def _call(self, number: int) -> Call[Any]:
+    def _call(self, number: int) -> Call[Any] | Flow[Any]:
         what = (self._app, self._options.mix, self._options.seed, number)
         if number % KEYED_EVERY:
             return call(*what)
         self._keyed.append(number)
         return call(*what, f"desk-{number}")
 
-    def _store(self, calls: list[Call[Any]]) -> None:
+    def _store(self, calls: list[Call[Any] | Flow[Any]]) -> None:
         try:
             handles = self._app.enqueue_many(calls) if len(calls) > 1 else [calls[0].enqueue()]
         except StoreUnavailableError:

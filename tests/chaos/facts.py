@@ -68,6 +68,15 @@ class GateRow(NamedTuple):
     in_use: int
 
 
+class FlowRow(NamedTuple):
+    """A row of windlass_flow: what a job follows, and the group that it counts for."""
+
+    job: str
+    parent: str | None
+    follows: int | None
+    group: str | None
+
+
 class Orphan(NamedTuple):
     """A claim that was seen RUNNING without a live lease, time and again, over `seconds`."""
 
@@ -88,6 +97,7 @@ class Tables:
     """Idempotency keys and the jobs they name."""
     live_keys: Mapping[str, str] = field(default_factory=dict)
     """Business keys and their holders."""
+    flow: tuple[FlowRow, ...] = ()
     gates: tuple[GateRow, ...] = ()
     permits: int = 0
     dead_letters: frozenset[str] | None = None
@@ -159,6 +169,7 @@ def read_tables(ask: Ask) -> Tables:
         history=tuple(_attempt(row) for row in ask(_HISTORY)),
         keys={key: str(job) for key, job in ask("SELECT idempotency_key, job_id FROM windlass_key")},
         live_keys={key: str(job) for key, job in ask("SELECT business_key, holder_id FROM windlass_live_key")},
+        flow=tuple(_flow(row) for row in ask("SELECT job_id, parent_id, follows, group_id FROM windlass_flow")),
         gates=tuple(GateRow(*row) for row in ask(_GATES)),
         permits=ask("SELECT count(*) FROM windlass_permit")[0][0],
         dead_letters=frozenset(str(job) for (job,) in ask(_DEAD_LETTERS)),
@@ -185,6 +196,11 @@ def _done(row: tuple[Any, ...]) -> DoneRow:
     job, status, fence, attempts, crashes, result, error_class, reason = row
     told = json.loads(result) if result else None
     return DoneRow(str(job), status, fence, attempts, crashes, told, error_class, reason)
+
+
+def _flow(row: tuple[Any, ...]) -> FlowRow:
+    job, parent, follows, group = row
+    return FlowRow(str(job), str(parent) if parent else None, follows, str(group) if group else None)
 
 
 def _attempt(row: tuple[Any, ...]) -> AttemptRow:

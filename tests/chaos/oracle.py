@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tests.chaos.facts import AttemptRow, DoneRow, Facts, JobRow
+from tests.chaos.flow_rules import followers_end_as_their_parents_say, followers_run_after_the_end_they_follow
 from tests.chaos.leases import Deaths, Leases, claimed_by, over_at
 from tests.chaos.permits import permits_return_to_zero, permits_stay_below_their_cap
 from tests.chaos.witness import Run
@@ -180,7 +181,8 @@ def what_was_canceled_stays_canceled(facts: Facts) -> Iterator[tuple[str | None,
 
 def callbacks_follow_once(facts: Facts) -> Iterator[tuple[str | None, str]]:
     """An outcome with a callback has exactly one job that follows it; what has none is followed by nothing."""
-    followers = Counter(job.parent_id for job in facts.tables.jobs.values() if job.parent_id)
+    linked = {row.job for row in facts.tables.flow}
+    followers = Counter(job.parent_id for job in facts.tables.jobs.values() if job.parent_id and job.id not in linked)
     for done in facts.tables.done:
         wanted = {"SUCCEEDED": "on_success", "FAILED": "on_failure"}.get(done.status)
         job = facts.tables.jobs.get(done.id)
@@ -205,6 +207,7 @@ AT_ANY_MOMENT: tuple[Check, ...] = (
     permits_stay_below_their_cap,
     nothing_runs_without_a_lease,
     processes_leave_in_good_order,
+    followers_run_after_the_end_they_follow,
 )
 """True while work is going on."""
 AT_THE_END: tuple[Check, ...] = (
@@ -217,6 +220,7 @@ AT_THE_END: tuple[Check, ...] = (
     a_key_names_one_job,
     what_was_canceled_stays_canceled,
     callbacks_follow_once,
+    followers_end_as_their_parents_say,
 )
 """True once everything has come to rest, in addition."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.chaos.cases import JOB, OTHER, SOUND, A, B, attempt, done, facts, gate, hot, job, killed, leased, run
-from tests.chaos.facts import Facts, Orphan
+from tests.chaos.facts import Facts, FlowRow, Orphan
 from tests.chaos.oracle import AT_ANY_MOMENT, AT_THE_END, judge
 from tests.chaos.witness import Accepted, Canceled, Taken
 
@@ -136,6 +136,27 @@ WRONG: dict[str, tuple[Facts, str]] = {
     ),
     "in use by nobody": (facts(tables={"gates": (gate(5, in_use=1),)}), "permits_return_to_zero"),
     "permits held by nobody": (facts(tables={"permits": 1}), "permits_return_to_zero"),
+    "a follower of what failed": (
+        facts(
+            account={"runs": [run(), run(job=OTHER)]},
+            tables={
+                "jobs": {JOB: job(), OTHER: job(OTHER)},
+                "done": (done("FAILED", reason="retry_exhausted"), done(id=OTHER)),
+                "flow": (FlowRow(JOB, None, None, None), FlowRow(OTHER, JOB, 1, None)),
+            },
+        ),
+        "followers_run_after_the_end_they_follow",
+    ),
+    "a join that was canceled though its members succeeded": (
+        facts(
+            tables={
+                "jobs": {JOB: job(), OTHER: job(OTHER)},
+                "done": (done(), done("CANCELED", 0, 0, id=OTHER)),
+                "flow": (FlowRow(JOB, None, None, "group"), FlowRow(OTHER, "group", 1, None)),
+            },
+        ),
+        "followers_end_as_their_parents_say",
+    ),
     "left by itself": (facts(odd_exits=("worker 7 ended by itself with 1",)), "processes_leave_in_good_order"),
 }
 

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.chaos import bodies
-from windlass import Backoff, Windlass
-from windlass.submission.call import Call
+from windlass import Backoff, Call, Flow, Windlass, group
+from windlass.submission.flow_layout import answering_call
 
 BUSINESS_KEYS = 40
 LATER = 0.3
 
 Maker = Callable[[Windlass, int, random.Random], Call[Any]]
+Linker = Callable[[Windlass, int, random.Random, Call[Any]], Flow[Any]]
 
 
 def _quick(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
@@ -99,6 +100,30 @@ def _business(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
     return app.bind(bodies.slow, number, 0.05).using(business_key=key, on_conflict="return_existing")
 
 
+def _first(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
+    return dice.choice([_quick, _quick, _slow, _flaky, _hopeless])(app, number, dice)
+
+
+def _first_of_groups(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
+    return _first(app, number, dice)
+
+
+def _chain(app: Windlass, number: int, dice: random.Random, first: Call[Any]) -> Flow[Any]:
+    """The second step has a branch beside the chain."""
+    second = _first(app, number, dice).then_on_failure(_quick(app, number, dice))
+    return first.then(second).then(_quick(app, number, dice))
+
+
+def _joined(app: Windlass, number: int, dice: random.Random, first: Call[Any]) -> Flow[Any]:
+    """A group behind the first step, one that follows its failure, and its join."""
+    members = [_first(app, number, dice) for _ in range(dice.randint(1, 5))]
+    fanned = first.then(group(*members).then_on_failure(_quick(app, number, dice)))
+    return fanned.then(_quick(app, number, dice))
+
+
+_LINKED: dict[Maker, Linker] = {_first: _chain, _first_of_groups: _joined}
+"""What follows the job that a maker has made."""
+
 _EVERYTHING: tuple[tuple[Maker, float], ...] = (
     (_quick, 40),
     (_slow, 10),
@@ -115,28 +140,37 @@ _EVERYTHING: tuple[tuple[Maker, float], ...] = (
     (_overtime_in_process, 0.2),
     (_dying_in_process, 0.3),
     (_followed, 4),
+    (_first, 2),
+    (_first_of_groups, 1),
     (_business, 5),
 )
 _GATED: tuple[tuple[Maker, float], ...] = ((_limited, 4), (_limited_by_key, 2), (_behind_circuit, 2))
-MIXES = {"everything": (*_EVERYTHING, *_GATED), "long": ((_long, 1.0),), "limited": ((_limited, 1.0),)}
+MIXES = {
+    "everything": (*_EVERYTHING, *_GATED),
+    "long": ((_long, 1.0),),
+    "limited": ((_limited, 1.0),),
+    "flows": ((_first, 1.0), (_first_of_groups, 1.0)),
+}
 """Named, for runs that are after one thing."""
 
 
-def call(app: Windlass, mix: str, seed: int, number: int, key: str | None = None) -> Call[Any]:
-    """The job of a number. With a business key it takes no idempotency key: then two would decide what it is."""
+def call(app: Windlass, mix: str, seed: int, number: int, key: str | None = None) -> Call[Any] | Flow[Any]:
+    """The job or flow of a number. With a business key it takes no idempotency key: two would decide what it is."""
     dice = random.Random(f"{seed}/{number}")
     makers, shares = zip(*MIXES[mix], strict=True)
     (maker,) = dice.choices(makers, shares)
     made: Call[Any] = maker(app, number, dice)
-    return made if key is None or isinstance(made.options.business_key, str) else made.using(idempotency_key=key)
+    if key is not None and not isinstance(made.options.business_key, str):
+        made = made.using(idempotency_key=key)
+    return _LINKED[maker](app, number, dice, made) if maker in _LINKED else made
 
 
-def is_unwanted(made: Call[Any]) -> bool:
+def is_unwanted(made: Call[Any] | Flow[Any]) -> bool:
     """Whether the driver is to cancel it."""
-    return made.target.endswith(":unwanted")
+    return isinstance(made, Call) and made.target.endswith(":unwanted")
 
 
-def key_of(made: Call[Any]) -> str | None:
-    """The idempotency key it was given."""
-    key = made.options.idempotency_key
+def key_of(made: Call[Any] | Flow[Any]) -> str | None:
+    """The idempotency key it was given; of a flow, its first job."""
+    key = (made if isinstance(made, Call) else answering_call(made)).options.idempotency_key
     return key if isinstance(key, str) else None

@@ -53,6 +53,13 @@ def check_results(results: dict, workloads: str) -> None:
         assert result["values"]
 
 
+def test_schedules_are_measured(tmp_path: Path):
+    """J9.2: every tick is fired once, in transactions of 200."""
+    results = bench(tmp_path, "--store", f"sqlite:///{tmp_path / 'mine.db'}", "--jobs", "450", "--schedules")
+    check_results(results, "S1,S2")
+    assert results["S1"]["jobs"] == 450
+
+
 def test_every_workload_runs_on_sqlite(tmp_path: Path):
     workloads = "W1,W1c,W2,W4,W6,W7,W9"
     results = bench(tmp_path, "--store", f"sqlite:///{tmp_path / 'mine.db'}", "--jobs", "64", "--workload", workloads)

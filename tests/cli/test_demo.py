@@ -39,11 +39,15 @@ SCENES = (
     "circuit carrier: OPEN  attempts so far",
     "circuit_open: the circuit of carrier is open",
     "circuit carrier: CLOSED",
-    "== 10. What the store says",
+    "== 10. A schedule",
+    r"tick \d\d:\d\d:\d\d  → delivered",
+    "stock report, although it is paused",
+    "== 11. What the store says",
     r"a worker is killed +12 +12 +12 .*✓ each",
     r"watching and steering +2 +2 +2 .*✓ each",
     r"a flow +7 +7 +7 .*✓ each",
     r"a batch and a signal +241 +241 +241 .*✓ each",
+    r"a schedule +\d +\d +\d .*✓ each",
     "all of it happened as described",
 )
 """What each scene shows, in order."""

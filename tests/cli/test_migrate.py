@@ -51,7 +51,7 @@ def test_it_applies_what_is_missing_once(migrate, store_url):
 def test_check_and_status_report_pending_migrations(migrate):
     code, said = migrate("--check")
     assert code == 1
-    assert "the schema lacks 0001_initial, 0002_flows; " in said
+    assert "the schema lacks 0001_initial, " in said
     assert said.endswith("; run `windlass migrate shop:app`\n")
     assert "0001_initial: pending" in migrate("--status")[1]
     migrate()

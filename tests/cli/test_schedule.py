@@ -5,6 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from windlass import Overlap, every
 from windlass.cli.main import main
 
 
@@ -78,3 +79,66 @@ class TestPreview:
         code, _, error = run("preview", "0 2 * * *", "--from", "9999-12-31T23:00")
         assert code == 1
         assert "does not fire after" in error
+
+
+class TestSteering:
+    """`windlass schedule list|show|pause|resume|trigger|remove`."""
+
+    def test_schedules_are_listed_with_their_next_times(self, desk):
+        """J9.4: for pipes and programs."""
+        assert desk.run("schedule", "list").stderr == (
+            "there is no schedule; declared ones are stored when a worker starts\n"
+        )
+        desk.app.schedule("hourly", every(hours=1), desk.charge.bind(7), overlap=Overlap.SKIP)
+        desk.app.schedule("nightly", "0 2 * * *", desk.charge.bind(8), zone="Europe/Berlin")
+        desk.app.schedules.pause("nightly")
+        hourly, nightly = [line.split("\t") for line in desk.told("schedule", "list").splitlines()]
+        assert hourly[:4] == ["hourly", "active", "every(hours=1)", "UTC"]
+        assert hourly[4].endswith("Z")
+        assert hourly[5:] == ["", "SKIP", "CATCH_UP", "0", "tests.cli.desk:charge"]
+        assert nightly[:5] == ["nightly", "paused", "0 2 * * *", "Europe/Berlin", ""]
+        items = desk.read("schedule", "list")["items"]
+        assert [(item["key"], item["paused"], item["overlap"]) for item in items] == [
+            ("hourly", False, "SKIP"),
+            ("nightly", True, "ALLOW"),
+        ]
+
+    def test_one_is_shown_in_words(self, sqlite_desk):
+        """J9.4: an unknown one with the nearest."""
+        desk = sqlite_desk
+        desk.app.schedule("nightly", "0 2 * * *", desk.charge.bind(8), zone="Europe/Berlin")
+        shown = desk.told("schedule", "show", "nightly")
+        assert "times: 0 2 * * * (at 02:00 every day)" in shown
+        assert "runs: tests.cli.desk:charge" in shown
+        assert desk.read("schedule", "show", "nightly")["explanation"] == "at 02:00 every day"
+        refused = desk.run("schedule", "show", "nightlly")
+        assert (refused.exit_code, "did you mean nightly?" in refused.stderr) == (1, True)
+
+    def test_one_is_paused_resumed_triggered_and_removed(self, desk):
+        """J9.3, J9.4, J10.7: removing asks."""
+        desk.app.schedule("hourly", every(hours=1), desk.charge.bind(7))
+        paused = desk.run("schedule", "pause", "hourly")
+        assert (paused.stdout, paused.stderr) == (
+            "schedule hourly is paused\n",
+            "to undo it: windlass schedule resume hourly\n",
+        )
+        job = desk.told("schedule", "trigger", "hourly").strip()
+        assert desk.app.get(job).args == (7,)
+        assert desk.read("schedule", "trigger", "hourly")["job_id"] != job
+        assert desk.told("schedule", "resume", "hourly").startswith("schedule hourly is active; its next tick is at ")
+        assert "pass --yes" in desk.run("schedule", "remove", "hourly").stderr
+        assert desk.told("schedule", "remove", "hourly", "--yes") == "schedule hourly is removed\n"
+        for verb in ("pause", "resume", "trigger", "remove"):
+            assert "no schedule hourly is known" in desk.run("schedule", verb, "hourly").stderr
+
+    def test_one_that_is_declared_is_not_removed(self, sqlite_desk):
+        """J9.4: with the reason."""
+        sqlite_desk.app.recurring("0 2 * * *", key="nightly")(sqlite_desk.app.job(beat))
+        with sqlite_desk.app.worker():
+            pass
+        refused = sqlite_desk.run("schedule", "remove", "nightly", "--yes")
+        assert (refused.exit_code, "take it out of the code" in refused.stderr) == (1, True)
+
+
+def beat() -> None:
+    raise AssertionError("it never runs here")

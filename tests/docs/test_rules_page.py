@@ -7,7 +7,6 @@ from docs.generated_parts import filled
 
 NOT_BUILT = {
     "J6.4": "encryption is planned; a test proves that asking for it is refused until then",
-    "J9.3": "schedules are planned; which ticks fire is decided and tested",
 }
 """Rules that tests name although the page does not state them yet, and why."""
 

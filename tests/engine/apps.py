@@ -32,7 +32,7 @@ IMPATIENT = Settings(node=NodeSettings(drain_timeout=0.1))
 TABLES = (
     *("job", "hot", "done", "attempt", "key", "live_key", "job_tag", "dead_letter", "queue", "lane", "node", "alert"),
     *("archive", "permit", "gate", "freed", "lease", "stat_delta", "stat", "progress", "job_log", "dead_letter_group"),
-    *("audit", "flow", "group", "group_delta", "operation"),
+    *("audit", "flow", "group", "group_delta", "operation", "schedule", "tick", "declared"),
 )
 
 

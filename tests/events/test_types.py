@@ -25,6 +25,7 @@ OWN = {
     "WorkflowBranchTriggered": {"parent_id", "child_id", "description"},
     "CircuitOpened": {"service"},
     "CircuitClosed": {"service"},
+    "ScheduleSkipped": {"key", "tick", "why", "count"},
 }
 
 

@@ -20,6 +20,9 @@ class Heard:
     def canceled(self, ids: Sequence[str]) -> None:
         self.told.append(("canceled", list(ids)))
 
+    def schedules_changed(self) -> None:
+        self.told.append("schedules")
+
     def notify_new_work(self, queue: str, priority: int) -> None:
         self.told.append((queue, priority))
 

@@ -123,5 +123,13 @@ class TestFlowChecks(contract.FlowChecksContract):
     pass
 
 
+class TestTicks(contract.ScheduleTicksContract):
+    pass
+
+
+class TestDeclaringSchedules(contract.ScheduleDeclarationsContract):
+    pass
+
+
 class TestSignals(contract.SignalsContract):
     pass

@@ -22,7 +22,10 @@ from windlass.stores.sqlite.files import connect
 from windlass.stores.sqlite.session import Session
 from windlass.testing.postgres_server import PostgresServer
 
-LARGE = ("windlass_hot", "windlass_job", "windlass_done", "windlass_attempt", "windlass_flow", "windlass_archive")
+LARGE = (
+    *("windlass_hot", "windlass_job", "windlass_done", "windlass_attempt", "windlass_flow", "windlass_archive"),
+    *("windlass_schedule", "windlass_tick"),
+)
 ROWS = 20_000
 LITERALS = {"chunk": 100, "window": 100, "most": 100}
 
@@ -56,7 +59,14 @@ FROM {numbers};
 INSERT INTO windlass_queue (name) SELECT 'q' || n FROM {numbers} WHERE n < 5;
 INSERT INTO windlass_gate (name, cap, retry_us, used_at) SELECT 'resource:r' || n, 5, 1, 1 FROM {numbers} WHERE n < 50;
 INSERT INTO windlass_node (id, host, pid, version, started_at, heartbeat_at, lease_until, state)
-SELECT 'node' || n, 'h', 1, '0', 1, 1, 1, 'alive' FROM {numbers} WHERE n < 7
+SELECT 'node' || n, 'h', 1, '0', 1, 1, 1, 'alive' FROM {numbers} WHERE n < 7;
+INSERT INTO windlass_schedule (id, key, origin, state, cron, zone, anchor, jitter_us, misfire, catch_up, overlap, call,
+    definition, next_at, skipped, changed_at)
+SELECT {id}, 'nightly:' || n, CASE WHEN n % 2 = 0 THEN 'shop:app' || (n % 10) END,
+    CASE WHEN n % 100 = 0 THEN 'retired' ELSE 'active' END, '0 2 * * *',
+    CASE WHEN n % 3 = 0 THEN 'Asia/Tokyo' ELSE 'UTC' END, 0, 0, 'CATCH_UP', 11, 'ALLOW', '{{}}', 'x', n, 0, n
+FROM {numbers};
+INSERT INTO windlass_tick (schedule_id, tick, job_id) SELECT {id}, n, {id} FROM {numbers}
 """
 ABOVE = ("Limit", "LockRows", "Subquery Scan")
 """Nodes that ask for no more rows than are asked of them."""

@@ -21,7 +21,7 @@ def test_the_example_in_the_docstring_runs_unchanged(tmp_path: Path):
 def test_every_part_of_the_contract_is_exported():
     """Design §2: a part that is not exported is a part that a new store would miss."""
     folder = Path(contract.__file__).parent
-    shared = {"flow_setup", "gate_setup", "workbench"}
+    shared = {"flow_setup", "gate_setup", "schedule_setup", "workbench"}
     parts = {path.stem for path in folder.glob("*.py")} - {"__init__", *shared}
     assert {f"{part.title().replace('_', '')}Contract" for part in parts} | {"Workbench"} == set(contract.__all__)
     assert parts | shared == set(contract._PARTS)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, count, everything_stored
-from windlass import Job, JobNotFoundError, JobStatus, NotAuthorizedError, Windlass
+from windlass import Job, JobNotFoundError, JobStatus, NotAuthorizedError, Windlass, every
 from windlass.testing import drain, isolated
 
 MARK = 31
@@ -64,6 +64,7 @@ WITHOUT_A_JOB: dict[str, Verb] = {
     "configure_circuit": lambda app, job: app.configure_circuit("gateway"),
     "resources": lambda app, job: app.resources(),
     "circuits": lambda app, job: app.circuits(),
+    "schedule": lambda app, job: app.schedule("sync", every(hours=1), app.bind(jobs.add, 1, 2)),
 }
 BY_HANDLE: dict[str, tuple[str, Verb]] = {
     "circuit.state": ("circuits", lambda app, job: app.circuit("gateway").state()),
@@ -76,6 +77,11 @@ BY_HANDLE: dict[str, tuple[str, Verb]] = {
     "dead_letters.redrive": ("redrive", lambda app, job: app.dead_letters.redrive()),
     "dead_letters.purge": ("purge", lambda app, job: app.dead_letters.purge(0)),
     "alerts.find": ("alerts", lambda app, job: app.alerts.find()),
+    "schedules.list": ("schedules", lambda app, job: app.schedules.list()),
+    "schedules.pause": ("pause_schedule", lambda app, job: app.schedules.pause("sync")),
+    "schedules.resume": ("resume_schedule", lambda app, job: app.schedules.resume("sync")),
+    "schedules.trigger": ("trigger_schedule", lambda app, job: app.schedules.trigger("sync")),
+    "schedules.remove": ("remove_schedule", lambda app, job: app.schedules.remove("sync")),
     "handle.status": ("get", lambda app, job: app.handle(job).status()),
     "handle.result": ("get", lambda app, job: app.handle(job).result(timeout=0)),
     "handle.join": ("get", lambda app, job: app.handle(job).join(timeout=0)),
@@ -110,6 +116,12 @@ TWINS: dict[str, tuple[str, AVerb]] = {
     "aconfigure_circuit": ("configure_circuit", lambda app, job: app.aconfigure_circuit("gateway")),
     "aresources": ("resources", lambda app, job: app.aresources()),
     "acircuits": ("circuits", lambda app, job: app.acircuits()),
+    "aschedule": ("schedule", lambda app, job: app.aschedule("sync", every(hours=1), app.bind(jobs.add, 1, 2))),
+    "schedules.alist": ("schedules", lambda app, job: app.schedules.alist()),
+    "schedules.apause": ("pause_schedule", lambda app, job: app.schedules.apause("sync")),
+    "schedules.aresume": ("resume_schedule", lambda app, job: app.schedules.aresume("sync")),
+    "schedules.atrigger": ("trigger_schedule", lambda app, job: app.schedules.atrigger("sync")),
+    "schedules.aremove": ("remove_schedule", lambda app, job: app.schedules.aremove("sync")),
     "circuit.astate": ("circuits", lambda app, job: app.circuit("gateway").astate()),
     "circuit.aopen": ("open_circuit", lambda app, job: app.circuit("gateway").aopen()),
     "circuit.aclose": ("close_circuit", lambda app, job: app.circuit("gateway").aclose()),

@@ -156,8 +156,14 @@ def _check_counts(url: str, ended: dict[Any, Ended], attempts: dict[Any, list[At
 
 
 def _check_keys(url: str, live: dict[Any, Live]) -> None:
-    holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key")}
+    holders = {row[0] for row in rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'job'")}
     assert holders <= live.keys() | _live_batches(url), "business keys of jobs that have ended"
+    schedules = rows(url, "SELECT id FROM windlass_schedule WHERE state IN ('active', 'paused')")
+    held = rows(url, "SELECT holder_id FROM windlass_live_key WHERE holder_kind = 'schedule'")
+    assert sorted(map(str, held)) == sorted(map(str, schedules)), "keys of schedules that are not live, or have none"
+    lost = """SELECT count(*) FROM windlass_tick t WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = t.job_id)
+        AND NOT EXISTS (SELECT 1 FROM windlass_archive a WHERE a.id = t.job_id)"""
+    assert one(url, lost) == 0, "ticks without a run"
     gone = """SELECT count(*) FROM windlass_key k WHERE NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = k.job_id)
         AND NOT EXISTS (SELECT 1 FROM windlass_archive a WHERE a.id = k.job_id)"""
     assert one(url, gone) == 0, "idempotency keys without a job"

@@ -27,7 +27,7 @@ COMMANDS: Final = {
     "node": ("windlass.cli.node", "List the worker processes of the cluster, or have one leave."),
     "queue": ("windlass.cli.queue", "List queues, pause, resume and limit them."),
     "resource": ("windlass.cli.resource", "List resources, and say how many jobs may use one at a time."),
-    "schedule": ("windlass.cli.schedule.command", "Preview the times of a cron expression or an interval."),
+    "schedule": ("windlass.cli.schedule.command", "List, show, steer and preview schedules."),
     "worker": ("windlass.cli.worker", "Run the jobs of an application until it is stopped."),
 }
 """The module of each subcommand (as `command`), and its summary. Imported when called, so that help is fast."""

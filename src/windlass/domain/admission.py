@@ -15,12 +15,16 @@ from windlass.domain.job import Conflict, NewJob, SubmittedJob
 
 NOT_STARTED = frozenset({"PENDING", "PAUSED", "WAITING"})
 
+SCHEDULE = "schedule"
+"""The kind of a holder that is not a job."""
+
 
 class Holder(NamedTuple):
-    """The job that holds a business key."""
+    """The job or schedule that holds a business key."""
 
     id: str
     status: str
+    kind: str = "job"
 
 
 class Admission(NamedTuple):
@@ -82,7 +86,7 @@ class _Unit:
         if job.business_key is None or job.on_conflict != "return_existing":
             return None
         holder = self.live.get(job.business_key)
-        return None if holder is None else holder.id
+        return None if holder is None or holder.kind == SCHEDULE else holder.id
 
     def _place_in_flow(self, job: NewJob, *, answers: bool) -> Conflict | None:
         """Place a job of a flow; only the one that answers for the flow can be a duplicate, and then all are."""
@@ -102,6 +106,8 @@ class _Unit:
             self.placed.append(SubmittedJob(first, duplicate=True))
             return None
         if job.business_key is not None and (holder := self.live.get(job.business_key)) is not None:
+            if holder.kind == SCHEDULE:  # there is no job to return, and none to replace
+                return Conflict(job.business_key, holder.id, holder.status, holder_kind=SCHEDULE)
             if job.on_conflict == "return_existing":
                 self.placed.append(SubmittedJob(holder.id, duplicate=True))
                 return None

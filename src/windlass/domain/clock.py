@@ -68,11 +68,11 @@ class VirtualClock:
     ```
     """
 
-    __slots__ = ("_lock", "_micros")
+    __slots__ = ("_lock", "_micros", "started")
 
     def __init__(self, start: datetime = _VIRTUAL_START) -> None:
         self._lock = threading.Lock()
-        self._micros = micros(start)
+        self._micros = self.started = micros(start)
 
     def now(self) -> datetime:
         """Return the time this clock is set to, aware, in UTC."""

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, NamedTuple
 
 from windlass.domain.limits import Per
+
+
+class Declared(NamedTuple):
+    """What a node says about the schedules of its application."""
+
+    origin: str | None
+    """`module:attribute` of the application; None if it has no such name."""
+    digest: str | None
+    """Stands for the keys of its schedules: nodes of one version of the code have the same."""
+
+
+NOTHING_DECLARED: Final = Declared(None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

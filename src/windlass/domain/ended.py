@@ -15,6 +15,7 @@ from windlass.domain.branches import NOT_JUDGED, Judgements, TriggeredBranch
 from windlass.domain.circuit import CircuitChange, ServiceCall
 from windlass.domain.job import Outcome, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
+from windlass.domain.stored_schedule import SkippedTick
 from windlass.domain.transition import NO_FAILURE, Failure, Times
 
 
@@ -115,6 +116,8 @@ class Effects(NamedTuple):
     """Followers that were canceled because of it, depth first."""
     unfinished: Unfinished = NOTHING_UNFINISHED
     """What is left to be written by transactions of its own."""
+    skipped: tuple[SkippedTick, ...] = ()
+    """Ticks of schedules that were due and did not fire."""
     branches: Mapping[str, tuple[TriggeredBranch, ...]] = _NO_BRANCHES
     """Branches that were released because their conditions held, in order, by the job whose branches they are."""
     batches: tuple[BatchReport, ...] = ()
@@ -131,6 +134,7 @@ class Effects(NamedTuple):
             {**self.due, **other.due},
             self.canceled + other.canceled,
             self.unfinished | other.unfinished,
+            self.skipped + other.skipped,
             {**self.branches, **other.branches},
             self.batches + other.batches,
         )

@@ -10,7 +10,16 @@ from typing import Final, NamedTuple
 from windlass.domain.batch import BatchState, LoadState
 from windlass.domain.clock import from_micros
 from windlass.domain.gates import Gate, free_permits, worth_a_look
-from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, Lane, needed_targets, read_lane, target_named
+from windlass.domain.lanes import (
+    CIRCUIT,
+    MOST_LANES,
+    QUEUE,
+    Lane,
+    needed_targets,
+    read_lane,
+    schedule_gate,
+    target_named,
+)
 from windlass.domain.states import JobStatus
 from windlass.domain.targets import how_to_import
 
@@ -171,6 +180,9 @@ def _gates(job: WaitingJob, lane: Lane, around: Conditions) -> Iterator[Explanat
             )
         else:
             yield from _full(gate, now, what, "permit_full", "rate_limited")
+    line = around.gates.get(schedule_gate(lane.schedule)) if lane.schedule is not None else None
+    if line is not None and free_permits(line, now) == 0:
+        yield Explanation("schedule_overlap", "an earlier run of its schedule has not ended, and they run one by one")
     limit = around.gates.get(QUEUE + job.queue)
     if limit is not None:
         yield from _full(limit, now, f"queue {job.queue}", "queue_full", "queue_rate_limited")

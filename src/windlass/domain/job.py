@@ -103,6 +103,8 @@ class Conflict(NamedTuple):
     holder_status: str
     of_follower: bool = False
     """Whether it is the idempotency key of a follower in a flow."""
+    holder_kind: str = "job"
+    """Whether the holder is a job or a schedule."""
 
 
 class Outcome(NamedTuple):

@@ -1,7 +1,8 @@
 """Lanes: where jobs wait that not every claim may take, and the gates they wait behind.
 
-A job behind a resource, a key of a resource or a circuit, or whose target some nodes do not know, has a lane: a text
-with one part for each condition. Other jobs have no lane and do not pay for this.
+A job behind a resource, a key of a resource or a circuit, a run of a schedule that waits for the one before it, and a
+job whose target some nodes do not know have a lane: a text with one part for each condition. Other jobs have no lane
+and do not pay for this.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ QUEUE: Final = "queue:"
 RESOURCE: Final = "resource:"
 CIRCUIT: Final = "circuit:"
 TARGET: Final = "target:"
+SCHEDULE: Final = "schedule:"
 
 MOST_LANES: Final = 64
 """Number of lanes that are checked at a time; if there are more, the next check continues from there."""
@@ -28,6 +30,8 @@ class Lane(NamedTuple):
     circuit: str | None = None
     target: str | None = None
     """Only nodes that know this target take its jobs; with predicates of its branches: `needed_targets`."""
+    schedule: str | None = None
+    """The schedule whose runs wait for each other."""
 
     @property
     def text(self) -> str | None:
@@ -44,7 +48,8 @@ class Lane(NamedTuple):
     def gates(self) -> tuple[str, ...]:
         """The gates that a claim must pass, in the order in which they are locked."""
         circuit = None if self.circuit is None else CIRCUIT + self.circuit
-        return tuple(gate for gate in (circuit, self.resource_gate) if gate is not None)
+        schedule = None if self.schedule is None else schedule_gate(self.schedule)
+        return tuple(gate for gate in (circuit, self.resource_gate, schedule) if gate is not None)
 
 
 NO_LANE: Final = Lane()
@@ -53,6 +58,11 @@ NO_LANE: Final = Lane()
 def resource_gate(name: str, key: str | None = None) -> str:
     """Return the gate of a resource; each key has its own gate."""
     return RESOURCE + name if key is None else f"{RESOURCE}{name}/{quote(key, safe='')}"
+
+
+def schedule_gate(schedule_id: str) -> str:
+    """Return the gate that lets one run of a schedule through at a time."""
+    return SCHEDULE + schedule_id
 
 
 def general_gate(gate: str) -> str:
@@ -69,6 +79,8 @@ def read_lane(text: str | None) -> Lane:
             found = found._replace(target=word.removeprefix(TARGET))
         elif word.startswith(CIRCUIT):
             found = found._replace(circuit=word.removeprefix(CIRCUIT))
+        elif word.startswith(SCHEDULE):
+            found = found._replace(schedule=word.removeprefix(SCHEDULE))
         elif word.startswith(RESOURCE):
             name, slash, key = word.removeprefix(RESOURCE).partition("/")
             found = found._replace(resource=name, resource_key=unquote(key) if slash else None)

@@ -10,8 +10,9 @@ from typing import Final
 
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.known_work import KnownWork
+from windlass.runtime.service import Bell
 from windlass.spi import Coordinator
-from windlass.stores.channels import CANCELED, DONE, WORK
+from windlass.stores.channels import CANCELED, DONE, SCHEDULES, WORK
 from windlass.stores.database import LOST, Database, Wakeups
 
 LEVELS: Final = frozenset("0123456789")
@@ -32,6 +33,7 @@ class WakeupBridge:
         own_payloads: Collection[str],
         cancellations: Cancellations,
         when_lost: Callable[[str], None],
+        schedule_changes: Bell,
     ) -> None:
         self._cancellations = cancellations
         self._database = database
@@ -42,6 +44,7 @@ class WakeupBridge:
         self._wakeups: Wakeups | None = None
         self._own_payloads = own_payloads  # this process knows already
         self._when_lost = when_lost
+        self._schedule_changes = schedule_changes
 
     def open(self) -> None:
         """Start listening: to the coordinator if there is one, else to the store."""
@@ -61,9 +64,16 @@ class WakeupBridge:
         """Report jobs canceled in this process; from any thread."""
         self._on_loop(partial(self._cancellations.canceled, frozenset(ids)))
 
+    def schedules_changed(self) -> None:
+        """Report that the next tick of a schedule may have changed; from any thread."""
+        self._schedule_changes.ring()
+
     def _receive(self, channel: str, payload: str) -> None:
         if channel == LOST:
             self._on_loop(partial(self._when_lost, payload))
+            return
+        if channel == SCHEDULES:
+            self.schedules_changed()
             return
         if channel in (CANCELED, ""):
             self._on_loop(partial(self._cancellations.hinted, frozenset(payload.split(",") if payload else ())))

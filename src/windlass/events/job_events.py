@@ -12,6 +12,7 @@ from windlass.domain.clock import from_micros
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.keys import error_fingerprint
 from windlass.domain.states import Move
+from windlass.domain.stored_schedule import SkippedTick
 from windlass.domain.transition import NO_FAILURE
 from windlass.events.types import (
     AlertRaised,
@@ -26,6 +27,7 @@ from windlass.events.types import (
     JobRetrying,
     JobSignaled,
     JobTimedOut,
+    ScheduleSkipped,
     WorkflowBranchTriggered,
 )
 
@@ -115,6 +117,14 @@ def circuit_events(changes: Iterable[CircuitChange]) -> list[Event]:
     return [
         (CircuitOpened if change.opened else CircuitClosed)(at=from_micros(change.now), service=change.service)
         for change in changes
+    ]
+
+
+def skipped_events(skipped: Iterable[SkippedTick], now: datetime) -> list[Event]:
+    """Return an event for ticks of schedules that did not fire."""
+    return [
+        ScheduleSkipped(at=now, key=one.key, tick=from_micros(one.tick), why=one.why, count=one.count)
+        for one in skipped
     ]
 
 

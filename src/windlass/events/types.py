@@ -26,6 +26,7 @@ __all__ = [
     "JobStarted",
     "JobTimedOut",
     "NodeLost",
+    "ScheduleSkipped",
     "WorkflowBranchTriggered",
 ]
 
@@ -212,3 +213,16 @@ class CircuitClosed(Event):
     """The circuit of a service lets jobs through again."""
 
     service: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleSkipped(Event):
+    """Ticks of a schedule were due and did not fire."""
+
+    key: str
+    tick: datetime
+    """The first of them."""
+    why: str
+    """`missed`: no worker fired it in time. `overlap`: an earlier run had not ended. `queue_full`: 100 were waiting."""
+    count: int = 1
+    """How many they are; of missed ones of a cron expression 1,000 at most are counted."""

@@ -23,6 +23,9 @@ class WakeableNode(Protocol):
     def canceled(self, ids: Sequence[str]) -> None:
         """Report canceled jobs."""
 
+    def schedules_changed(self) -> None:
+        """Report that the next tick of a schedule may have changed."""
+
 
 class LocalNode:
     """Wakes the application's node in this process, if it runs one, and the coordinator of others."""
@@ -60,6 +63,12 @@ class LocalNode:
         node = self._node
         if node is not None:
             node.look_again()
+
+    def schedules_changed(self) -> None:
+        """Wake because the next tick of a schedule may have changed."""
+        node = self._node
+        if node is not None:
+            node.schedules_changed()
 
     def unfinished(self, left: Unfinished) -> None:
         """Do nothing: verbs carry out what they leave."""

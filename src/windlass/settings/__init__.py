@@ -185,7 +185,22 @@ class FlowsSettings(Section):
     """Seconds that the predicate of a branch may take; then its branch is canceled."""
 
 
-_KINDS: Final = (PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings, CircuitsSettings, FlowsSettings)
+@dataclass(frozen=True, kw_only=True)
+class RecurringSettings(Section):
+    """When ticks of schedules count as missed, and when schedules are retired."""
+
+    section: ClassVar[str] = "recurring"
+
+    misfire_after: Seconds = duration(10, zero="any delay")
+    """How late the last due tick of a schedule may be before it counts as missed."""
+    retire_after: Seconds = duration(15, zero="at once")
+    """How long a worker must have been up before schedules that its application no longer declares are retired."""
+
+
+_KINDS: Final = (
+    *(PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings, CircuitsSettings, FlowsSettings),
+    RecurringSettings,
+)
 SECTIONS: Final[dict[str, type[Section]]] = {kind.section: kind for kind in _KINDS}
 """The section classes by name."""
 
@@ -209,6 +224,8 @@ class Settings:
     """The default profile of circuits, and how long a node caches their state."""
     flows: FlowsSettings = field(default_factory=FlowsSettings)
     """How much the steps of flows may pass on."""
+    recurring: RecurringSettings = field(default_factory=RecurringSettings)
+    """When ticks of schedules count as missed, and when schedules are retired."""
 
     def __post_init__(self) -> None:
         for name, kind in SECTIONS.items():

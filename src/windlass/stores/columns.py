@@ -11,6 +11,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 from windlass.domain.dependencies import FlowPosition
 from windlass.domain.job import Claim, JobId, NewJob, Payload
+from windlass.domain.stored_schedule import ScheduleRow
 
 _NOT_OF_THE_JOB = frozenset({"due_at", "delay_us", "on_conflict", "expires_at", "expires_us", "position", "wait"})
 """Fields of `NewJob` that are no columns of `windlass_job`: of other tables, and for admission."""
@@ -54,6 +55,7 @@ LISTS: Final[dict[str, tuple[str, ...]]] = {
     "last_attempt": LAST_ATTEMPT,
     "claim": CLAIM[1:],
     "payload": Payload._fields,
+    "schedule": ScheduleRow._fields,
 }
 """What statements name as `{job_columns}` and so on. A claim's id is apart: PostgreSQL gives it as text there."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from windlass.stores.channels import CANCELED, DONE, WORK
+from windlass.stores.channels import CANCELED, DONE, SCHEDULES, WORK
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 
@@ -21,7 +21,7 @@ LOST: Final = "windlass_lost"
 
 No server notifies on it.
 """
-CHANNELS: Final[Iterable[str]] = (WORK, DONE, CANCELED)
+CHANNELS: Final[Iterable[str]] = (WORK, DONE, CANCELED, SCHEDULES)
 
 MOST_RESTARTS: Final = 20
 """How often a plan is restarted after a deadlock or a lost race before the error is raised."""

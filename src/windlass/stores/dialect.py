@@ -83,7 +83,7 @@ class Dialect:
     def find_holders(self, keys: Sequence[str]) -> Plan[dict[str, Holder]]:
         """Return the business keys that are held, with their holders."""
         found = yield Step("find_holders", {"names": self.names(keys)})
-        return {key: Holder(job, status) for key, job, status in found}
+        return {key: Holder(holder, status, kind) for key, holder, status, kind in found}
 
     def insert_keys(self, step: str, keys: Sequence[tuple[str, str]]) -> Plan[int]:
         """Insert keys (`insert_keys`, `insert_live_keys`) or tags (`insert_tags`); return how many were free."""

@@ -56,7 +56,7 @@ def settled(answer: Answer) -> list[SubmittedJob]:
     if isinstance(answer, Conflict):
         if answer.of_follower:
             raise KeyConflictError(answer.key, UUID(answer.holder))
-        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
+        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder), answer.holder_kind)
     return answer
 
 

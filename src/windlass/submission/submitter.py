@@ -99,6 +99,11 @@ class Submitter:
         found = [connection_for(one.options, self.registry) for one in calls_of(call)]
         return one_connection([one for one in found if one is not None])
 
+    def row(self, call: Call[Any]) -> NewJob:
+        """Return the row that a call would be stored as."""
+        (row,) = self.encoder.rows([call])
+        return row
+
     def replace(self, job_id: UUID | str, call: Call[Any]) -> Verb[JobHandle[Any]]:
         """Store a call in place of a job that has not started."""
         if not isinstance(call, Call):

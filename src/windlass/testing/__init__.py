@@ -15,6 +15,7 @@ from windlass.testing.drain import Drained, EndlessDrainError, adrain, drain
 from windlass.testing.expectations import assert_enqueued, assert_not_enqueued, enqueued
 from windlass.testing.inline import inline
 from windlass.testing.isolation import NoWorkerError, advance, isolated
+from windlass.testing.schedules import atick, tick
 
 __all__ = [
     "Drained",
@@ -25,8 +26,10 @@ __all__ = [
     "advance",
     "assert_enqueued",
     "assert_not_enqueued",
+    "atick",
     "drain",
     "enqueued",
     "inline",
     "isolated",
+    "tick",
 ]

@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import batch_workloads, flow_workloads, measure
+from windlass.cli.bench import batch_workloads, flow_workloads, measure, schedule_workloads
 from windlass.cli.bench.latency import latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
@@ -66,7 +66,12 @@ FLOWS: Final = (
     Workload("F6", "load, peak memory", 1_000_000, batch_workloads.load_memory, MEGABYTES),
 )
 """By two processes, in turns with the same number of loose jobs; and the loading of a batch."""
-BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS)}
+SCHEDULES: Final = (
+    Workload("S1", "schedules due at once", 10_000, schedule_workloads.fire_all),
+    Workload("S2", "look for the next tick", 10_000, schedule_workloads.look, MILLISECONDS),
+)
+"""Of as many schedules as others have jobs."""
+BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES)}
 
 
 class Result(NamedTuple):

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from windlass.cli.groups import NounGroup
-from windlass.cli.schedule import preview
+from windlass.cli.schedule import list_command, preview, show, switches
 
 
 @click.group(name="schedule", cls=NounGroup)
 def command() -> None:
-    """Preview the times of a cron expression or an interval."""
+    """List, show, pause, resume, trigger and remove schedules, and preview their times."""
 
 
-for verb in (preview.command,):
+VERBS: Final = (
+    *(list_command.command, show.command, switches.pause, switches.resume, switches.trigger, switches.remove),
+    preview.command,
+)
+for verb in VERBS:
     command.add_command(verb)

@@ -22,6 +22,10 @@ class NodeRow(NamedTuple):
     pid: int
     version: str
     queues: str | None
+    origin: str | None = None
+    """`module:attribute` of its application; None if it has no such name."""
+    declares: str | None = None
+    """The digest of the keys of schedules that its application declares."""
 
 
 class Recovered(NamedTuple):

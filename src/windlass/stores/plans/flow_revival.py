@@ -115,7 +115,7 @@ def _take_keys(dialect: Dialect, rows: Sequence[Sequence[Any]]) -> Plan[None]:
         return
     held = yield from dialect.find_holders([key for key, _ in keys])
     for key, holder in sorted(held.items()):
-        raise DuplicateBusinessKeyError(key, UUID(holder.id))
+        raise DuplicateBusinessKeyError(key, UUID(holder.id), holder.kind)
     for (key, first), (following, _) in pairwise(keys):
         if key == following:  # followers of two flows that are started over together: only one of them can live
             raise DuplicateBusinessKeyError(key, UUID(first))

@@ -18,6 +18,7 @@ T = TypeVar("T")
 ARCHIVE: Final = "archive"
 FLOWS: Final = "flows"
 RECOVERY: Final = "recovery"
+SCHEDULES: Final = "schedules"
 STATISTICS: Final = "statistics"
 SWEEPER: Final = "sweeper"
 

@@ -187,16 +187,16 @@ def retry_free(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ())
     failed = {job.job_id: job for job in dead if job.job_id not in flows.refused and job.job_id not in flows.later}
     wanted = {job.business_key for job in failed.values() if job.business_key is not None}
     held = (yield from dialect.find_holders(sorted(wanted))) if wanted else {}
-    holders = {key: holder.id for key, holder in held.items()}
+    holders = {key: (holder.id, holder.kind) for key, holder in held.items()}
     free: list[Steered] = []
     kept: dict[str, NotRevived] = dict(flows.refused)
     for job in (failed[job_id] for job_id in ids if job_id in failed):
         key = job.business_key
         if key is not None and key in holders:
-            kept[job.job_id] = DuplicateBusinessKeyError(key, UUID(holders[key]))
+            kept[job.job_id] = _held_by(key, *holders[key])
             continue
         if key is not None:
-            holders[key] = job.job_id
+            holders[key] = (job.job_id, "job")
         free.append(job)
     return Revived((yield from _revive(dialect, free, follow_ups)), kept, flows.later)
 
@@ -258,10 +258,14 @@ def _keys(failed: Sequence[Steered]) -> list[tuple[str, str]]:
     return sorted((job.business_key, job.job_id) for job in failed if job.business_key is not None)
 
 
+def _held_by(key: str, holder: str, kind: str) -> DuplicateBusinessKeyError:
+    return DuplicateBusinessKeyError(key, UUID(holder), kind)
+
+
 def _refuse_held(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None]:
     held = yield from dialect.find_holders([key for key, _ in keys])
     for key, holder in sorted(held.items()):
-        raise DuplicateBusinessKeyError(key, UUID(holder.id))
+        raise DuplicateBusinessKeyError(key, UUID(holder.id), holder.kind)
     for (key, first), (following, _) in pairwise(keys):
         if key == following:  # two dead letters of one key: only one of them can live
             raise DuplicateBusinessKeyError(key, UUID(first))

@@ -37,7 +37,7 @@ def replace(dialect: Dialect, old: str, new: NewJob, follow_ups: FollowUps = ())
     admission = yield from _admitted(dialect, old, new)
     (answer,) = admission.answers
     if isinstance(answer, Conflict):
-        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder))
+        raise DuplicateBusinessKeyError(answer.key, UUID(answer.holder), answer.holder_kind)
     if not admission.rows:
         return Replaced(MovedJobs([]), answer[0])
     yield Step("insert_queue", rows=[{"name": new.queue}])

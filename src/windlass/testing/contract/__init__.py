@@ -64,6 +64,9 @@ _PARTS = (
     "plan_runs",
     "progress_reports",
     "reads",
+    "schedule_declarations",
+    "schedule_setup",
+    "schedule_ticks",
     "signals",
     "statistics",
     "submission",
@@ -99,6 +102,8 @@ from windlass.testing.contract.order import OrderContract  # noqa: E402
 from windlass.testing.contract.plan_runs import PlanRunsContract  # noqa: E402
 from windlass.testing.contract.progress_reports import ProgressReportsContract  # noqa: E402
 from windlass.testing.contract.reads import ReadsContract  # noqa: E402
+from windlass.testing.contract.schedule_declarations import ScheduleDeclarationsContract  # noqa: E402
+from windlass.testing.contract.schedule_ticks import ScheduleTicksContract  # noqa: E402
 from windlass.testing.contract.signals import SignalsContract  # noqa: E402
 from windlass.testing.contract.statistics import StatisticsContract  # noqa: E402
 from windlass.testing.contract.submission import SubmissionContract  # noqa: E402
@@ -133,6 +138,8 @@ __all__ = [
     "PlanRunsContract",
     "ProgressReportsContract",
     "ReadsContract",
+    "ScheduleDeclarationsContract",
+    "ScheduleTicksContract",
     "SignalsContract",
     "StatisticsContract",
     "SubmissionContract",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from windlass.domain.admission import Holder
 from windlass.domain.clock import from_micros
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
@@ -67,7 +68,7 @@ class CompletionContract(StoreContract):
         before = bench.seen(old.job_id)
         assert bench.apply(ENDINGS[outcome](old, bench.times())) == [False]
         assert bench.seen(old.job_id) == before
-        assert bench.holder("order:7") == (old.job_id, "RUNNING")
+        assert bench.holder("order:7") == Holder(old.job_id, "RUNNING")
         assert bench.succeed(current, holds_key=True)
 
     @every_ending

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from windlass.domain.admission import Holder
 from windlass.domain.job import Conflict, NewJob, SubmittedJob
 from windlass.domain.states import JobStatus
 from windlass.testing.contract.workbench import NODE, StoreContract, Workbench, at_once, new_job
@@ -77,7 +78,7 @@ class KeysContract(StoreContract):
         assert (canceled.status, canceled.reason) == (JobStatus.CANCELED, "superseded")
         assert (canceled.superseded_by, canceled.attempts) == (UUID(new.id), 0)
         assert canceled.finished_at == bench.clock.now()
-        assert bench.holder("order:7") == (new.id, "PENDING")
+        assert bench.holder("order:7") == Holder(new.id, "PENDING")
         assert [claim.job_id for claim in bench.claim()] == [new.id]
 
     def test_replace_supersedes_a_holder_that_waits_for_its_retry(self, bench: Workbench) -> None:
@@ -107,7 +108,7 @@ class KeysContract(StoreContract):
         assert bench.submit([first], [second]) == [[placed], [again]]
         assert bench.job(old).superseded_by == UUID(first.id)
         assert bench.job(first.id).superseded_by == UUID(second.id)
-        assert bench.holder("order:7") == (second.id, "PENDING")
+        assert bench.holder("order:7") == Holder(second.id, "PENDING")
 
     def test_a_business_key_is_free_again_at_any_end(self, bench: Workbench) -> None:
         """J1.5: SUCCEEDED, FAILED and CANCELED free the key; the next holder holds it alone."""
@@ -119,17 +120,17 @@ class KeysContract(StoreContract):
         last = new_job(business_key="order:7", on_conflict="replace")
         bench.submit([last])
         assert bench.job(superseded).status is JobStatus.CANCELED
-        assert bench.holder("order:7") == (last.id, "PENDING")
+        assert bench.holder("order:7") == Holder(last.id, "PENDING")
 
     def test_a_requeued_job_keeps_its_business_key(self, bench: Workbench) -> None:
         """J1.5: the key is held by live jobs, whatever they have been through."""
         claim = bench.claimed_job(business_key="order:7")
         bench.retry(claim)
-        assert bench.holder("order:7") == (claim.job_id, "PENDING")
+        assert bench.holder("order:7") == Holder(claim.job_id, "PENDING")
         bench.claim()
         bench.lose(NODE)
         bench.recover()
-        assert bench.holder("order:7") == (claim.job_id, "PENDING")
+        assert bench.holder("order:7") == Holder(claim.job_id, "PENDING")
 
     # ------------------------------------------------------------------ races
 
@@ -166,7 +167,7 @@ class KeysContract(StoreContract):
         while (successor := bench.job(line[-1]).superseded_by) is not None:
             line.append(str(successor))
         assert sorted(line[1:]) == sorted(job.id for job in jobs)
-        assert bench.holder("order:7") == (line[-1], "PENDING")
+        assert bench.holder("order:7") == Holder(line[-1], "PENDING")
 
     def test_replacing_and_claiming_at_once_never_loses_nor_doubles(self, bench: Workbench) -> None:
         """J1.5, J2.1: either the holder started and the replacement is refused, or it never starts."""

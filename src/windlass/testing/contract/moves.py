@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from windlass.domain.admission import Holder
 from windlass.domain.job import SubmittedJob
 from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError, JobNotFoundError, JobStateError
@@ -60,11 +61,11 @@ class MovesContract(StoreContract):
         bench.clock.advance(60)
         (job,) = bench.database.run(moves.retry, [claim.job_id]).ended
         assert (job.left, job.status) == (S.FAILED, S.PENDING)
-        assert bench.holder("order:7") == (claim.job_id, "PENDING")
+        assert bench.holder("order:7") == Holder(claim.job_id, "PENDING")
         seen = bench.job(claim.job_id)
         assert (seen.status, seen.attempts, seen.crash_count, seen.error) == (S.PENDING, 0, 0, None)
         assert seen.due_at == bench.clock.now()
-        assert bench.holder("order:7") == (claim.job_id, "PENDING")
+        assert bench.holder("order:7") == Holder(claim.job_id, "PENDING")
         (again,) = bench.claim()
         assert again.fence > claim.fence
         assert not bench.succeed(claim)
@@ -96,7 +97,7 @@ class MovesContract(StoreContract):
         new = new_job(business_key="order:7", queue="fresh")
         replaced = bench.database.run(replacement.replace, old, new)
         assert ([job.job_id for job in replaced.old.ended], replaced.new) == ([old], SubmittedJob(new.id))
-        assert bench.holder("order:7") == (new.id, "PENDING")
+        assert bench.holder("order:7") == Holder(new.id, "PENDING")
         assert (bench.job(old).status, str(bench.job(old).superseded_by)) == (S.CANCELED, new.id)
         assert [claim.job_id for claim in bench.claim()] == [new.id]
         for wrong, error in ((old, JobStateError), (new.id, JobStateError), (new_job().id, JobNotFoundError)):

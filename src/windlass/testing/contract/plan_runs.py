@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from windlass.domain.admission import Holder
 from windlass.domain.job import NewJob, SubmittedJob
 from windlass.stores.database import MOST_RESTARTS, Database
 from windlass.stores.dialect import Dialect
@@ -58,7 +59,7 @@ class PlanRunsContract(StoreContract):
         job = new_job(business_key="order:7")
         assert run(bench.database, _losing, job, runs, 3) == [[SubmittedJob(job.id)]]
         assert next(runs) == 4
-        assert bench.holder("order:7") == (job.id, "PENDING")
+        assert bench.holder("order:7") == Holder(job.id, "PENDING")
 
     @sync_and_async
     def test_a_plan_that_always_loses_raises(self, bench: Workbench, run: Callable[..., Any]) -> None:

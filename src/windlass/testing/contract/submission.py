@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from windlass.domain.admission import Holder
 from windlass.domain.clock import from_micros
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import Conflict, NewJob, SubmittedJob
@@ -115,7 +116,7 @@ class SubmissionContract(StoreContract):
         unit = [new_job(business_key="order:1", on_conflict="replace"), new_job(business_key="order:2")]
         assert bench.submit(unit) == [Conflict("order:2", second, "PENDING")]
         assert bench.job(first).status is JobStatus.PENDING
-        assert bench.holder("order:1") == (first, "PENDING")
+        assert bench.holder("order:1") == Holder(first, "PENDING")
 
     def test_units_of_one_transaction_do_not_share_their_fate(self, bench: Workbench) -> None:
         """J1.5: callers share a commit, and each gets its own answer."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from windlass.domain.admission import Holder
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure
@@ -92,7 +93,7 @@ class TriageContract(StoreContract):
             second.job_id: "order:2",
         }
         assert {bench.job(claim.job_id).status for claim in (held, second)} == {S.FAILED}
-        assert bench.holder("order:2") == (first.job_id, "PENDING")
+        assert bench.holder("order:2") == Holder(first.job_id, "PENDING")
         assert [group.size for group in groups(bench)] == [2]
         assert rows(bench, "audit") == 1
 

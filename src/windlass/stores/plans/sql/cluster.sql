@@ -1,8 +1,8 @@
 -- Nodes, their leases, and the recovery of lost nodes. Only `lease_until` and the store's clock decide whether a node is alive.
 
 -- name: insert_node :count
-INSERT INTO windlass_node (id, host, pid, version, queues, started_at, heartbeat_at, lease_until, running, state)
-VALUES (:id, :host, :pid, :version, :queues, {now}, {now}, {now} + :lease_us, 0, 'alive')
+INSERT INTO windlass_node (id, host, pid, version, queues, origin, declares, started_at, heartbeat_at, lease_until, running, state)
+VALUES (:id, :host, :pid, :version, :queues, :origin, :declares, {now}, {now}, {now} + :lease_us, 0, 'alive')
 
 -- name: heartbeat :count
 UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, running = :running, error = :error

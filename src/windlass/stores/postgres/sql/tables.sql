@@ -60,3 +60,6 @@ FOR UPDATE OF h
 
 -- name: lock_d :fragment
 FOR UPDATE OF d
+
+-- name: skip_locked_h :fragment
+FOR UPDATE OF h SKIP LOCKED

@@ -45,3 +45,5 @@ rowid
 -- name: lock_h :fragment
 
 -- name: lock_d :fragment
+
+-- name: skip_locked_h :fragment
