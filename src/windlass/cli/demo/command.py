@@ -27,7 +27,7 @@ from windlass.domain.clock import monotonic
 @click.command(name="demo", epilog="Exit codes: 0 if everything happened as described, else 1.")
 @click.option("--keep", is_flag=True, show_envvar=True, help="Keep the folder with the program and its database.")
 def command(keep: bool) -> None:
-    """Watch it work: retries, a killed worker, a flow, a batch, dead letters, an open circuit, a schedule. 30 s."""
+    """Watch it work: retries, a killed worker, a flow, a batch, dead letters, an open circuit, a schedule. 25 s."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())  # failures are part of the story
     folder = Path(tempfile.mkdtemp(prefix="windlass-demo-"))
     place = f"{folder} ({'kept' if keep else 'removed at the end'})"

@@ -15,7 +15,8 @@ TICKS = 3
 
 def declare(shop: Shop) -> None:
     """Have the stock report delivered every second."""
-    shop.app.schedule(KEY, every(seconds=1), shop.deliver.using(tags=[KEY]).bind("stock report"))
+    report = shop.deliver.using(tags=[KEY]).bind("stock report")
+    shop.app.schedule(KEY, every(seconds=1), report)
 
 
 def schedule(presenter: Presenter, shop: Shop) -> SceneJobs:
