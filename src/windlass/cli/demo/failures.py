@@ -44,7 +44,7 @@ def open_circuit(presenter: Presenter, shop: Shop) -> SceneJobs:
     presenter.scene(
         9,
         "A service that is down",
-        "The carrier does not answer. After three failures its circuit opens: the other parcels wait, untried.",
+        "The carrier does not answer. After three failures its circuit opens: no parcel is tried any more.",
     )
     app = shop.app
     app.configure_circuit(CIRCUIT, CircuitProfile.FAST, open_wait=OPEN_WAIT)
