@@ -33,6 +33,8 @@ class AttemptConditions:
 
     def missing(self, attempt: Attempt, flow: StoredFlow) -> Ending | None:
         """Return how an attempt ends whose predicates cannot all be called here; None: they can."""
+        if attempt.guard is None and not flow.branches:
+            return None
         own = () if attempt.guard is None else attempt.guard.guard.predicates
         needed = tuple(dict.fromkeys((*own, *flow.predicates)))
         try:
