@@ -150,7 +150,6 @@ TESTED_BY = {
     "flow/awaited_signals.py": "flow/test_signals.py",
     "engine/conditions.py": "flow/test_judging.py",
     "engine/judgings.py": "flow/test_judging.py",
-    "flow/guards.py": "flow/test_judging.py",
     "flow/judge.py": "flow/test_judging.py",
     "flow/callbacks.py": "engine/test_callback_outcomes.py",
     "flow/check_duty.py": "flow/test_checks.py",
