@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.engine.apps import LONG, Apps, until
+from tests.engine.damage import execute
 from tests.flow import branch_bodies
 from tests.flow.branch_bodies import ASKED, BranchJobs
-from tests.flow.flow_bodies import RAN, all_jobs
+from tests.flow.flow_bodies import BROKEN, RAN, all_jobs
 from windlass import Job, JobStatus, Windlass
 from windlass.domain.clock import VirtualClock
 from windlass.runtime.failpoints import armed
@@ -80,3 +81,19 @@ def test_cancel_while_a_guard_is_judged_keeps_the_body_from_being_entered(apps: 
         branch_bodies.GO_ON.set()
         assert jobs.note.enqueue("other").result(timeout=LONG) == "other"
     assert RAN == ["double 3", "other"]
+
+
+def test_guarded_follower_of_a_job_that_was_canceled_since_is_not_chosen(apps: Apps):
+    """J8.1, J2.4: claimed while its parent was started over, it stays released; a cancel of that fires no branch."""
+    app = apps()
+    jobs = BranchJobs(app)
+    BROKEN.add("a")
+    handle = jobs.step.bind("a").when(branch_bodies.always, jobs.note.bind("x")).then(jobs.note.bind("main")).enqueue()
+    _end_head_unjudged(app)
+    follower = str(found(app, "x").id)
+    execute(apps.url, "UPDATE windlass_hot SET status = 'RUNNING' WHERE id = ?", follower)
+    assert handle.retry()
+    execute(apps.url, "UPDATE windlass_hot SET status = 'PENDING' WHERE id = ?", follower)
+    assert handle.cancel()
+    drain(app)
+    assert (state(app, "x"), RAN, ASKED) == ((JobStatus.CANCELED, "not_chosen"), ["a"], [])

@@ -86,7 +86,7 @@ class Judge:
     async def judge_guard(self, job_id: str, opened: OpenGuard) -> Judgement:
         """Judge the guard of a follower, whose parent has ended."""
         guard, subject = opened.guard, opened.subject
-        if guard.about == OF_VALUE and isinstance(subject, Ended) and subject.status is not JobStatus.SUCCEEDED:
+        if isinstance(subject, Ended) and not _asked_after(guard.about, subject.status):
             return Judgement(holds=False)
         async with self._free:
             for target in guard.unless:
@@ -147,6 +147,11 @@ class Judge:
         if isinstance(value, DroppedResult):
             raise SerializationError(f"job {subject.job_id} ({subject.target}) succeeded, but {value.reason}")
         return value
+
+
+def _asked_after(about: str, status: JobStatus) -> bool:
+    """Return whether a guard about a job is asked after this end of it: after a cancel, nothing is."""
+    return status is JobStatus.SUCCEEDED or (status is JobStatus.FAILED and about != OF_VALUE)
 
 
 def _asked(predicate: Callable[[Any], Any], argument: object) -> Any:

@@ -28,6 +28,9 @@ FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
+_ENDS: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
+
+
 class Checked(NamedTuple):
     """The result of one check."""
 
@@ -70,8 +73,8 @@ def _carried_out_now() -> Plan[frozenset[str]]:
 
 
 def _ended_status(status: str) -> JobStatus:
-    """Return the end of a parent; one that was paused since had failed."""
-    return JobStatus.FAILED if status == JobStatus.PAUSED else JobStatus(status)
+    """Return the end of a parent; one that was paused since had failed, and a damaged one counts as failed."""
+    return JobStatus(status) if status in _ENDS else JobStatus.FAILED
 
 
 def recount(dialect: Dialect, after: str) -> Plan[Checked]:
