@@ -110,6 +110,16 @@ def raises_lines(_: Any) -> bool:
     raise ValueError("one\nERROR two\x1b[31m")
 
 
+def says_no_late(_: Any) -> bool:
+    threading.Event().wait(0.3)
+    return False
+
+
+def says_yes_late(_: Any) -> bool:
+    threading.Event().wait(0.3)
+    return True
+
+
 def takes_two(one: int, two: int) -> bool:
     return one < two
 
@@ -118,6 +128,11 @@ def note(name: str, value: Any = None) -> str:
     """Run, and say with what."""
     RAN.append(name if value is None else f"{name} {value}")
     return name
+
+
+async def hangs_as_job(name: str) -> None:
+    RAN.append(name)
+    await asyncio.Event().wait()
 
 
 def note_outcome(name: str, result: JobResult) -> str:

@@ -97,3 +97,23 @@ def test_guarded_follower_of_a_job_that_was_canceled_since_is_not_chosen(apps: A
     assert handle.cancel()
     drain(app)
     assert (state(app, "x"), RAN, ASKED) == ((JobStatus.CANCELED, "not_chosen"), ["a"], [])
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        (branch_bodies.says_no_late, (JobStatus.CANCELED, "not_chosen")),
+        (branch_bodies.says_yes_late, (JobStatus.FAILED, "retry_exhausted")),
+    ],
+)
+def test_timeout_of_a_guarded_follower_begins_with_its_body(apps: Apps, predicate, expected):
+    """J4.5, J8.2: a slow predicate is not cut off by it, and then taken for judged; a slow body is."""
+    app = apps()
+    jobs = BranchJobs(app)
+    app.job(branch_bodies.hangs_as_job)
+    call = app.bind(branch_bodies.hangs_as_job, "x").using(timeout=0.05, max_retries=1)
+    jobs.double.bind(3).when_result(predicate, call).enqueue()
+    with armed("judge.before=raise@1"), app.worker(concurrency=1):
+        until(lambda: state(app, "x")[1] is not None)
+    assert state(app, "x") == expected
+    assert RAN == (["double 3", "x", "x"] if expected[0] is JobStatus.FAILED else ["double 3"])
