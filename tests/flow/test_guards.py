@@ -116,4 +116,4 @@ def test_timeout_of_a_guarded_follower_begins_with_its_body(apps: Apps, predicat
     with armed("judge.before=raise@1"), app.worker(concurrency=1):
         until(lambda: state(app, "x")[1] is not None)
     assert state(app, "x") == expected
-    assert RAN == (["double 3", "x", "x"] if expected[0] is JobStatus.FAILED else ["double 3"])
+    assert (["double 3", "x", "x"] if expected[0] is JobStatus.FAILED else ["double 3"]) == RAN
