@@ -74,7 +74,7 @@ def next_deadline(dialect: Dialect) -> Plan[int | None]:
     due, now = first
     if not isinstance(due, int | float) or due >= NO_DEADLINE:  # a damaged one is the last of all: no job has one
         return None
-    return int(due) - now
+    return int(due - now)
 
 
 def expire(dialect: Dialect) -> Plan[Effects]:
