@@ -45,7 +45,7 @@ class AttemptConditions:
             return None
         if isinstance(missing, Denied):
             return Refused(TargetNotAllowedError(missing.error), "target_not_allowed")
-        return NotKnownHere(missing.error, needed)
+        return NotKnownHere(missing.error, tuple(dict.fromkeys((missing.target, *needed))))
 
     async def passed(self, attempt: Attempt, opened: OpenGuard) -> Ending | None:
         """Judge the guard of an attempt; return None if its body may be entered."""
