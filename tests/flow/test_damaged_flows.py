@@ -11,6 +11,7 @@ from tests.flow.test_signals import seen
 from windlass import RESULT, JobStatus, NodeSettings, Settings
 from windlass.runtime.failpoints import armed
 from windlass.stores.plans import flow_checks, signal_waits
+from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing import drain
 from windlass.testing.drain import EndlessDrainError
 
@@ -58,7 +59,7 @@ def test_check_of_a_parent_without_a_proper_end_cancels_its_followers(apps: Apps
         str(handle.id),
     )
     execute(apps.url, "DELETE FROM windlass_hot WHERE id = ?", str(handle.id))
-    assert app.database.run(flow_checks.release_missed, flow_checks.FIRST_ID).found == 1
+    assert app.database.run(flow_checks.release_missed, FIRST_ID).found == 1
     (follower,) = [job for job in all_jobs(app) if job.args[0] == "x"]
     assert (follower.status, follower.reason) == (JobStatus.CANCELED, "upstream_failed")
 
