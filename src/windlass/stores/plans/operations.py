@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.batch import BATCH_TARGET, LoadState
+from windlass.domain.batch import BATCH_TARGET, BatchProgress, LoadState
 from windlass.domain.dependencies import MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.identity import new_job_id
@@ -135,8 +135,13 @@ def _retry(part: Part) -> Plan[Carried]:
 
 
 def _close(part: Part) -> Plan[Effects]:
-    """Nothing is added to a batch that was canceled."""
+    """Nothing is added to a batch that was canceled; its counts are kept for the archive."""
     yield Step("close_batch", {"id": part.batch_id})
+    yield from part.dialect.count_members([MemberChange(part.batch_id, 0, 0)], wait=True)
+    found = yield from batches.state(part.dialect, part.batch_id)
+    if found is not None:
+        result = msgspec.json.encode(BatchProgress.of(found.counts)).decode()
+        yield Step("keep_progress", {"id": part.batch_id, "result": result})
     return NO_EFFECTS
 
 
