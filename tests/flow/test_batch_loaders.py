@@ -30,6 +30,21 @@ def test_second_loader_to_finish_has_nothing_left_to_do(app: Windlass, jobs: Job
     assert (handle.status(), handle.progress().total) == (JobStatus.SUCCEEDED, 2)
 
 
+def test_late_loader_hears_that_another_one_has_stored_its_items(app: Windlass, jobs: Jobs):
+    """J8.4: also if the batch has ended meanwhile; nothing is missing from it."""
+
+    def items() -> Iterator[str]:
+        yield "a"
+        app.batch("letters", idempotency_key="k").each(jobs.step, list("ab"), chunk_size=1).enqueue()
+        drain(app)
+        yield "b"
+
+    with pytest.raises(JobStateError, match=r"another loader, process .* has stored items up to number 2 while"):
+        app.batch("letters", idempotency_key="k").each(jobs.step, items(), chunk_size=1).enqueue()
+    (batch,) = app.find(target="windlass:batch").items
+    assert batch.status is JobStatus.SUCCEEDED
+
+
 def test_canceled_batch_is_no_success_for_its_loader(app: Windlass, jobs: Jobs):
     """J8.4: also if its last item was stored."""
 

@@ -10,7 +10,7 @@ from windlass.domain.batch import BatchState, LoadState
 from windlass.domain.dependencies import GroupCounts
 from windlass.domain.ended import NO_EFFECTS, Effects, Unfinished
 from windlass.domain.job import NewJob
-from windlass.domain.states import JobStatus
+from windlass.domain.states import TERMINAL, JobStatus
 from windlass.domain.tags import tags_of
 from windlass.errors import JobStateError
 from windlass.runtime.failpoints import reached
@@ -95,7 +95,8 @@ def _lock_open(dialect: Dialect, chunk: Chunk) -> Plan[JobStatus]:
 
 def _not_open(dialect: Dialect, chunk: Chunk) -> Plan[JobStateError]:
     found = yield from state(dialect, chunk.batch_id)
-    if found is None or found.status not in (JobStatus.PENDING, JobStatus.PAUSED):
+    by_another = found is not None and found.status is not JobStatus.CANCELED and found.counts.total > chunk.seen
+    if found is None or (found.status in TERMINAL and not by_another):
         status = "gone" if found is None else found.status.value
         problem = (
             f"the batch is {status}, so nothing can be added to it; items from number {chunk.seen} on are not stored"
