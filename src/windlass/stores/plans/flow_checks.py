@@ -96,6 +96,8 @@ def recount(dialect: Dialect, after: str) -> Plan[Checked]:
         *(("recount_children", one) for (one,) in idle),
     ]:
         counts = yield Step(recounted, {"id": group})
+        if counts is None:
+            continue
         _, succeeded, failed, really_succeeded, really_failed = counts
         if (succeeded, failed) != (really_succeeded, really_failed):
             change = MemberChange(group, really_succeeded - succeeded, really_failed - failed)
