@@ -132,11 +132,10 @@ class TestSteering:
             assert "no schedule hourly is known" in desk.run("schedule", verb, "hourly").stderr
 
     def test_one_that_is_declared_is_not_removed(self, sqlite_desk):
-        """J9.4: with the reason."""
+        """J9.4: with the reason, while a worker that declares it runs."""
         sqlite_desk.app.recurring("0 2 * * *", key="nightly")(sqlite_desk.app.job(beat))
         with sqlite_desk.app.worker():
-            pass
-        refused = sqlite_desk.run("schedule", "remove", "nightly", "--yes")
+            refused = sqlite_desk.run("schedule", "remove", "nightly", "--yes")
         assert (refused.exit_code, "take it out of the code" in refused.stderr) == (1, True)
 
 

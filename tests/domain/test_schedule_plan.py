@@ -195,8 +195,9 @@ def test_jitter_spreads_ticks_and_schedules():
         ({"zone": "Europe/Berln"}, "did you mean 'Europe/Berlin'?"),
         ({"starts": NOON, "ends": NOON - 1}, "end must not be before its start"),
         ({"jitter_us": -1}, "jitter must be seconds >= 0"),
-        ({"catch_up": 0}, "catch_up must be a whole number of 1 or more, got 0"),
-        ({"catch_up": True}, "catch_up must be a whole number of 1 or more, got True"),
+        ({"catch_up": 0}, "catch_up must be a whole number from 1 to 1000, got 0"),
+        ({"catch_up": 1001}, "catch_up must be a whole number from 1 to 1000, got 1001"),
+        ({"catch_up": True}, "catch_up must be a whole number from 1 to 1000, got True"),
         ({"times": every(hours=1)}, "needs an anchor"),
     ],
 )

@@ -59,3 +59,12 @@ def test_a_preview_ends_with_the_last_tick():
     """J9.1."""
     assert shown("0 0 12 1 1 ? 2027,2028", "UTC", "2026-01-01", 10) == [("01 12:00", ""), ("01 12:00", "")]
     assert shown("0 0 12 1 1 ? 2027", "UTC", "2028-01-01", 10) == []
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+def test_a_preview_ends_with_the_calendar(zone: str):
+    """J9.1: it begins no earlier, too."""
+    early = shown("30 2 * * *", zone, "0001-01-02", 1)
+    assert [note for _, note in early] == [""]
+    assert len(shown("every(weeks=5000)", zone, "9800-01-01", 5)) == 1
+    assert shown("*/30 * * * *", zone, "9998-01-01", 5) == []

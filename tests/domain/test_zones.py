@@ -48,6 +48,7 @@ def test_a_gap_may_be_a_whole_day():
         ("Europe/Berlin\0", ""),
         (None, ""),
         (["UTC"], ""),
+        (5, ""),
     ],
 )
 def test_an_unknown_zone_is_refused_with_the_nearest_name(name: str, suggestion: str):
@@ -56,3 +57,4 @@ def test_an_unknown_zone_is_refused_with_the_nearest_name(name: str, suggestion:
         wall_clock(name)
     assert repr(name) in str(caught.value)
     assert suggestion in str(caught.value)
+    assert "did you mean 'localtime'" not in str(caught.value)

@@ -17,7 +17,7 @@ from windlass import (
     every,
     group,
 )
-from windlass.domain.clock import VirtualClock
+from windlass.domain.clock import SystemClock, VirtualClock, from_micros
 from windlass.testing import drain, tick
 
 HOUR = 3600
@@ -79,6 +79,8 @@ def test_pause_resume_trigger_and_remove(app: Windlass, sync: Any, clock: Virtua
 def test_a_declared_schedule_is_changed_in_the_code(app: Windlass, sync: Any):
     """J9.4: `remove` and `app.schedule` say so, and pause works."""
     app.recurring("0 * * * *", key="beat")(bodies.beat)
+    with pytest.raises(ConfigurationError, match="is declared with"):  # also before a worker has stored it
+        app.schedule("beat", "0 * * * *", sync.bind("eu"))
     tick(app)
     with pytest.raises(ConfigurationError, match="pause it, or take it out of the code"):
         app.schedules.remove("beat")
@@ -117,7 +119,7 @@ def test_a_retry_that_wants_a_schedules_key_is_told_of_the_schedule(app: Windlas
 
 
 def test_what_cannot_be_scheduled_is_refused(app: Windlass, sync: Any):
-    """J9.4: flows, jobs without arguments, options of single jobs, unknown resources, an end in the past."""
+    """J9.4: flows, waits for signals, jobs without arguments, options of single jobs, unknown resources, a past end."""
     refused: list[tuple[Any, str]] = [
         (sync.bind("a").then(sync.bind("b")), "body enqueues the flow"),
         (group(sync.bind("a")), "body enqueues the flow"),
@@ -125,6 +127,7 @@ def test_what_cannot_be_scheduled_is_refused(app: Windlass, sync: Any):
         ("sync", "needs a call"),
         (sync.using(idempotency_key="x").bind("a"), "idempotency_key"),
         (sync.using(delay=5).bind("a"), "delay"),
+        (sync.bind("a").await_signal("go"), r"waits for no signal, got await_signal\('go'\)"),
     ]
     for call, said in refused:
         with pytest.raises(InvalidOptionError, match=said):
@@ -146,6 +149,19 @@ def test_a_stored_schedule_that_has_ended_may_be_stored_again(app: Windlass, syn
     assert tick(app) == 3
     app.schedule("sync", every(minutes=20), sync.bind("eu"), end=end)
     assert [one.state for one in app.schedules.list()] == ["ended"]
+
+
+def test_the_clock_of_a_machine_does_not_decide_whether_a_schedule_has_ended(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    """J9.2: only the store's clock counts; this machine's is a day ahead."""
+    present = from_micros(SystemClock().micros())
+    monkeypatch.setattr(SystemClock, "now", lambda _: present + timedelta(days=1))
+    app = Windlass(pg_url)
+    app.migrate()
+    app.schedule("sync", every(hours=1), app.job(bodies.sync).bind("eu"), end=present + timedelta(hours=12))
+    assert [one.state for one in app.schedules.list()] == ["active"]
+    app.close()
 
 
 def test_without_a_schema_nothing_is_stored(pg_url: str, caplog: pytest.LogCaptureFixture):

@@ -36,6 +36,8 @@ _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _FIRST_YEAR, _LAST_YEAR = 2, 9_990  # every zone's clock is inside the calendar
 _FIRST: Final = (date(_FIRST_YEAR, 1, 1).toordinal() - _EPOCH_DAY) * DAY
 _LAST: Final = (date(_LAST_YEAR, 1, 1).toordinal() - _EPOCH_DAY) * DAY
+FIRST_US, LAST_US = _FIRST * MICROSECONDS, _LAST * MICROSECONDS
+"""No tick is before or after these, whatever it is given by."""
 _SOME_DAY: Final = (date(2000, 1, 1).toordinal() - _EPOCH_DAY) * DAY
 _EXAMPLE: Final = "expected a cron expression like '0 2 * * *' or '0 0 2 * * ?' (02:00 on every day)"
 

@@ -12,13 +12,15 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from windlass.domain.cron import Cron
+from windlass.domain.cron import LAST_US, Cron
 from windlass.domain.intervals import Every
 from windlass.domain.zones import wall_clock
 from windlass.errors import InvalidOptionError
 
 CATCH_UP: Final = 11
 """How many missed ticks `Misfire.CATCH_UP` fires unless told otherwise."""
+MAX_CATCH_UP: Final = 1_000
+"""They are stored in one transaction, which must stay short."""
 MAX_COUNTED: Final = 1_000
 """Missed ticks of a cron expression are counted one by one, so no further than this; those of intervals all."""
 
@@ -85,8 +87,8 @@ class SchedulePlan:
         if self.jitter_us < 0:
             raise InvalidOptionError(f"jitter must be seconds >= 0, got {self.jitter_us / 1_000_000:g}")
         catch_up: object = self.catch_up
-        if isinstance(catch_up, bool) or not isinstance(catch_up, int) or catch_up < 1:
-            raise InvalidOptionError(f"catch_up must be a whole number of 1 or more, got {catch_up!r}")
+        if isinstance(catch_up, bool) or not isinstance(catch_up, int) or not 1 <= catch_up <= MAX_CATCH_UP:
+            raise InvalidOptionError(f"catch_up must be a whole number from 1 to {MAX_CATCH_UP}, got {catch_up!r}")
 
     def next_after(self, instant: int) -> int | None:
         """Return the first tick after an instant; None: there is none any more."""
@@ -97,7 +99,8 @@ class SchedulePlan:
         else:
             assert self.anchor is not None, "checked above"
             found = self.times.next_after(instant, self.anchor)
-        return None if found is None or (self.ends is not None and found > self.ends) else found
+        last = LAST_US if self.ends is None else min(self.ends, LAST_US)
+        return None if found is None or found > last else found
 
     def last_between(self, after: int, until: int) -> int | None:
         """Return the last tick after one instant and not after another, by halving: however many there are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from windlass.domain.cron import Cron
+from windlass.domain.cron import FIRST_US, Cron
 from windlass.domain.intervals import Every
 from windlass.domain.schedule_plan import SchedulePlan
 from windlass.domain.zones import WallClock, wall_clock
@@ -28,7 +28,8 @@ def preview(plan: SchedulePlan, start: int, count: int) -> list[PreviewedTick]:
     """Return the first ticks after an instant, fewer if there are not that many."""
     clock = wall_clock(plan.zone)
     found: list[PreviewedTick] = []
-    before, tick = start, plan.next_after(start)
+    before = max(start, FIRST_US)
+    tick = plan.next_after(before)
     while tick is not None and len(found) < count:
         wall = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick)).astimezone(clock.zone)
         note = _note(plan.times, before // MICROSECONDS, tick // MICROSECONDS, clock)

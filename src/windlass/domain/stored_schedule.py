@@ -110,10 +110,14 @@ class Declaration(NamedTuple):
 
 
 _times_of = lru_cache(maxsize=4096)(parse_times)
+_NUMBERS: Final = ("anchor", "starts", "ends", "jitter_us", "next_at", "last_at", "skipped")
+_MOST: Final = 1 << 61
+"""Sums of numbers that are not greater fit into a column; as a time it is far behind the calendar."""
 
 
 def plan_of(schedule: ScheduleRow) -> SchedulePlan:
     """Return when a schedule fires; raise `InvalidOptionError` if that cannot be known here."""
+    _check_numbers(schedule)
     try:
         return SchedulePlan(
             times=_times_of(schedule.cron),
@@ -127,6 +131,14 @@ def plan_of(schedule: ScheduleRow) -> SchedulePlan:
         )
     except ValueError as error:  # a policy that this version does not know
         raise InvalidOptionError(f"schedule {schedule.key}: {error}") from error
+
+
+def _check_numbers(schedule: ScheduleRow) -> None:
+    """Refuse a damaged row before a statement for many schedules fails by its numbers."""
+    for name in _NUMBERS:
+        value: object = getattr(schedule, name)
+        if value is not None and not (isinstance(value, int) and -_MOST <= value <= _MOST):
+            raise InvalidOptionError(f"schedule {schedule.key}: its {name} is damaged: {value!r}")
 
 
 def updated(

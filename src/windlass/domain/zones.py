@@ -74,15 +74,20 @@ def wall_clock(name: str) -> WallClock:
     except (ZoneInfoNotFoundError, TypeError, ValueError, OSError):  # not there, no text, no legal name, a folder
         raise InvalidOptionError(
             f"expected a time zone by its IANA name, e.g. 'UTC' or 'Europe/Berlin', got {name!r}"
-            f"{did_you_mean(name, available_timezones())}"
+            f"{did_you_mean(name, filter(_is_zone, available_timezones()))}"
         ) from None
 
 
 @lru_cache(maxsize=1024)
 def _known_clock(name: str) -> WallClock:
-    if not name or name.startswith(_NOT_ZONES):
+    given: object = name
+    if not isinstance(given, str) or not _is_zone(given):
         raise ValueError(name)
     return WallClock(ZoneInfo(name))
+
+
+def _is_zone(name: str) -> bool:
+    return bool(name) and not name.startswith(_NOT_ZONES)
 
 
 def _seconds(moment: datetime) -> int:

@@ -11,7 +11,6 @@ from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.recurring.schedule_options import ScheduleTimes, Times, check_options, check_schedule_key
 from windlass.recurring.schedules import Schedules, store
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.spi import Clock
 from windlass.submission.call import Call
 from windlass.submission.job_function import AsyncJobFunction, JobDecorator, JobFunction, declare
 from windlass.submission.registry import Registry
@@ -22,7 +21,6 @@ class AppSchedules:
     """Recurring work of an application."""
 
     registry: Registry
-    _clock: Clock
     _submitter: Submitter
     _submission_parts: SubmissionParts
     _declared: DeclaredSchedules
@@ -109,4 +107,4 @@ class AppSchedules:
     @property
     def schedules(self) -> Schedules:
         """The schedules: `list`, `pause`, `resume`, `trigger`, `remove`."""
-        return Schedules(self._submission_parts, self.registry, self._clock)
+        return Schedules(self._submission_parts, self.registry, self._declared)

@@ -47,6 +47,9 @@ class DeclaredSchedules:
             )
         self._entries[name] = _Entry(job, times, merged)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
     @property
     def keys(self) -> list[str]:
         """The declared keys, in order."""

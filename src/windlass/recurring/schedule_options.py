@@ -106,6 +106,11 @@ def check_call(call: object) -> Call[Any]:
     if not isinstance(call, Call):
         hint = "bind its arguments: job.bind(…)" if callable(call) else "give one, e.g. sync.bind('eu')"
         raise InvalidOptionError(f"a schedule needs a call, got {short(call)}; {hint}")
+    if call.wait is not None:
+        raise InvalidOptionError(
+            f"a run of a schedule is due at its tick and waits for no signal, got await_signal({call.wait.key!r}); "
+            "schedule a job whose body enqueues the one that waits"
+        )
     check_options(call.options)
     return call
 

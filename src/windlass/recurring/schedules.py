@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from windlass import loggers
-from windlass.domain.clock import from_micros, micros
+from windlass.domain.clock import from_micros
 from windlass.domain.job import NewJob, SubmittedJob
 from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.stored_schedule import Declaration, Schedule, ScheduleRow, ScheduleState, updated
@@ -18,9 +19,9 @@ from windlass.errors import (
     MigrationRequiredError,
     SerializationError,
 )
+from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.recurring.schedule_options import ScheduleTimes, check_call, check_schedule_key
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.spi import Clock
 from windlass.stores.plans import limits, schedules
 from windlass.stores.plans.schedule_calls import ScheduledCall, read_call
 from windlass.submission.call import Call
@@ -51,7 +52,7 @@ class Schedules(NamedTuple):
 
     parts: SubmissionParts
     registry: Registry
-    clock: Clock
+    declared: DeclaredSchedules
 
     def list(self) -> All:
         """Return all schedules, by key, with their next ticks."""
@@ -113,7 +114,8 @@ class Schedules(NamedTuple):
     def remove(self, key: str) -> bool:
         """Remove a schedule that `app.schedule` has stored; False if there is none. Its runs stay.
 
-        One that is declared with `@app.recurring` is refused: it would be back at the next start of a worker.
+        One that this application or a running worker declares with `@app.recurring` is refused: it would be back at
+        the next start of a worker.
         """
         return drive(self._remove(key))
 
@@ -123,13 +125,12 @@ class Schedules(NamedTuple):
 
     def _remove(self, key: str) -> Verb[bool]:
         yield from self.parts.authorization.check("remove_schedule")
-        row = yield from self.parts.access.run(schedules.remove, check_schedule_key(key))
-        if row is not None and row.origin is not None:
-            raise ConfigurationError(
-                f"schedule {key!r} is declared by {row.origin or 'an application'}, and would be back at the next "
-                "start of a worker; pause it, or take it out of the code"
-            )
-        return row is not None
+        if check_schedule_key(key) in self.declared:
+            raise _back_again(key, self.declared.origin)
+        removed: schedules.Removed = yield from self.parts.access.run(schedules.remove, key)
+        if removed.declared_by is not None:
+            raise _back_again(key, removed.declared_by)
+        return removed.found
 
 
 def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleTimes, encode: Encoder) -> Verb[None]:
@@ -139,6 +140,8 @@ def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleT
     wanted = times.declare(name, ScheduledCall.of(row).text)
     yield from parts.authorization.check("schedule")
     yield from parts.authorization.check_calls([checked])
+    if name in schedule_verbs.declared:
+        raise _declared_elsewhere(name, schedule_verbs.declared.origin)
     try:
         yield from parts.access.ready()
     except MigrationRequiredError as error:
@@ -147,7 +150,7 @@ def store(schedule_verbs: Schedules, key: object, call: object, times: ScheduleT
         return
     if not (yield from parts.access.read(schedules.differs, wanted)):
         return
-    _refuse_ended(wanted, micros(schedule_verbs.clock.now()))
+    _refuse_ended(wanted, (yield from parts.access.read(schedules.present)))
     if asked := resources_of([row]):
         checked_resources(asked, (yield from parts.access.read(limits.known_resources, sorted(asked))))
     _settled((yield from parts.access.run(schedules.store, [wanted], None)))
@@ -168,10 +171,21 @@ def _settled(stored: schedules.Stored) -> None:
     for key, holder in stored.held.items():
         raise DuplicateBusinessKeyError(key, UUID(holder.id), holder.kind)
     for key, origin in stored.foreign.items():
-        raise ConfigurationError(
-            f"schedule {key!r} is declared with @app.recurring by {origin or 'an application'}; change it there, or "
-            "use another key"
-        )
+        raise _declared_elsewhere(key, origin)
+
+
+def _declared_elsewhere(key: str, origin: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"schedule {key!r} is declared with @app.recurring by {origin or 'an application'}; change it there, or use "
+        "another key"
+    )
+
+
+def _back_again(key: str, origin: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"schedule {key!r} is declared by {origin or 'an application'}, and would be back at the next start of a "
+        "worker; pause it, or take it out of the code"
+    )
 
 
 def _view(row: ScheduleRow) -> Schedule:
@@ -190,6 +204,10 @@ def _view(row: ScheduleRow) -> Schedule:
         misfire=Misfire.__members__.get(row.misfire, Misfire.CATCH_UP),
         overlap=Overlap.__members__.get(row.overlap, Overlap.ALLOW),
         skipped=row.skipped,
-        next_at=None if row.next_at is None or paused else from_micros(row.next_at),
-        last_at=None if row.last_at is None else from_micros(row.last_at),
+        next_at=None if paused else _moment(row.next_at),
+        last_at=_moment(row.last_at),
     )
+
+
+def _moment(value: object) -> datetime | None:
+    return from_micros(value) if isinstance(value, int) else None  # SQLite keeps any text where a number should be

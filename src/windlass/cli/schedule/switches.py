@@ -70,7 +70,8 @@ def trigger(app: Windlass, key: str, as_json: bool) -> None:
 def remove(app: Windlass, key: str, yes: bool) -> None:
     """Remove a schedule that app.schedule has stored. Its runs stay.
 
-    One that is declared with @app.recurring is refused: it would be back at the next start of a worker.
+    One that the application or a running worker declares with @app.recurring is refused: it would be back at the next
+    start of a worker.
 
     \b
         windlass schedule remove hourly-sync

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Annotated
 from uuid import UUID
 
@@ -45,9 +46,12 @@ class ScheduledCall(msgspec.Struct, frozen=True, omit_defaults=True):
 def read_call(text: str) -> ScheduledCall:
     """Read the stored form; raise `SerializationError` if it is damaged."""
     try:
-        return msgspec.json.decode(text, type=ScheduledCall)
+        call = msgspec.json.decode(text, type=ScheduledCall)
     except (msgspec.DecodeError, TypeError, RecursionError) as error:
         raise SerializationError(f"the stored call of a schedule is damaged: {error}") from error
+    if any("\0" in value for value in msgspec.structs.astuple(call) if isinstance(value, str)):
+        raise SerializationError("the stored call of a schedule is damaged: it has a NUL, which no column takes")
+    return call
 
 
 def run_of(schedule: ScheduleRow, job_id: str, tick: int | None) -> NewJob:
@@ -56,7 +60,8 @@ def run_of(schedule: ScheduleRow, job_id: str, tick: int | None) -> NewJob:
     lane = call.lane
     if schedule.overlap == Overlap.QUEUE:
         lane = read_lane(lane)._replace(schedule=schedule.id).text
-    due = None if tick is None else tick + jitter_of(UUID(schedule.id), tick, schedule.jitter_us)
+    delay = 0 if tick is None else jitter_of(UUID(schedule.id), tick, schedule.jitter_us)
+    due = None if tick is None else tick + delay
     return NewJob(
         id=job_id,
         queue=call.queue,
@@ -70,5 +75,10 @@ def run_of(schedule: ScheduleRow, job_id: str, tick: int | None) -> NewJob:
         params=call.params,
         correlation_id=call.correlation_id,
         lane=lane,
-        expires_us=call.expires_us,
+        expires_us=None if call.expires_us is None else call.expires_us + delay,  # not before it is due
     )
+
+
+def trigger_number(job_id: str) -> int:
+    """Return what stands for the tick of a triggered run, which has none: its own negative number, below all ticks."""
+    return -1 - int.from_bytes(blake2b(job_id.encode(), digest_size=7).digest())

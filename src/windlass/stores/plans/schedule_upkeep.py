@@ -11,7 +11,7 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.channels import SCHEDULES
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans.schedules import AT_ONCE, lock_writes
+from windlass.stores.plans.schedules import AT_ONCE, WRITES, lock_writes
 
 MICROSECONDS: Final = 1_000_000
 DAY_US: Final = 86_400 * MICROSECONDS
@@ -27,6 +27,8 @@ class LiveDeclaration(NamedTuple):
     digest: str | None
     matured: int
     """1: one of these nodes has been up for long enough to retire what it does not declare."""
+    writes: int | None
+    """How often schedules have been written: by nodes that may have left since."""
 
 
 def declare(dialect: Dialect, digest: str, keys: Sequence[str]) -> Plan[None]:
@@ -43,7 +45,8 @@ def anything_stored(dialect: Dialect) -> Plan[bool]:
 def live_declarations(dialect: Dialect, after_us: int) -> Plan[list[LiveDeclaration]]:
     """Return what live nodes declare; `after_us` is how long one must have been up to retire schedules."""
     del dialect
-    return [LiveDeclaration._make(row) for row in (yield Step("live_declarations", {"after_us": after_us}))]
+    rows = yield Step("live_declarations", {"after_us": after_us, "writes": WRITES})
+    return [LiveDeclaration._make(row) for row in rows]
 
 
 def retire(dialect: Dialect, origin: str) -> Plan[list[str]]:

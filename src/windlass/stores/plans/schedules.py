@@ -20,7 +20,7 @@ from windlass.stores.channels import SCHEDULES, WORK
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.plans import jobs
-from windlass.stores.plans.schedule_calls import run_of
+from windlass.stores.plans.schedule_calls import run_of, trigger_number
 
 WRITES: Final = "writes of schedules"
 """The row that is locked, among those of leases. It is not the duty's own: a node may hang while it holds that."""
@@ -89,6 +89,7 @@ def _write(dialect: Dialect, rows: Sequence[ScheduleRow], holders: Mapping[str, 
     if not rows:
         return
     yield Step("write_schedules", {"rows": json_text(rows)})
+    yield Step("mark_schedule_writes", {"name": WRITES})
     live = sorted((row.key, row.id) for row in rows if row.state != ScheduleState.ENDED and row.key not in holders)
     if live and (yield from dialect.insert_keys("insert_schedule_keys", live)) != len(live):
         raise RestartPlanError  # a job has just taken one
@@ -119,6 +120,13 @@ def differs(dialect: Dialect, wanted: Declaration) -> Plan[bool]:
         (definition, origin) == (wanted.definition, None) and state != ScheduleState.RETIRED
         for _, definition, state, origin in rows
     )
+
+
+def present(dialect: Dialect) -> Plan[int]:
+    """Return the time by the store's clock: that of this machine does not count."""
+    del dialect
+    moment: int = (yield Step("store_now", alone=True))[0]
+    return moment
 
 
 def _locked(dialect: Dialect, key: str) -> Plan[ScheduleRow | None]:
@@ -160,23 +168,42 @@ def _set_state(row: ScheduleRow) -> Plan[None]:
 
 
 def trigger(dialect: Dialect, key: str) -> Plan[NewJob | None]:
-    """Store a run that is due now, whatever the schedule's state and overlap; None if there is no such schedule."""
+    """Store a run that is due now, whatever the schedule's state and overlap; None if there is no such schedule.
+
+    Ticks that must not overlap it, or wait behind it, know it like a run of a tick.
+    """
     row = yield from _locked(dialect, key)
     if row is None:
         return None
     job = run_of(row, new_job_id(), None)
+    if row.overlap != Overlap.ALLOW:
+        yield Step("insert_ticks", {"rows": json_text([(row.id, trigger_number(job.id), job.id)])})
     yield from jobs.follow(dialect, [job], [job.queue])
     yield from dialect.notify(WORK, f" {job.queue}:{job.priority}")
     return job
 
 
-def remove(dialect: Dialect, key: str) -> Plan[ScheduleRow | None]:
-    """Remove a schedule and free its key, unless it is declared; return what was found. Its runs stay."""
+class Removed(NamedTuple):
+    """What became of a schedule that was to be removed."""
+
+    found: bool
+    declared_by: str | None = None
+    """The application of which a live node declares it, so that it stays; it may have no name."""
+
+
+def remove(dialect: Dialect, key: str) -> Plan[Removed]:
+    """Remove a schedule and free its key, unless a live node declares it. Its runs stay.
+
+    One that no node declares may be left by an application that was renamed: nothing else would ever retire it.
+    """
     yield from lock_writes(dialect)
     row = yield from _locked(dialect, key)
-    if row is not None and row.origin is None:
-        yield Step("delete_schedule", {"id": row.id})
-        yield Step("delete_live_keys", {"ids": dialect.ids([row.id])})
-        if not (yield Step("live_runs", {"ids": dialect.ids([row.id])})):  # else they still run one by one
-            yield Step("delete_idle_gates", {"names": dialect.names([schedule_gate(row.id)])})
-    return row
+    if row is None:
+        return Removed(found=False)
+    if row.origin is not None and (yield Step("declaring_node", {"origin": row.origin, "key": key})) is not None:
+        return Removed(found=True, declared_by=row.origin)
+    yield Step("delete_schedule", {"id": row.id})
+    yield Step("delete_live_keys", {"ids": dialect.ids([row.id])})
+    if not (yield Step("live_runs", {"ids": dialect.ids([row.id])})):  # else they still run one by one
+        yield Step("delete_idle_gates", {"names": dialect.names([schedule_gate(row.id)])})
+    return Removed(found=True)

@@ -19,7 +19,7 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import jobs
-from windlass.stores.plans.schedule_calls import read_call, run_of
+from windlass.stores.plans.schedule_calls import run_of
 
 MOST: Final = 200
 """How many schedules one transaction fires."""
@@ -75,7 +75,7 @@ def fire(
         schedule = ScheduleRow._make(columns)
         try:
             due.append(_planned(schedule, now, misfire_after_us))
-        except WindlassError as error:
+        except (WindlassError, ValueError) as error:  # also an id that is none
             unplannable.append(Unplannable(schedule.id, schedule.key, str(error)))
     if not due:
         return Fired(unplannable=unplannable)
@@ -90,7 +90,7 @@ def fire(
 
 def _planned(schedule: ScheduleRow, now: int, misfire_after_us: int) -> _Due:
     plan = plan_of(schedule)
-    read_call(schedule.call)
+    run_of(schedule, schedule.id, now)  # a call that cannot be stored must not hold up the others
     ticks = due_ticks(plan, schedule.next_at, now, misfire_after_us)
     first = schedule.next_at or 0
     missed = first

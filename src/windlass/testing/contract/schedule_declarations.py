@@ -63,7 +63,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
             answer = bench.submit_one(new_job(business_key=KEY, on_conflict=policy))
             assert isinstance(answer, Conflict), policy
             assert (answer.holder, answer.holder_kind) == (row.id, "schedule")
-        assert bench.database.run(schedules.remove, KEY) == row
+        assert bench.database.run(schedules.remove, KEY) == (True, None)
         assert not isinstance(bench.submit_one(new_job(business_key=KEY)), Conflict)
 
     def test_a_key_that_a_job_holds_is_not_taken(self, bench: Workbench) -> None:
@@ -85,11 +85,21 @@ class ScheduleDeclarationsContract(SchedulesContract):
         assert len(self._store(bench, declaration("imperative"), origin=SHOP).written) == 1
 
     def test_a_declared_schedule_is_not_removed(self, bench: Workbench) -> None:
-        """J9.4: it would be back at the next start."""
-        self._store(bench, origin=SHOP)
-        bench.database.run(schedules.remove, KEY)
+        """J9.4: it would be back at the next start; what a renamed application has left can be removed."""
+        self._store(bench, declaration("b"), declaration(), origin=SHOP)
+        self._node(bench, "shop", SHOP, [KEY])
+        self._node(bench, "renamed", OTHER, [KEY, "b"])
+        assert bench.database.run(schedules.remove, KEY) == (True, SHOP)
         assert self._row(bench).origin == SHOP
-        assert bench.database.run(schedules.remove, "nothing") is None
+        assert bench.database.run(schedules.remove, "nothing") == (False, None)
+        assert bench.database.run(schedules.remove, "b") == (True, None)
+        assert bench.holder("b") is None
+
+    def test_an_unnamed_application_keeps_what_it_declares(self, bench: Workbench) -> None:
+        """J9.4: its schedules cannot be removed while it runs."""
+        self._store(bench, origin="")
+        self._node(bench, "node", None, [KEY])
+        assert bench.database.run(schedules.remove, KEY) == (True, "")
 
     def test_a_removed_schedule_leaves_no_limit_behind(self, bench: Workbench) -> None:
         """J9.4: the gate of its line goes with it."""
@@ -100,7 +110,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
 
     # ------------------------------------------------------------------ retiring
 
-    def _node(self, bench: Workbench, name: str, origin: str, keys: Sequence[str]) -> None:
+    def _node(self, bench: Workbench, name: str, origin: str | None, keys: Sequence[str]) -> None:
         digest = ",".join(keys)
         bench.database.run(schedule_upkeep.declare, digest, keys)
         bench.database.run(cluster.register, cluster.NodeRow(name, "host", 1, "0", None, origin, digest), LEASE)
@@ -127,6 +137,17 @@ class ScheduleDeclarationsContract(SchedulesContract):
         assert bench.holder("a") is None
         assert [row.key for row in bench.database.read(schedules.read, "")] == ["b", "imperative", "theirs"]
         assert self._retire(bench) == []
+
+    def test_what_a_node_stored_that_came_and_went_between_two_passes_is_noticed(self, bench: Workbench) -> None:
+        """J9.4: the upkeep looks again, although the same nodes are alive as before."""
+        self._node(bench, "new", SHOP, [])
+        self._store(bench, declaration("before"), origin=SHOP)
+        seen = bench.database.run(schedule_upkeep.live_declarations, 0)
+        assert bench.database.run(schedule_upkeep.live_declarations, 0) == seen
+        self._node(bench, "old", SHOP, ["a"])
+        self._store(bench, declaration("a"), origin=SHOP)
+        bench.database.run(cluster.unregister, "old")
+        assert bench.database.run(schedule_upkeep.live_declarations, 0) != seen
 
     def test_no_node_at_all_retires_nothing(self, bench: Workbench) -> None:
         """J9.4: nor does a node of another application."""

@@ -11,7 +11,7 @@ from windlass.domain.lanes import read_lane, schedule_gate
 from windlass.domain.schedule_plan import Misfire, Overlap, jitter_of
 from windlass.domain.stored_schedule import SkippedTick
 from windlass.stores.dialect import Dialect
-from windlass.stores.plan import Plan
+from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import schedules, ticks
 from windlass.testing.contract.schedule_setup import KEY, MINUTE, SchedulesContract, declaration
 from windlass.testing.contract.workbench import SECOND, StopError, Workbench, at_once, new_job
@@ -135,6 +135,17 @@ class ScheduleTicksContract(SchedulesContract):
         assert row.last_at is not None
         assert claim.due_at == row.last_at + jitter_of(UUID(row.id), row.last_at, 20 * SECOND)
 
+    def test_a_run_does_not_expire_before_it_is_due(self, bench: Workbench) -> None:
+        """J9.3, J1.9: jitter delays its end, too."""
+        self._store(bench, declaration(jitter_us=10 * MINUTE * SECOND, job={"expires_us": SECOND}))
+        self._pass_and_fire(bench, MINUTE)
+        row = self._row(bench)
+        assert row.last_at is not None
+        delay = jitter_of(UUID(row.id), row.last_at, row.jitter_us)
+        bench.clock.advance(10 * MINUTE)
+        due = row.last_at + delay
+        assert [(claim.due_at, claim.expires) for claim in bench.claim()] == [(due, due + SECOND)]
+
     def test_a_schedule_ends_with_its_last_tick_and_frees_its_key(self, bench: Workbench) -> None:
         """J9.3: it is listed without a next time."""
         end = bench.clock.micros() + 2 * MINUTE * SECOND
@@ -177,6 +188,17 @@ class ScheduleTicksContract(SchedulesContract):
         assert sorted(lanes) == [(), (), (schedule_gate(self._row(bench, "line").id),)]
         assert self._row(bench) == before
 
+    def test_a_tick_does_not_overlap_a_triggered_run(self, bench: Workbench) -> None:
+        """J9.3: it is a run of the schedule like any other, and forgotten when it has ended."""
+        self._store(bench, declaration(overlap=Overlap.SKIP.value))
+        assert bench.database.run(schedules.trigger, KEY) is not None
+        (claim,) = bench.claim()
+        fired = self._pass_and_fire(bench, MINUTE)
+        assert (fired.runs, [one.why for one in fired.effects.skipped]) == (0, ["overlap"])
+        bench.succeed(claim)
+        assert bench.database.run(_forgotten) == 1
+        assert self._pass_and_fire(bench, MINUTE).runs == 1
+
     def test_a_paused_schedule_goes_on_with_its_first_tick_after_now(self, bench: Workbench) -> None:
         """J9.3: pausing is no misfire: what it missed is neither fired nor counted."""
         self._store(bench)
@@ -190,3 +212,9 @@ class ScheduleTicksContract(SchedulesContract):
         assert (row.next_at, row.skipped) == (row.anchor + 31 * MINUTE * SECOND, 0)
         assert not bench.database.run(schedules.pause, "nothing")
         assert not bench.database.run(schedules.resume, "nothing")
+
+
+def _forgotten(dialect: Dialect) -> Plan[int]:
+    del dialect
+    count: int = yield Step("forget_ticks", {"age_us": MINUTE * SECOND}, literals={"most": 10})
+    return count

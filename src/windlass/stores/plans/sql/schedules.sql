@@ -41,6 +41,10 @@ FROM {advances} i WHERE windlass_schedule.id = i.id
 -- name: lock_schedule_writes :row
 SELECT h.name FROM windlass_lease h WHERE h.name = :name {lock_h}
 
+-- A sign for the upkeep: nodes may have come and gone between two of its passes.
+-- name: mark_schedule_writes :count
+UPDATE windlass_lease SET fence = fence + 1 WHERE name = :name
+
 -- name: insert_declared :count
 INSERT INTO windlass_declared (digest, key, written_at) SELECT :digest, n.id, {now} FROM {names} n WHERE true
 ON CONFLICT (digest, key) DO UPDATE SET written_at = excluded.written_at
@@ -70,6 +74,10 @@ SELECT {schedule_columns} FROM windlass_schedule WHERE key > :after AND state <>
 -- name: set_schedule_state :count
 UPDATE windlass_schedule SET state = :state, next_at = :next_at, changed_at = {now} WHERE id = :id
 
+-- name: declaring_node :row
+SELECT n.id FROM windlass_node n JOIN windlass_declared d ON d.digest = n.declares
+WHERE coalesce(n.origin, '') = :origin AND n.state = 'alive' AND n.lease_until >= {now} AND d.key = :key LIMIT 1
+
 -- name: delete_schedule :count
 DELETE FROM windlass_schedule WHERE id = :id
 
@@ -79,7 +87,9 @@ DELETE FROM windlass_schedule WHERE id = :id
 SELECT 1 FROM windlass_schedule WHERE key > '' LIMIT 1
 
 -- name: live_declarations :rows
-SELECT origin, declares, CASE WHEN min(started_at) <= {now} - :after_us THEN 1 ELSE 0 END FROM windlass_node
+SELECT origin, declares, CASE WHEN min(started_at) <= {now} - :after_us THEN 1 ELSE 0 END,
+    (SELECT l.fence FROM windlass_lease l WHERE l.name = :writes)
+FROM windlass_node
 WHERE state = 'alive' AND lease_until >= {now} AND origin IS NOT NULL GROUP BY origin, declares ORDER BY origin, declares
 
 -- name: undeclared_schedules :rows
@@ -92,10 +102,11 @@ WHERE s.origin = :origin AND s.state <> 'retired' AND NOT EXISTS (
 -- name: retire_schedules :count
 UPDATE windlass_schedule SET was = state, state = 'retired', changed_at = {now} WHERE id {in_ids}
 
+-- Those of triggers are negative: they are forgotten as soon as their runs have ended.
 -- name: forget_ticks :count
 DELETE FROM windlass_tick WHERE (schedule_id, tick) IN (
     SELECT t.schedule_id, t.tick FROM windlass_tick t
-    WHERE t.tick > 0 AND t.tick < {now} - :age_us AND (SELECT h.id FROM windlass_hot h WHERE h.id = t.job_id) IS NULL
+    WHERE t.tick > -144115188075855872 AND t.tick < {now} - :age_us AND (SELECT h.id FROM windlass_hot h WHERE h.id = t.job_id) IS NULL
     ORDER BY t.tick LIMIT {most}
 )
 
