@@ -153,7 +153,7 @@ def updated(
         id=new_id if before is None else before.id,
         key=declared.key,
         origin=origin,
-        state=_state_before(before),
+        state=_state_before(before, origin),
         was=None,
         cron=declared.cron,
         zone=declared.zone,
@@ -185,8 +185,10 @@ def resumed(row: ScheduleRow, now: int) -> ScheduleRow:
     return row._replace(state=state.value, next_at=next_at)
 
 
-def _state_before(before: ScheduleRow | None) -> str:
-    state = None if before is None else before.was if before.state == ScheduleState.RETIRED else before.state
+def _state_before(before: ScheduleRow | None, origin: str | None) -> str:
+    state = None if before is None else before.state
+    if before is not None and state == ScheduleState.RETIRED and before.origin == origin:  # else it is another one
+        state = before.was
     return ScheduleState.PAUSED if state == ScheduleState.PAUSED else ScheduleState.ACTIVE
 
 

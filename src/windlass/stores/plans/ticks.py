@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from windlass.domain.ended import NO_EFFECTS, Effects
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import NewJob
-from windlass.domain.schedule_plan import DueTicks, Overlap, due_ticks
+from windlass.domain.schedule_plan import DueTicks, Overlap, counted_each, due_ticks
 from windlass.domain.stored_schedule import OverlapDecision, ScheduleRow, SkippedTick, plan_of, without_overlap
 from windlass.errors import WindlassError
 from windlass.runtime.failpoints import reached
@@ -74,7 +74,7 @@ def fire(
     for *columns, now in rows:
         schedule = ScheduleRow._make(columns)
         try:
-            due.append(_planned(schedule, now, misfire_after_us))
+            due.append(_planned(schedule, now, misfire_after_us, counted_each(len(rows))))
         except (WindlassError, ValueError) as error:  # also an id that is none
             unplannable.append(Unplannable(schedule.id, schedule.key, str(error)))
     if not due:
@@ -88,10 +88,10 @@ def fire(
     return Fired(len(due), len(stored), effects, unplannable)
 
 
-def _planned(schedule: ScheduleRow, now: int, misfire_after_us: int) -> _Due:
+def _planned(schedule: ScheduleRow, now: int, misfire_after_us: int, most_counted: int) -> _Due:
     plan = plan_of(schedule)
     run_of(schedule, schedule.id, now)  # a call that cannot be stored must not hold up the others
-    ticks = due_ticks(plan, schedule.next_at, now, misfire_after_us)
+    ticks = due_ticks(plan, schedule.next_at, now, misfire_after_us, most_counted)
     first = schedule.next_at or 0
     missed = first
     if ticks.skipped and first in ticks.ticks:

@@ -174,6 +174,17 @@ class ScheduleDeclarationsContract(SchedulesContract):
         assert bench.holder(KEY) is not None
         assert self._fire(bench).advanced == 0
 
+    def test_a_retired_schedules_pause_is_not_for_another_application(self, bench: Workbench) -> None:
+        """J9.4: nor for app.schedule, which takes the key that is free again."""
+        self._store(bench, origin=SHOP)
+        bench.database.run(schedules.pause, KEY)
+        self._node(bench, "new", SHOP, [])
+        bench.clock.advance(15)
+        assert self._retire(bench) == [KEY]
+        self._store(bench)
+        row = self._row(bench)
+        assert (row.state, row.origin, row.next_at) == ("active", None, bench.clock.micros() + 45 * SECOND)
+
     def test_what_was_retired_long_ago_is_deleted(self, bench: Workbench) -> None:
         """J9.4: after 30 days, with the keys of versions that no node runs."""
         self._store(bench, origin=SHOP)
