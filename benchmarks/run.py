@@ -52,6 +52,18 @@ def of_floor(percent: int) -> Target:
     )
 
 
+def of_loose(percent: int) -> Target:
+    """Compared with as many loose jobs, measured in turns with it."""
+    return Target(f"≥ {percent} % of loose", of_floor(percent).met)
+
+
+def on_postgres(target: Target) -> Target:
+    return Target(
+        f"{target.text}, PostgreSQL",
+        lambda result, others: target.met(result, others) if result.store.startswith("PostgreSQL") else None,
+    )
+
+
 def of_w3(percent: int) -> Target:
     return Target(
         f"≥ {percent} % of W3",
@@ -80,7 +92,14 @@ GOALS = {
     "W9": Goal(measures.memory, Target("≤ 90 MB", lambda result, others: result.value <= 90)),
 }
 LIMITED = Target("≥ 80 % of no limit", of_floor(80).met)
-FLOWS = {"F2": Target("≥ 85 % of loose", of_floor(85).met), "F3": beside("joined once")}
+FLOWS = {
+    "F1": of_loose(80),
+    "F2": of_loose(85),
+    "F3": beside("joined once"),
+    "F4": of_loose(75),
+    "F5": on_postgres(at_least(20_000)),
+    "F6": beside("all stored"),
+}
 
 
 def target(workload: Workload) -> Target:

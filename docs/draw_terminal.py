@@ -1,4 +1,4 @@
-"""Runs `windlass demo` and draws the end of what it printed as docs/images/terminal.svg: `make docs-pictures`.
+"""Runs `windlass demo` and draws some of its scenes as docs/images/terminal.svg: `make docs-pictures`.
 
 Nothing is drawn that was not printed: the bytes go through a small terminal that understands what rich writes.
 """
@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "images" / "terminal.svg"
 
 COLUMNS: Final = 96
-FIRST_SCENE: Final = "A worker is killed"
-"""The picture begins here; the scenes before would make it long."""
+SCENES: Final = ("A worker is killed", "A flow", "A batch and a signal", "What the store says")
+"""What is drawn; all scenes would make the picture long."""
 
 THEME: Final = TerminalTheme(
     (22, 27, 34),
@@ -50,6 +50,8 @@ THEME: Final = TerminalTheme(
 _PIECE = re.compile(
     r"\x1b\[(?P<number>\d*)(?P<verb>[AK])|\x1b\[\?25[hl]|(?P<newline>\r?\n)|(?P<return>\r)|(?P<text>(?:\x1b\[[\d;]*m|[^\x1b\r\n])+)"
 )
+
+_RULE = re.compile(r"\d+  .* ──")
 
 
 def replayed(output: str) -> list[str]:
@@ -89,13 +91,25 @@ def drawn(lines: list[str]) -> str:
     )
 
 
+def chosen(lines: list[str]) -> list[str]:
+    """The lines of the chosen scenes; each begins with a rule that has its title."""
+    found: list[str] = []
+    keep, missing = False, set(SCENES)
+    for line in lines:
+        if _RULE.match(Text.from_ansi(line).plain):
+            title = next((title for title in SCENES if title in line), None)
+            keep = title is not None
+            missing.discard(title or "")
+        found += [line] if keep else []
+    assert not missing, f"the demo has no scenes {missing}"
+    while not found[-1].strip():
+        found.pop()
+    return found
+
+
 def main() -> None:
     """Write the picture."""
-    lines = replayed(demo())
-    (start,) = (number for number, line in enumerate(lines) if FIRST_SCENE in line and "──" in line)
-    while not lines[-1].strip():
-        lines.pop()
-    PICTURE.write_text(drawn(lines[start:]), encoding="utf-8")
+    PICTURE.write_text(drawn(chosen(replayed(demo()))), encoding="utf-8")
     sys.stdout.write(f"{PICTURE.relative_to(ROOT)}: written\n")
 
 

@@ -158,7 +158,6 @@ TESTED_BY = {
     "flow/awaited_signals.py": "flow/test_signals.py",
     "engine/conditions.py": "flow/test_judging.py",
     "engine/judgings.py": "flow/test_judging.py",
-    "flow/guards.py": "flow/test_judging.py",
     "flow/judge.py": "flow/test_judging.py",
     "events/batch_events.py": "flow/test_batch_progress.py",
     "flow/progress_calls.py": "flow/test_batch_progress.py",

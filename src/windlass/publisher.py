@@ -87,7 +87,7 @@ class Publisher:
         if effects.circuits:
             self.circuits_changed(effects.circuits)
         if effects.work:
-            self.wakeups.new_work(sorted(effects.work))
+            self.wakeups.new_work(effects.work)
         if effects.skipped:
             self.events(skipped_events(effects.skipped, self._clock.now()))
         if effects.unfinished:
@@ -106,14 +106,14 @@ class Publisher:
     def resumed(self, moved: Sequence[Steered]) -> int:
         """Publish jobs that were resumed, and may be due."""
         if moved:
-            self.wakeups.new_work(sorted({(job.queue, job.priority) for job in moved}))
+            self.wakeups.new_work({(job.queue, job.priority) for job in moved})
         if moved and self._bus.wanted(JobResumed):
             self.events(move_events(JobResumed, moved, self._clock.now()))
         return len(moved)
 
     def signaled(self, jobs: Sequence[SignaledJob], outcome: str, by: str | None) -> int:
         """Publish jobs that got a signal, and may be due; return how many."""
-        if work := sorted({(job.queue, job.priority) for job in jobs if job.released}):
+        if work := {(job.queue, job.priority) for job in jobs if job.released}:
             self.wakeups.new_work(work)
         if jobs and self._bus.wanted(JobSignaled):
             self.events(signal_events(jobs, outcome, by, self._clock.now()))

@@ -158,9 +158,12 @@ class Worker:
         """
         limit = None if timeout is None else seconds(timeout, "timeout")
         drain, loop, thread = self._drain, self._loop, self._thread
-        clean = drain is None or drain.wait(limit)
-        if loop is not None and thread is not None:
+        try:
+            clean = drain is None or drain.wait(limit)
+        except KeyboardInterrupt:  # raised once the drain that it forced has ended
             self._end_thread(loop, thread)
+            raise
+        self._end_thread(loop, thread)
         return clean
 
     async def adrain(self, timeout: Timeout = None) -> bool:
@@ -169,7 +172,9 @@ class Worker:
         drain = self._drain
         return drain is None or await drain.run(limit)
 
-    def _end_thread(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    def _end_thread(self, loop: asyncio.AbstractEventLoop | None, thread: threading.Thread | None) -> None:
+        if loop is None or thread is None:
+            return
         if not loop.is_closed():
             loop.call_soon_threadsafe(loop.stop)
         thread.join()

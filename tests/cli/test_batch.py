@@ -48,6 +48,17 @@ def test_batch_is_shown_with_what_it_waits_for(desk, batch: BatchHandle):
     assert "░░░░" in drawn
 
 
+def test_name_of_a_batch_does_not_act_on_the_terminal(desk):
+    """J8.4: control characters are shown as signs, in every drawn form."""
+    batch = desk.app.batch("evil \x1b[31mred\x07\nline").each(desk.charge, [1]).enqueue()
+    run_all(desk, batch)
+    for words in (("list",), ("show", str(batch.id)), ("show", "--watch", str(batch.id))):
+        drawn = desk.drawn("batch", *words)
+        assert "evil \N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER} line" in drawn, words
+        assert "\x07" not in drawn
+        assert "evil \x1b" not in drawn
+
+
 def test_batch_is_watched_until_its_end(desk, batch: BatchHandle):
     """J8.4: a line for each change; the exit code says how it ended."""
     run_all(desk, batch)

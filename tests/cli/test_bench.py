@@ -12,11 +12,12 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
+from benchmarks.run import FLOWS
 from benchmarks.verify import verify
 from tests.cli.commands import Commands
 from tests.support.facts import rows
 from windlass import Settings, Windlass
-from windlass.cli.bench import jobs, measure
+from windlass.cli.bench import jobs, measure, workloads
 from windlass.cli.bench.checks import Evidence, check
 from windlass.cli.bench.flow_workloads import check_join
 from windlass.cli.bench.measure import Load
@@ -114,10 +115,16 @@ def test_flows_are_compared_with_as_many_loose_jobs(tmp_path: Path, postgres_ser
 
 
 def test_flows_are_judged_by_their_target(tmp_path: Path):
-    results = floors("--store", f"sqlite:///{tmp_path / 'mine.db'}", "--jobs", "16", "--workload", "F2,F3")
-    check_results(results, "F2,F3")
+    results = floors("--store", f"sqlite:///{tmp_path / 'mine.db'}", "--jobs", "16", "--workload", "F2,F3,F5")
+    check_results(results, "F2,F3,F5")
     assert [results[key]["target"] for key in ("F2", "F3")] == ["≥ 85 % of loose", "joined once"]
     assert results["F2"]["met"] in (True, False)
+    assert (results["F5"]["target"], results["F5"]["met"]) == ("≥ 20,000/s, PostgreSQL", None), "this is SQLite"
+    assert [FLOWS[key].text for key in ("F1", "F4")] == ["≥ 80 % of loose", "≥ 75 % of loose"]
+
+
+def test_every_workload_of_flows_has_a_target_of_its_own():
+    assert set(FLOWS) == {workload.key for workload in workloads.FLOWS}
 
 
 def test_the_table_names_the_wait_of_a_join(tmp_path: Path):

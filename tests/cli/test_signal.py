@@ -48,6 +48,8 @@ def test_signal_by_id_and_for_programs(desk: Desk):
     [
         (["--approve", "--reject", "no"], "--approve or --reject"),
         (["--payload", "{by: ops}"], "expected JSON"),
+        (["--payload", "NaN"], "JSON has no NaN"),
+        (["--payload", "[" * 100_000], "expected JSON"),
     ],
 )
 def test_wrong_usage_signals_nobody(desk: Desk, options: list[str], text: str):

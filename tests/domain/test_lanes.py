@@ -83,3 +83,12 @@ def test_a_lane_names_the_predicates_that_a_node_must_know(target: str, predicat
     lane = read_lane(left_to_others(None, target, predicates))
     assert needed_targets(lane.target or "") == (target, predicates)
     assert all(name in target_named(lane.target or "") for name in (target, *predicates))
+
+
+def test_a_lane_has_no_more_predicates_than_an_index_can_hold():
+    """J8.2, J6.3: the first is what was missing; a node that knows these and not the others passes the job on."""
+    predicates = [f"shop.orders.conditions:is_{'long' * 15}_{number}" for number in range(100)]
+    lane = left_to_others(None, "shop.orders:assess", predicates)
+    assert len(lane) < 2_000
+    named = needed_targets(read_lane(lane).target or "")[1]
+    assert (named, len(named) > 10) == (predicates[: len(named)], True)

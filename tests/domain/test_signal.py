@@ -30,7 +30,7 @@ def test_what_is_sent():
 
 
 @pytest.mark.parametrize(
-    ("timeout", "microseconds"), [(None, None), (1.5, 1_500_000), (timedelta(days=1), 86_400_000_000)]
+    ("timeout", "microseconds"), [(None, None), (1.5, 1_500_000), (timedelta(days=1), 86_400_000_000), (1e-9, 1)]
 )
 def test_wait_with_and_without_a_timeout(timeout: Any, microseconds: int | None):
     assert signal_wait(KEY, timeout) == SignalWait(KEY, microseconds)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engine import jobs
-from tests.engine.apps import IMPATIENT, LONG, Apps, Gate, query, until
+from tests.engine.apps import IMPATIENT, LONG, Apps, Gate, query, threads_named, until
 from windlass import (
     ConfigurationError,
     InvalidOptionError,
@@ -224,6 +224,7 @@ def test_ctrl_c_while_an_embedded_worker_drains_forces_the_drain(apps: Apps, gat
     assert (app.get(handle.id).status, app.get(handle.id).attempts) == (JobStatus.PENDING, 0)
     assert query(apps.url, "SELECT id FROM windlass_node") == []
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert list(threads_named("windlass-worker")) == [], "the loop's thread has ended too"
 
 
 @pytest.mark.usefixtures("_ctrl_c")

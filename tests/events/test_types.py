@@ -23,6 +23,8 @@ OWN = {
     "JobTimedOut": {"timeout"},
     "NodeLost": {"node", "recovered"},
     "WorkflowBranchTriggered": {"parent_id", "child_id", "description"},
+    "BatchProgressed": {"batch_id", "progress", "on_progress"},
+    "BatchCompleted": {"batch_id", "progress"},
     "CircuitOpened": {"service"},
     "CircuitClosed": {"service"},
     "ScheduleSkipped": {"key", "tick", "why", "count"},

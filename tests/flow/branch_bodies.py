@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable
 from typing import Any
 
 from tests.flow.flow_bodies import RAN, Jobs, Order
@@ -77,6 +78,48 @@ def waits(_: Any) -> bool:
     return True
 
 
+def no_later(value: Any) -> Awaitable[bool]:
+    return _no(value)
+
+
+async def _no(_: Any) -> bool:
+    return False
+
+
+class Truth:
+    """A value whose truth is found out by code, as that of a query is."""
+
+    def __bool__(self) -> bool:
+        ASKED.append(f"truth {'on the loop' if is_on_the_loop() else 'on a thread'}")
+        return True
+
+
+def is_on_the_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def says_truth(_: Any) -> Any:
+    return Truth()
+
+
+def raises_lines(_: Any) -> bool:
+    raise ValueError("one\nERROR two\x1b[31m")
+
+
+def says_no_late(_: Any) -> bool:
+    threading.Event().wait(0.3)
+    return False
+
+
+def says_yes_late(_: Any) -> bool:
+    threading.Event().wait(0.3)
+    return True
+
+
 def takes_two(one: int, two: int) -> bool:
     return one < two
 
@@ -85,6 +128,11 @@ def note(name: str, value: Any = None) -> str:
     """Run, and say with what."""
     RAN.append(name if value is None else f"{name} {value}")
     return name
+
+
+async def hangs_as_job(name: str) -> None:
+    RAN.append(name)
+    await asyncio.Event().wait()
 
 
 def note_outcome(name: str, result: JobResult) -> str:

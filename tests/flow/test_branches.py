@@ -146,6 +146,28 @@ def test_predicate_that_raises_cancels_its_own_branch_only(app: Windlass, jobs: 
     assert states(app)["behind"] == "CANCELED upstream_canceled"
 
 
+def test_plain_predicate_may_return_what_is_to_be_awaited(app: Windlass, jobs: BranchJobs):
+    """J8.2: it holds if that is true, not because it is there."""
+    jobs.double.bind(3).when_result(branch_bodies.no_later, jobs.note.bind("x")).enqueue()
+    drain(app)
+    assert (RAN, states(app)["x"]) == (["double 3"], "CANCELED not_chosen")
+
+
+def test_truth_of_what_a_plain_predicate_returns_is_found_out_on_its_thread(app: Windlass, jobs: BranchJobs):
+    """J4.2, J8.2: sync code never runs on the loop."""
+    jobs.double.bind(3).when_result(branch_bodies.says_truth, jobs.note.bind("x")).enqueue()
+    drain(app)
+    assert (RAN, ASKED) == (["double 3", "x"], ["truth on a thread"])
+
+
+def test_error_of_a_predicate_is_logged_on_one_line(app: Windlass, jobs: BranchJobs, caplog: pytest.LogCaptureFixture):
+    """J8.2: its control characters reach no terminal."""
+    jobs.double.bind(3).when_result(branch_bodies.raises_lines, jobs.note.bind("x")).enqueue()
+    drain(app)
+    (line,) = [record.getMessage() for record in caplog.records if "the predicate" in record.getMessage()]
+    assert line.isprintable()
+
+
 def test_choice_takes_the_first_case_that_matches(app: Windlass, jobs: BranchJobs):
     """J8.2: as written; what comes behind it is not asked."""
     small, even = (branch_bodies.is_small, jobs.note.bind("small")), (branch_bodies.is_even, jobs.note.bind("even"))

@@ -16,6 +16,7 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.open import open_database
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import cluster, flows
+from windlass.stores.plans.flow_branches import UnreleasedJob
 from windlass.testing.contract import FlowCountsContract, FlowsContract, Workbench
 
 GUARD = r"AND (\w+\.)?due IS NULL"
@@ -81,5 +82,10 @@ def test_build_whose_cascades_forget_joins_is_caught(
     opened: Callable[[], Workbench], monkeypatch: pytest.MonkeyPatch, rule: Rule
 ):
     """J8.3: a broken build: canceled members are not counted, and what follows their group waits for ever."""
-    monkeypatch.setattr(flows._Wave, "_count_canceled", lambda *_: None)
+    sound = flows._Wave._canceled
+
+    def forgetting(wave: flows._Wave, follower: UnreleasedJob) -> None:
+        sound(wave, follower._replace(group_id=None))
+
+    monkeypatch.setattr(flows._Wave, "_canceled", forgetting)
     is_refused(rule, opened())

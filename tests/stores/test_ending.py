@@ -59,10 +59,8 @@ def test_jobs_that_concern_no_follow_up_cost_no_step():
 
 def test_whether_a_job_is_followed_is_known_before_the_transaction():
     follow_ups = [noting(1, Move.FAIL, only="a"), noting(2, Move.CANCEL)]
-    found = {
-        one: is_followed(one, follow_ups) for one in (job("a", Move.FAIL), job("b", Move.FAIL), job("b", Move.CANCEL))
-    }
-    assert list(found.values()) == [True, False, True]
+    ended = [job("a", Move.FAIL), job("b", Move.FAIL), job("b", Move.CANCEL)]
+    assert [is_followed(one, follow_ups) for one in ended] == [True, False, True]
 
 
 def test_payloads_are_read_only_where_they_are_missing():

@@ -18,6 +18,7 @@ from windlass.cli.parameters import json_option, limit_option, on_application, y
 from windlass.cli.short_ids import full_id, full_ids, job_id
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, pipe_epilog
 from windlass.domain.batch import BATCH_TARGET, BatchProgress
+from windlass.domain.control_characters import visible
 from windlass.domain.job import Job
 from windlass.domain.states import TERMINAL, JobStatus
 from windlass.errors import JobNotFoundError
@@ -98,7 +99,7 @@ def show(app: Windlass, batch: str, watch: bool, as_json: bool) -> None:
         ]
         if job.status not in TERMINAL:
             rows.append(("waits", app.explain(job.id).message))
-        facts(_name(job), rows, {"status": STATUS_STYLES[job.status]})
+        facts(_shown(job), rows, {"status": STATUS_STYLES[job.status]})
 
 
 @command.command(name="cancel", epilog=CODES)
@@ -178,6 +179,11 @@ def _name(job: Job) -> str:
     return str(job.args[0]) if job.args else ""
 
 
+def _shown(job: Job) -> str:
+    """Return the name of a batch on one line, without control characters."""
+    return visible(" ".join(_name(job).split()))
+
+
 def _as_json(app: Windlass, job: Job) -> dict[str, Any]:
     fields = {"id": job.id, "name": _name(job), "status": job.status, "created_at": job.created_at}
     return {**fields, "finished_at": job.finished_at, "progress": _progress(app, job)}
@@ -187,7 +193,7 @@ def _row(job: Job, progress: BatchProgress | None, now: datetime) -> list[Cell]:
     return [
         Cell(str(job.id)),
         Cell(job.status.value, STATUS_STYLES[job.status]),
-        Cell(_name(job)),
+        Cell(_shown(job)),
         *(Cell(f"{count:,}", plain=str(count)) for count in _counts(progress)),
         Cell(bar(progress), plain="" if progress is None else f"{progress.percent:.1f}"),
         Cell(_left(job, progress, now)),
@@ -266,7 +272,7 @@ def _drawn(job: Job, progress: BatchProgress | None, now: datetime) -> Text:
 
     left = _left(job, progress, now)
     return Text.assemble(
-        (f"{_name(job)}  ", "bold"),
+        (f"{_shown(job)}  ", "bold"),
         (job.status.value, STATUS_STYLES[job.status]),
         f"  {_line(progress)}",
         f"  {left} left" if left else "",

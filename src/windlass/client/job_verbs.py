@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from windlass.client import commits
-from windlass.client.batch_views import archived_progress
+from windlass.client.batch_views import archived_progress, refuse_archived
 from windlass.client.filters import checked_limit
 from windlass.client.flow_views import graph_of
 from windlass.client.reader import Reader
@@ -133,11 +133,16 @@ class JobVerbs(NamedTuple):
 
     def retry_failed(self, job_id: UUID | str) -> Verb[int]:
         """See `BatchHandle.retry_failed`."""
-        return (yield from self._retry_failed((yield from self._allowed("retry", job_id))))
+        return (yield from self._retry_failed((yield from self._allowed("retry", job_id)), must_exist=True))
 
-    def _retry_failed(self, batch_id: str) -> Verb[int]:
+    def _retry_failed(self, batch_id: str, *, must_exist: bool = False) -> Verb[int]:
         left = yield from self.access.run(operations.retry_failed, batch_id)
-        return 0 if left is None else (yield from self._carry_out(left))
+        if left is not None:
+            return (yield from self._carry_out(left))
+        if (yield from self.access.read(batches.state, batch_id)) is None:
+            found = yield from self.access.read(reads.outcomes, [batch_id])
+            refuse_archived(batch_id, found[0] if found else None, must_exist=must_exist)
+        return 0
 
     def _carry_out(self, left: Unfinished) -> Verb[int]:
         return (yield from carry_out(self.access, self.publisher.publish, left, self.follow_ups))

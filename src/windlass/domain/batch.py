@@ -6,6 +6,7 @@ children are stored and have ended.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -76,6 +77,10 @@ class BatchCondition(NamedTuple):
             return counts.failed >= self.bound
         # Not succeeded / total >= bound: 0.95 of 100 would fail by a rounding error.
         return counts.succeeded >= self.bound * counts.total - 1e-9 * counts.total
+
+
+NEVER: Final = BatchCondition("failures", math.inf)
+"""A condition that nobody knows any more: it does not hold."""
 
 
 class BatchRules(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -37,6 +38,12 @@ class Follows(IntEnum):
 
 ALL: Final = frozenset(Follows)
 NONE: Final[frozenset[Follows]] = frozenset()
+
+
+@lru_cache(maxsize=256)
+def ways_of(kinds: frozenset[Follows]) -> tuple[int, ...]:
+    """Return the stored values of ways to follow, in order."""
+    return tuple(kind.value for kind in sorted(kinds))
 
 
 class FlowPosition(NamedTuple):

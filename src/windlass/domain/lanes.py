@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import accumulate
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -89,11 +90,19 @@ def read_lane(text: str | None) -> Lane:
 
 _AND: Final = "|"
 """Not in any stored name."""
+MAX_NEEDED: Final = 1_500
+"""Longest list of predicates in a lane, in bytes: PostgreSQL indexes texts of up to some 2,700 bytes."""
 
 
 def left_to_others(lane: str | None, target: str, predicates: Iterable[str] = ()) -> str:
-    """Return the lane of a job whose target, or one of its predicates, is not known here; it keeps its gates."""
-    return read_lane(lane)._replace(target=_AND.join((target, *predicates))).text or ""
+    """Return the lane of a job whose target, or one of its predicates, is not known here; it keeps its gates.
+
+    Of many predicates it names as many as there is room for: who knows these and not the others passes it on.
+    """
+    given = tuple(predicates)
+    lengths = accumulate(len(one.encode()) + len(_AND) for one in given)
+    room = sum(length <= MAX_NEEDED for length in lengths)
+    return read_lane(lane)._replace(target=_AND.join((target, *given[: max(1, room)]))).text or ""
 
 
 def target_named(target: str) -> str:

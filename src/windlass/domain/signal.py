@@ -117,7 +117,7 @@ def signal_wait(key: object, timeout: float | timedelta | None) -> SignalWait:
             f"timeout must be more than 0 s, got {timeout!r}: the job would have failed before anyone could signal it; "
             "leave it out to wait for ever"
         )
-    return SignalWait(name, int(limit * _MICROSECONDS))
+    return SignalWait(name, max(1, int(limit * _MICROSECONDS)))
 
 
 def deadline_or_none(due: int | None) -> int | None:

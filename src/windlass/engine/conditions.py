@@ -33,6 +33,8 @@ class AttemptConditions:
 
     def missing(self, attempt: Attempt, flow: StoredFlow) -> Ending | None:
         """Return how an attempt ends whose predicates cannot all be called here; None: they can."""
+        if attempt.guard is None and not flow.branches:
+            return None
         own = () if attempt.guard is None else attempt.guard.guard.predicates
         needed = tuple(dict.fromkeys((*own, *flow.predicates)))
         try:
@@ -43,7 +45,7 @@ class AttemptConditions:
             return None
         if isinstance(missing, Denied):
             return Refused(TargetNotAllowedError(missing.error), "target_not_allowed")
-        return NotKnownHere(missing.error, needed)
+        return NotKnownHere(missing.error, tuple(dict.fromkeys((missing.target, *needed))))
 
     async def passed(self, attempt: Attempt, opened: OpenGuard) -> Ending | None:
         """Judge the guard of an attempt; return None if its body may be entered."""

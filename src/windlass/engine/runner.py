@@ -30,6 +30,7 @@ from windlass.engine.attempt import (
     Expired,
     NotChosen,
     NotKnownHere,
+    NotSignaled,
     Raised,
     Refused,
     Returned,
@@ -86,8 +87,9 @@ class Runner:
         current_context.set(context)
         try:
             found = known if known is not None and attempt.stop is None else self._before_the_body(attempt)
-            if isinstance(found, Known) and attempt.guard is not None:
-                found = await self._passed_guard(attempt, attempt.guard) or found
+            if isinstance(found, Known | NotSignaled) and attempt.guard is not None:
+                stopped = await self._passed_guard(attempt, attempt.guard)
+                found = found if stopped is None else stopped
             if isinstance(found, Known):
                 attempt.started = monotonic()
                 if self._bus.wanted(JobStarted):
@@ -179,7 +181,8 @@ class Runner:
             return Refused(broken, "poison_payload")
         if attempt.expired:
             return Expired()
-        if (late := attempt.not_signaled) is not None:
+        late = attempt.not_signaled
+        if late is not None and attempt.guard is None:
             return late
         if attempt.claim.lane is not None:
             held = self._held_at_a_gate(attempt, attempt.claim.lane)
@@ -193,7 +196,9 @@ class Runner:
             case Known():
                 flow = attempt.options.flow
                 missing = None if flow is None else self._conditions.missing(attempt, flow)
-                return missing or resolution
+                return (
+                    missing or late or resolution
+                )  # late: its guard decides first, for what is not chosen cannot fail
             case Denied():
                 return Refused(TargetNotAllowedError(resolution.error), "target_not_allowed")
             case Unknown():

@@ -7,6 +7,7 @@ import contextvars
 from collections.abc import Callable, Collection
 
 from windlass import loggers
+from windlass.domain.clock import monotonic
 from windlass.domain.timer import Deadlines
 from windlass.engine.attempt import Attempt, Deadline, Stop
 
@@ -15,6 +16,8 @@ logger = loggers.logger("windlass.timeout")
 WARN_AT = 0.8
 LONG = 30.0
 """Seconds from which a timeout may fire up to a second late: a timer for every job costs more than it gains."""
+PRECISION = 0.001
+"""Seconds by which two computations of the same deadline may differ."""
 ROUND = 1.0
 GRACE = 5.0
 """Seconds that a coroutine may take to end after it was cancelled; then its verdict is made without it."""
@@ -80,6 +83,8 @@ class Timeouts:
         if attempt.stop is Stop.TIMEOUT:
             self._abandon(attempt)
             return False
+        if attempt.guard is not None and _begin_after_guard(attempt, deadline, now):
+            return True
         facts = (attempt.claim.job_id, attempt.claim.target, deadline.timeout)
         if now < deadline.ends_at:
             logger.warning("job %s (%s) has used 80 %% of its timeout of %g s", *facts)
@@ -95,6 +100,19 @@ class Timeouts:
         self._round.cancel()
         if self._timer is not None:
             self._timer.cancel()
+
+
+def _begin_after_guard(attempt: Attempt, deadline: Deadline, now: float) -> bool:
+    """Move the deadline of a guarded follower: its time begins with its body. Return False if it was there before.
+
+    Its predicate has a timeout of its own. A job that was stopped meanwhile would count as tried, and as judged.
+    """
+    used = 0.0 if attempt.started is None else monotonic() - attempt.started
+    ends_at = now - used + deadline.timeout
+    if attempt.started is not None and ends_at - deadline.ends_at < PRECISION:
+        return False
+    deadline.ends_at, deadline.next_check = ends_at, ends_at - deadline.timeout * (1 - WARN_AT)
+    return True
 
 
 async def ended(attempts: Collection[Attempt], timeout: float, forced: asyncio.Event | None = None) -> None:

@@ -74,8 +74,12 @@ class WaitingClaims:
 
     def _needs(self, payload: Payload) -> bool:
         """Return whether something is to be read before the job can run."""
-        guarded = self._guards is not None and self._guards.concerns(payload)
-        return guarded or any(source.concerns(payload) for source in self._arguments)
+        if self._guards is not None and self._guards.concerns(payload):
+            return True
+        for source in self._arguments:  # noqa: SIM110 - asked for every claim of a job with options
+            if source.concerns(payload):
+                return True
+        return False
 
     async def load(self, first: int) -> bool:
         """Read the large payloads of the first so many; return whether there were any to read."""

@@ -80,7 +80,7 @@ def _step(job: Ended, flow: StoredFlow, cause: str | None) -> EndedStep:
 
 @lru_cache(maxsize=16)
 def _ways(leads: tuple[int, ...]) -> frozenset[Follows]:
-    return frozenset(map(Follows, leads))
+    return frozenset(way for way in Follows if way in leads)  # of others, which damage may have left, nothing is known
 
 
 def _flow_of(ended: Ended) -> StoredFlow | None:

@@ -7,11 +7,14 @@ branch and no other.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from windlass import loggers
 from windlass.domain.branches import OF_OUTCOME, OF_VALUE, Branch, Judgement, OpenGuard, PredicateError, asked_after
+from windlass.domain.control_characters import one_line
 from windlass.domain.ended import Ended
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Failure
@@ -83,7 +86,7 @@ class Judge:
     async def judge_guard(self, job_id: str, opened: OpenGuard) -> Judgement:
         """Judge the guard of a follower, whose parent has ended."""
         guard, subject = opened.guard, opened.subject
-        if guard.about == OF_VALUE and isinstance(subject, Ended) and subject.status is not JobStatus.SUCCEEDED:
+        if isinstance(subject, Ended) and not _asked_after(guard.about, subject.status):
             return Judgement(holds=False)
         async with self._free:
             for target in guard.unless:
@@ -110,7 +113,7 @@ class Judge:
         if isinstance(said, bool):
             return Judgement(said)
         failure = self._parts.describe(said.error if isinstance(said, BodyExit) else said)
-        logger.warning("the predicate %s failed, job %s is canceled: %s", target, child, failure.error)
+        logger.warning("the predicate %s failed, job %s is canceled: %s", target, child, one_line(failure.error))
         return Judgement(holds=False, error=PredicateError(failure.error, failure.error_class))
 
     async def _answer(self, target: str, about: str, subject: object) -> bool | BaseException:
@@ -126,11 +129,12 @@ class Judge:
         known = self._parts.predicates.resolve(target)
         if not isinstance(known, Known):
             raise SerializationError(known.error)
-        kind = "async" if known.spec.is_coroutine else "thread"
         function = known.ready(self._parts.instances)
+        kind, asked = ("async", function) if known.spec.is_coroutine else ("thread", partial(_asked, function))
         argument = self._argument(about, subject)
         executor = self._parts.executors.executor(kind)
-        return await executor.run(Invocation(target, function, (argument,), {}, self._parts.timeout))
+        answer = await executor.run(Invocation(target, asked, (argument,), {}, self._parts.timeout))
+        return await answer if inspect.isawaitable(answer) else answer
 
     def _argument(self, about: str, subject: object) -> object:
         """Return what a predicate is called with."""
@@ -143,6 +147,20 @@ class Judge:
         if isinstance(value, DroppedResult):
             raise SerializationError(f"job {subject.job_id} ({subject.target}) succeeded, but {value.reason}")
         return value
+
+
+def _asked_after(about: str, status: JobStatus) -> bool:
+    """Return whether a guard about a job is asked after this end of it: after a cancel, nothing is."""
+    return status is JobStatus.SUCCEEDED or (status is JobStatus.FAILED and about != OF_VALUE)
+
+
+def _asked(predicate: Callable[[Any], Any], argument: object) -> Any:
+    """Return whether a plain predicate holds, or what is to be awaited for that.
+
+    On its thread: the truth of a value may be code of the user's, too, such as a query.
+    """
+    answer = predicate(argument)
+    return answer if inspect.isawaitable(answer) else bool(answer)
 
 
 _OF_JOBS: Collection[str] = frozenset({OF_OUTCOME, OF_VALUE})

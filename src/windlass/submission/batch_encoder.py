@@ -110,6 +110,11 @@ class ChildRows:
         """Return the call of one child."""
         if hasattr(self._job, "bind"):
             call: Call[Any] = self._job.bind(item)
+            if len(call.args) != 1 or call.args[0] is not item or call.kwargs:
+                raise InvalidOptionError(
+                    f"each() takes a job whose only argument is the item, but bind(item) of {short(self._job)} gives "
+                    "it other arguments; give each() the items as the job takes them"
+                )
             return call
         return bind(self._job, (item,), {}, registry=self._registry, submitter=self._submitter, options=JobOptions())
 

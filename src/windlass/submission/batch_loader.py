@@ -17,7 +17,8 @@ from windlass.domain.batch import BATCH_TARGET, BatchState, LoadState
 from windlass.domain.dependencies import GroupCounts
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import NewJob, SubmittedJob
-from windlass.domain.states import TERMINAL
+from windlass.domain.options import UNSET
+from windlass.domain.states import TERMINAL, JobStatus
 from windlass.errors import InvalidOptionError, JobNotFoundError, JobStateError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, off_loop
@@ -51,7 +52,7 @@ class BatchLoader:
             yield from parts.authorization.check("get", batch_id)
             state = yield from parts.access.read(batches.state, batch_id)
             if state is None:
-                raise JobNotFoundError(UUID(batch_id))
+                state = yield from _archived(parts, batch_id)
         if state is not None and (state.status in TERMINAL or state.counts.loaded != LoadState.OPEN):
             return BatchHandle(SubmittedJob(batch_id, duplicate=True), parts.batch_verbs)
         load = _Load(parts, batch, self._encoder.children(batch, batch_id), batch_id)
@@ -70,17 +71,37 @@ class BatchLoader:
             return placed.job_id, None
         state = yield from parts.access.read(batches.state, placed.job_id)
         if state is None:
-            state = yield from _archived(parts, placed.job_id, batch)
+            state = yield from _earlier(parts, placed.job_id, batch)
+        elif not (yield from _has_key_of(parts, placed.job_id, batch)):
+            state = state._replace(counts=state.counts._replace(loaded=LoadState.DONE))  # its items may be others
         return placed.job_id, state
 
 
-def _archived(parts: SubmissionParts, batch_id: str, batch: Batch) -> Verb[BatchState]:
-    """Return an earlier batch that is archived; raise if the key belongs to another job."""
+def _has_key_of(parts: SubmissionParts, batch_id: str, batch: Batch) -> Verb[bool]:
+    """Return whether an earlier batch has the same idempotency key, and not only the same business key."""
+    key = batch.options.idempotency_key
+    if key is UNSET or key is None:
+        return False
+    stored = yield from parts.access.read(reads.get, batch_id)
+    return stored is not None and stored.job["idempotency_key"] == key
+
+
+def _earlier(parts: SubmissionParts, batch_id: str, batch: Batch) -> Verb[BatchState]:
+    """Return an earlier batch that is archived or purged; raise if the key belongs to another job."""
     found = yield from parts.access.read(reads.outcomes, [batch_id])
     if found and found[0].target != BATCH_TARGET:
         raise InvalidOptionError(
             f"batch {batch.name!r} has the key of job {batch_id}, which is no batch but {found[0].target}; use another"
         )
+    status = found[0].status if found else JobStatus.CANCELED  # purged: only its key is left
+    return BatchState(batch_id, GroupCounts(0, 0, 0), status, None, 0)
+
+
+def _archived(parts: SubmissionParts, batch_id: str) -> Verb[BatchState]:
+    """Return an archived batch; raise if there is none."""
+    found = yield from parts.access.read(reads.outcomes, [batch_id])
+    if not found or found[0].target != BATCH_TARGET:
+        raise JobNotFoundError(UUID(batch_id))
     return BatchState(batch_id, GroupCounts(0, 0, 0), found[0].status, None, 0)
 
 

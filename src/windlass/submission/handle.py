@@ -52,54 +52,38 @@ class HandleVerbs(Protocol):
         ...
 
 
-class JobHandle(Generic[R_co]):
-    """The result of submitting a job: its id, and methods to wait for it and move it.
+class StoredHandle:
+    """What the handles of jobs and batches share: the id, and verbs that wait for the end and move it."""
 
-    ```python
-    handle = charge.enqueue(42)
-    handle.status()             # JobStatus.PENDING
-    handle.result(timeout=10)   # "charged 42", or raises JobFailedError, JobCanceledError …
-    ```
-    """
+    __slots__ = ("_duplicate", "_key", "_verbs")
 
-    __slots__ = ("_duplicate", "_key", "_returns", "_verbs")
-
-    def __init__(self, place: SubmittedJob, verbs: HandleVerbs, returns: Any = None) -> None:
+    def __init__(self, place: SubmittedJob, verbs: HandleVerbs) -> None:
         self._key, self._duplicate = place.job_id, place.duplicate
         self._verbs = verbs
-        self._returns = returns
 
     @property
     def id(self) -> UUID:
-        """The job's id."""
+        """The id of the job, or of the batch, which is a job's too."""
         return UUID(self._key)
 
     @property
     def duplicate(self) -> bool:
-        """Whether an earlier job with the same key is returned; this submission then stored nothing."""
+        """Whether an earlier one with the same key is returned; this submission then stored nothing."""
         return self._duplicate
 
     def __repr__(self) -> str:
-        return f"JobHandle({self._key!r}{', duplicate=True' if self.duplicate else ''})"
+        return f"{type(self).__name__}({self._key!r}{', duplicate=True' if self.duplicate else ''})"
 
     def status(self) -> JobStatus:
-        """Return the job's current status."""
+        """Return the current status. A batch is PENDING or PAUSED until its last child has ended."""
         return drive(self._verbs.status(self._key))
 
     async def astatus(self) -> JobStatus:
         """Async twin of `status`."""
         return await adrive(self._verbs.status(self._key))
 
-    def result(self, timeout: float | timedelta | None = None) -> R_co:
-        """Wait for the job to end and return its result; a `TimeoutError` says what holds the job back."""
-        return cast("R_co", drive(self._verbs.result(self._key, self._returns, timeout)))
-
-    async def aresult(self, timeout: float | timedelta | None = None) -> R_co:
-        """Async twin of `result`."""
-        return cast("R_co", await adrive(self._verbs.result(self._key, self._returns, timeout)))
-
     def join(self, timeout: float | timedelta | None = None) -> JobStatus:
-        """Wait for the job to end and return its status."""
+        """Wait for the end and return the status; raise `TimeoutError` after `timeout` seconds."""
         return drive(self._verbs.join(self._key, timeout))
 
     async def ajoin(self, timeout: float | timedelta | None = None) -> JobStatus:
@@ -107,7 +91,7 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.join(self._key, timeout))
 
     def graph(self) -> FlowGraph:
-        """Return the whole flow of the job: its jobs, what follows what, its groups.
+        """Return the whole flow of the job: its jobs, what follows what, its groups. A batch is one node of it.
 
         ```python
         handle = resize.bind("a.png").then(publish.bind(RESULT)).enqueue()
@@ -121,7 +105,7 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.graph(self._key))
 
     def cancel(self) -> bool:
-        """Cancel the job; return False if it has ended."""
+        """Cancel it and what follows it, a batch with all its children; return False if it has ended."""
         return drive(self._verbs.cancel(self._key))
 
     async def acancel(self) -> bool:
@@ -129,7 +113,10 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.cancel(self._key))
 
     def pause(self) -> bool:
-        """Pause the job; return False if it runs, or has ended other than FAILED."""
+        """Pause it; return False if it runs, or has ended other than FAILED.
+
+        Of a batch the children that wait, and those still to be stored; what runs goes on, with its retries.
+        """
         return drive(self._verbs.pause(self._key))
 
     async def apause(self) -> bool:
@@ -137,12 +124,37 @@ class JobHandle(Generic[R_co]):
         return await adrive(self._verbs.pause(self._key))
 
     def resume(self) -> bool:
-        """Resume the paused job; return False if it is not paused."""
+        """Let it run again, a batch with its children; return False if it is not paused."""
         return drive(self._verbs.resume(self._key))
 
     async def aresume(self) -> bool:
         """Async twin of `resume`."""
         return await adrive(self._verbs.resume(self._key))
+
+
+class JobHandle(StoredHandle, Generic[R_co]):
+    """The result of submitting a job: its id, and methods to wait for it and move it.
+
+    ```python
+    handle = charge.enqueue(42)
+    handle.status()             # JobStatus.PENDING
+    handle.result(timeout=10)   # "charged 42", or raises JobFailedError, JobCanceledError …
+    ```
+    """
+
+    __slots__ = ("_returns",)
+
+    def __init__(self, place: SubmittedJob, verbs: HandleVerbs, returns: Any = None) -> None:
+        super().__init__(place, verbs)
+        self._returns = returns
+
+    def result(self, timeout: float | timedelta | None = None) -> R_co:
+        """Wait for the job to end and return its result; a `TimeoutError` says what holds the job back."""
+        return cast("R_co", drive(self._verbs.result(self._key, self._returns, timeout)))
+
+    async def aresult(self, timeout: float | timedelta | None = None) -> R_co:
+        """Async twin of `result`."""
+        return cast("R_co", await adrive(self._verbs.result(self._key, self._returns, timeout)))
 
     def retry(self) -> bool:
         """Start the FAILED job over; return False if it is not FAILED."""

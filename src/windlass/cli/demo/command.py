@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from windlass._version import __version__
+from windlass.cli.demo.batch_scene import batch
 from windlass.cli.demo.control import steering
 from windlass.cli.demo.crash import crash
 from windlass.cli.demo.failures import dead_letters, open_circuit
@@ -26,7 +27,7 @@ from windlass.domain.clock import monotonic
 @click.command(name="demo", epilog="Exit codes: 0 if everything happened as described, else 1.")
 @click.option("--keep", is_flag=True, show_envvar=True, help="Keep the folder with the program and its database.")
 def command(keep: bool) -> None:
-    """Watch it work: a first program, retries, a killed worker, a flow, a dead letter, an open circuit. 20 s."""
+    """Watch it work: retries, a killed worker, a flow, a batch, dead letters, an open circuit, a schedule. 25 s."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())  # failures are part of the story
     folder = Path(tempfile.mkdtemp(prefix="windlass-demo-"))
     place = f"{folder} ({'kept' if keep else 'removed at the end'})"
@@ -45,11 +46,11 @@ def play(presenter: Presenter, folder: Path) -> list[str]:
     first_program(presenter, folder)
     shop = open_shop(f"sqlite:///{folder / 'shop.db'}")
     try:
-        scenes = [scene(presenter, shop) for scene in (retries, priorities, crash, steering, flow)]
+        scenes = [scene(presenter, shop) for scene in (retries, priorities, crash, steering, flow, batch)]
         dead_letters(presenter, shop)
         scenes.append(open_circuit(presenter, shop))
         scenes.append(schedule(presenter, shop))
-        presenter.scene(10, "What the store says", "Read back from the database, job by job and attempt by attempt.")
+        presenter.scene(11, "What the store says", "Read back from the database, job by job and attempt by attempt.")
         summary(presenter, shop.app, scenes)
     finally:
         shop.app.close()

@@ -17,7 +17,7 @@ OPEN_WAIT: Final = 2.0
 def dead_letters(presenter: Presenter, shop: Shop) -> None:
     """Jobs that fail for good are kept with their reason, grouped, and started over once the cause is gone."""
     presenter.scene(
-        7,
+        8,
         "Dead letters",
         "The price list is not loaded: every invoice fails for good. They are kept, grouped by what went wrong.",
     )
@@ -42,9 +42,9 @@ def dead_letters(presenter: Presenter, shop: Shop) -> None:
 def open_circuit(presenter: Presenter, shop: Shop) -> SceneJobs:
     """A service that is down is left alone: its jobs wait without spending attempts, and trials find it back."""
     presenter.scene(
-        8,
+        9,
         "A service that is down",
-        "The carrier does not answer. After three failures its circuit opens: the other parcels wait, untried.",
+        "The carrier does not answer. After three failures its circuit opens: no parcel is tried any more.",
     )
     app = shop.app
     app.configure_circuit(CIRCUIT, CircuitProfile.FAST, open_wait=OPEN_WAIT)

@@ -15,13 +15,14 @@ TICKS = 3
 
 def declare(shop: Shop) -> None:
     """Have the stock report delivered every second."""
-    shop.app.schedule(KEY, every(seconds=1), shop.deliver.using(tags=[KEY]).bind("stock report"))
+    report = shop.deliver.using(tags=[KEY]).bind("stock report")
+    shop.app.schedule(KEY, every(seconds=1), report)
 
 
 def schedule(presenter: Presenter, shop: Shop) -> SceneJobs:
     """Let a schedule fire a few times, pause it, and trigger it once more."""
     presenter.scene(
-        9,
+        10,
         "A schedule",
         "A report every second. Any worker may fire it, and each tick fires once; a pause holds until it is resumed.",
     )

@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Any, Final, NamedTuple
 
-from windlass import Backoff, JobContext, JobResult, NodeSettings, Settings, Windlass
+from windlass import Backoff, BatchProgress, JobContext, JobResult, NodeSettings, Settings, Windlass
 
 URL_VARIABLE: Final = "WINDLASS_DEMO_URL"
 PLACE: Final = "windlass.cli.demo.shop:app"
@@ -21,6 +21,8 @@ WRAPPING: Final = 0.5
 PAGES: Final = 40
 PRINTING: Final = 0.03
 """Seconds a page takes."""
+PRICING: Final = 0.08
+"""Seconds it takes to find a new price."""
 NODE: Final = NodeSettings(heartbeat_interval=0.5, missed_heartbeats=3, recovery_interval=0.5)
 """A tenth of the default heartbeat, so that a lost worker is noticed while one watches."""
 
@@ -98,6 +100,19 @@ async def dispatch(parcel: str) -> str:
     return f"{parcel}: on the way"
 
 
+async def reprice(article: int) -> int:
+    """Find a new price for an article."""
+    await asyncio.sleep(PRICING)
+    return article
+
+
+def open_sale(progress: BatchProgress) -> str:
+    """Open a sale that was approved."""
+    signal = JobContext.current().signal
+    by = "no one" if signal is None else signal.payload
+    return f"the sale is open: {progress.completed} new prices, approved by {by}"
+
+
 def invoice(article: str) -> str:
     """Write an invoice, which takes a price."""
     return f"{article}: {PRICES[article]} €"
@@ -124,6 +139,8 @@ class Shop(NamedTuple):
     wrap: Any
     label: Any
     dispatch: Any
+    reprice: Any
+    open_sale: Any
     invoice: Any
     ship: Any
 
@@ -144,6 +161,8 @@ def open_shop(url: str) -> Shop:
         wrap=app.job(name="shop:wrap")(wrap),
         label=app.job(name="shop:label")(label),
         dispatch=app.job(name="shop:dispatch")(dispatch),
+        reprice=app.job(name="shop:reprice")(reprice),
+        open_sale=app.job(name="shop:open_sale")(open_sale),
         invoice=app.job(invoice),
         ship=app.job(max_retries=FAILURES, circuit=CIRCUIT)(ship),
     )

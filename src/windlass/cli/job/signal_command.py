@@ -12,6 +12,7 @@ from windlass.cli import phrases
 from windlass.cli.output import note, write_json, write_line
 from windlass.cli.parameters import json_option, on_application
 from windlass.domain.signal import SentSignal, rejected
+from windlass.submission.error_text import short
 
 
 @click.command(
@@ -63,8 +64,12 @@ def _payload(text: str | None) -> Any:
     if text is None:
         return None
     try:
-        return json.loads(text)
-    except ValueError as error:
+        return json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(
-            f"expected JSON, got {text!r} ({error}); quote texts twice: '\"like this\"'", param_hint="--payload"
+            f"expected JSON, got {short(text)} ({error}); quote texts twice: '\"like this\"'", param_hint="--payload"
         ) from None
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"JSON has no {constant}")

@@ -11,7 +11,16 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.domain.batch import NO_RULES, BatchDecision, BatchProgress, BatchReport, BatchRules, after_batch
+from windlass.domain.batch import (
+    FIRST_CONDITION,
+    NEVER,
+    NO_RULES,
+    BatchDecision,
+    BatchProgress,
+    BatchReport,
+    BatchRules,
+    after_batch,
+)
 from windlass.domain.dependencies import CountedGroup, GroupCounts
 from windlass.errors import DuplicateBusinessKeyError
 from windlass.runtime.failpoints import reached
@@ -33,12 +42,14 @@ class _Options(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Options).decode
 
 
-def rules_of(options: str | None) -> BatchRules:
-    """Return the rules in the options of a batch; none if they are damaged."""
+def _rules(batch: str, options: str | None) -> Plan[BatchRules]:
+    """Return the rules in the options of a batch. Of damaged ones, no condition holds, and predicates are called."""
     try:
         found = _decode(options) if options else None
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return NO_RULES
+        ways = yield Step("ways_behind", {"id": batch})
+        conditions = max((way for (way,) in ways), default=0) + 1 - FIRST_CONDITION
+        return BatchRules((NEVER,) * conditions, guards=True)
     return NO_RULES if found is None or found.flow is None else found.flow.batch or NO_RULES
 
 
@@ -62,7 +73,11 @@ def count(dialect: Dialect, counted: Sequence[CountedGroup]) -> Plan[list[Counte
     if not wanted:
         return []
     rows = yield Step("batch_jobs", {"ids": dialect.ids(wanted)})
-    found = [_counted(row, known[row[0]], ends=row[0] in live) for row in rows]
+    found = []
+    for batch, queue, correlation_id, options in rows:
+        rules, progress = (yield from _rules(batch, options)), BatchProgress.of(known[batch])
+        report = BatchReport(batch, queue, correlation_id, rules.on_progress, progress)
+        found.append(_ended(report, known[batch], rules) if batch in live else CountedBatch(report, None))
     yield from _end(dialect, [one.report for one in found if one.decision is not None])
     return found
 
@@ -74,14 +89,9 @@ def _live(dialect: Dialect, complete: Sequence[str]) -> Plan[set[str]]:
     return {batch for (batch,) in (yield Step("lock_batches", {"ids": dialect.ids(complete)}))}
 
 
-def _counted(row: Sequence[str], counts: GroupCounts, *, ends: bool) -> CountedBatch:
-    batch, queue, correlation_id, options = row
-    rules, progress = rules_of(options), BatchProgress.of(counts)
-    report = BatchReport(batch, queue, correlation_id, rules.on_progress, progress)
-    if not ends:
-        return CountedBatch(report, None)
+def _ended(report: BatchReport, counts: GroupCounts, rules: BatchRules) -> CountedBatch:
     decision = after_batch(counts, rules)
-    result = msgspec.json.encode(progress).decode()
+    result = msgspec.json.encode(report.progress).decode()
     return CountedBatch(report._replace(ended=decision.status, result=result), decision)
 
 
@@ -99,7 +109,7 @@ def _end(dialect: Dialect, ended: Sequence[BatchReport]) -> Plan[None]:
 def rules_of_batch(dialect: Dialect, batch: str) -> Plan[BatchRules]:
     """Read the rules of a batch."""
     for *_, options in (yield Step("batch_jobs", {"ids": dialect.ids([batch])})):
-        return rules_of(options)
+        return (yield from _rules(batch, options))
     return NO_RULES
 
 

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from windlass.domain.batch import BatchState, LoadState
 from windlass.domain.dependencies import GroupCounts
-from windlass.domain.ended import Effects, Unfinished
+from windlass.domain.ended import NO_EFFECTS, Effects, Unfinished
 from windlass.domain.job import NewJob
-from windlass.domain.states import JobStatus
+from windlass.domain.states import TERMINAL, JobStatus
 from windlass.domain.tags import tags_of
 from windlass.errors import JobStateError
 from windlass.runtime.failpoints import reached
@@ -61,13 +61,27 @@ def store_chunk(dialect: Dialect, chunk: Chunk, new_queues: Sequence[str], tell:
 
 
 def finish_loading(dialect: Dialect, chunk: Chunk) -> Plan[Effects]:
-    """Note that all children are stored; a batch whose children have ended, or that has none, ends here."""
+    """Note that all children are stored; a batch whose children have ended, or that has none, ends here.
+
+    It does nothing if another loader of the same items has done so.
+    """
+    yield Step("lock_batch", {"id": chunk.batch_id})
+    found = yield from state(dialect, chunk.batch_id)
+    if found is not None and _is_loaded(found, chunk.seen):
+        return NO_EFFECTS
     yield from _lock_open(dialect, chunk)
     loaded = {"id": chunk.batch_id, "before": LoadState.OPEN.value, "loaded": LoadState.DONE.value}
     if (yield Step("set_loaded", loaded)) != 1:
         raise (yield from _not_open(dialect, chunk))
     reached("batch.loaded")
     return (yield from flows.carry_on(dialect, Unfinished(frozenset({chunk.batch_id}))))
+
+
+def _is_loaded(batch: BatchState, total: int) -> bool:
+    """Return whether a batch has exactly so many children, and gets no more."""
+    return (
+        batch.counts.total == total and batch.counts.loaded != LoadState.OPEN and batch.status is not JobStatus.CANCELED
+    )
 
 
 def _lock_open(dialect: Dialect, chunk: Chunk) -> Plan[JobStatus]:
@@ -81,7 +95,8 @@ def _lock_open(dialect: Dialect, chunk: Chunk) -> Plan[JobStatus]:
 
 def _not_open(dialect: Dialect, chunk: Chunk) -> Plan[JobStateError]:
     found = yield from state(dialect, chunk.batch_id)
-    if found is None or found.status not in (JobStatus.PENDING, JobStatus.PAUSED):
+    by_another = found is not None and found.status is not JobStatus.CANCELED and found.counts.total > chunk.seen
+    if found is None or (found.status in TERMINAL and not by_another):
         status = "gone" if found is None else found.status.value
         problem = (
             f"the batch is {status}, so nothing can be added to it; items from number {chunk.seen} on are not stored"

@@ -29,6 +29,9 @@ GROUP_IDLE_US: Final = 600_000_000
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
+_ENDS: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
+
+
 class Checked(NamedTuple):
     """The result of one check."""
 
@@ -77,8 +80,8 @@ def _carried_out_now() -> Plan[frozenset[str]]:
 
 
 def _ended_status(status: str) -> JobStatus:
-    """Return the end of a parent; one that was paused since had failed."""
-    return JobStatus.FAILED if status == JobStatus.PAUSED else JobStatus(status)
+    """Return the end of a parent; one that was paused since had failed, and a damaged one counts as failed."""
+    return JobStatus(status) if status in _ENDS else JobStatus.FAILED
 
 
 def recount(dialect: Dialect, after: str) -> Plan[Checked]:
@@ -93,6 +96,8 @@ def recount(dialect: Dialect, after: str) -> Plan[Checked]:
         *(("recount_children", one) for (one,) in idle),
     ]:
         counts = yield Step(recounted, {"id": group})
+        if counts is None:
+            continue
         _, succeeded, failed, really_succeeded, really_failed = counts
         if (succeeded, failed) != (really_succeeded, really_failed):
             change = MemberChange(group, really_succeeded - succeeded, really_failed - failed)

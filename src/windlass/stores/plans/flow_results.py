@@ -95,7 +95,12 @@ def _ended(dialect: Dialect, full: Collection[str], jobs: Collection[str]) -> Pl
 
 
 def _with_value(job: str, status: str, target: str, queue: str, result: str | None) -> Ended:
-    return Ended(job, target, queue, 0, _ENDED_BY[status], result=result)
+    return Ended(job, target, queue, 0, _ended_by(status), result=result)
+
+
+def _ended_by(status: str) -> Move:
+    """Return how a job has ended; by failure, if its row is damaged."""
+    return _ENDED_BY.get(status, Move.FAIL)
 
 
 def _with_payload(row: dict[str, Any]) -> Ended:
@@ -104,7 +109,7 @@ def _with_payload(row: dict[str, Any]) -> Ended:
         target=row["target"],
         queue=row["queue"],
         priority=row["priority"],
-        move=_ENDED_BY[row["status"]],
+        move=_ended_by(row["status"]),
         correlation_id=row["correlation_id"],
         attempts=row["attempts"],
         reason=row["reason"],

@@ -51,13 +51,23 @@ def revive(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     batches = [one.group_id for one in counted if one.counts is not None and one.counts.kind == BATCH]
     causes = [*ids, *(yield from batch_ends.reopen(dialect, batches))]  # a canceled batch stays as it is
     revived = 0
-    while found := (yield from _revive_next(dialect, "reopened_groups", ids, causes, MOST_ROWS + 1 - revived)):
+    while found := (yield from _revive_next(dialect, "reopened_groups", causes, causes, MOST_ROWS + 1 - revived)):
         revived += found
         if revived > MOST_ROWS:
             raise LargeRevivalError(ids)
     yield from flow_branches.recall(dialect, causes)
     yield Step("forget_revivals", {"ids": dialect.ids(ids)})
     reached("revive.before_commit", lambda: revived > 0)
+
+
+def revive_behind(dialect: Dialect, batch: str) -> Plan[None]:
+    """Revive everything that the failure of a batch had canceled, of which children are started over later.
+
+    It has few enough followers for one transaction (`submission.batch_encoder.MAX_FOLLOWERS`).
+    """
+    while (yield from _revive_next(dialect, "reopened_groups", [batch], [batch], MOST_ROWS)):
+        pass
+    yield from flow_branches.recall(dialect, [batch])
 
 
 def revive_some(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:

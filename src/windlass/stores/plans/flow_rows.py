@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.dependencies import MemberChange
+from windlass.domain.dependencies import Follows, MemberChange, ways_of
 
 FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 """Less than any id."""
@@ -26,6 +26,11 @@ class ToRelease(NamedTuple):
 
     parent_id: str
     follows: int
+
+
+def followers_to_release(parent: str, kinds: frozenset[Follows]) -> list[ToRelease]:
+    """Return the followers of a parent that follow it in these ways."""
+    return [ToRelease(parent, way) for way in ways_of(kinds)]
 
 
 class ToCancel(NamedTuple):

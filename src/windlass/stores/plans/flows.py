@@ -8,7 +8,7 @@ transaction and carried out after its commit. Followers that are not released ca
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -23,7 +23,6 @@ from windlass.domain.dependencies import (
     CountedGroup,
     Edge,
     EndedStep,
-    Follows,
     GroupCounts,
     after_job,
     after_members,
@@ -46,6 +45,7 @@ from windlass.stores.plans.flow_rows import (
     ToCancel,
     ToRelease,
     cancels_of,
+    followers_to_release,
     member_changes,
     releases_of,
 )
@@ -135,7 +135,7 @@ class _Wave:
         elif decision.guard & step.leads:
             self._branches.undecided.append(step.job_id)
         if release:
-            self._decide(step.job_id, release)
+            self.releases += followers_to_release(step.job_id, release)
         if canceled:
             given = step.reason if step.cause is not None else None
             self._cancel_later(
@@ -151,9 +151,6 @@ class _Wave:
             self.releases += releases_of(detail)
         elif kind == CANCEL:
             self._cancel_later(cancels_of(detail))
-
-    def _decide(self, parent: str, release: Collection[Follows]) -> None:
-        self.releases += [ToRelease(parent, kind.value) for kind in sorted(release)]
 
     def _cancel_later(self, followers: Iterable[ToCancel]) -> None:
         """Add followers to cancel; the first cause counts."""
@@ -261,7 +258,7 @@ class _Wave:
             if decision is not UNDECIDED:
                 name = group.group_id
                 reason = self._reason(name) if group.counts.failed else reason_for(JobStatus.SUCCEEDED)
-                self._decide(name, decision.release)
+                self.releases += followers_to_release(name, decision.release)
                 self._cancel_later(ToCancel(name, kind.value, name, reason) for kind in decision.cancel)
         if batches:
             yield from self._count_batches(batches)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.batch import BATCH_TARGET, LoadState
+from windlass.domain.batch import BATCH_TARGET, BatchProgress, LoadState
 from windlass.domain.dependencies import MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.identity import new_job_id
@@ -21,7 +21,7 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import batch_ends, batches, flows, moves
+from windlass.stores.plans import batch_ends, batches, flow_retention, flow_revival, flows, moves
 from windlass.stores.plans.flow_rows import CANCEL_CHILDREN, FIRST_ID
 from windlass.stores.plans.moves import Steered
 from windlass.stores.plans.work_notices import notify_of_work
@@ -128,12 +128,20 @@ def _retry(part: Part) -> Plan[Carried]:
     if not failed:
         return Carried()
     moved = yield from moves.retry(part.dialect, failed, part.follow_ups)
+    (status,) = yield Step("lock_batch", {"id": part.batch_id})
+    if moved.ended and status == JobStatus.PAUSED:
+        yield Step("pause_live", {"ids": part.dialect.ids([job.job_id for job in moved.ended])})
     return Carried(moved.ended, moved.effects)
 
 
 def _close(part: Part) -> Plan[Effects]:
-    """Nothing is added to a batch that was canceled."""
+    """Nothing is added to a batch that was canceled; its counts are kept for the archive."""
     yield Step("close_batch", {"id": part.batch_id})
+    yield from part.dialect.count_members([MemberChange(part.batch_id, 0, 0)], wait=True)
+    found = yield from batches.state(part.dialect, part.batch_id)
+    if found is not None:
+        result = msgspec.json.encode(BatchProgress.of(found.counts)).decode()
+        yield Step("keep_progress", {"id": part.batch_id, "result": result})
     return NO_EFFECTS
 
 
@@ -155,10 +163,10 @@ def _always(part: Part) -> Plan[bool]:
     return True
 
 
-def _while_in(status: JobStatus) -> Callable[[Part], Plan[bool]]:
+def _while_in(*states: JobStatus) -> Callable[[Part], Plan[bool]]:
     def applies(part: Part) -> Plan[bool]:
         row = yield Step("lock_batch", {"id": part.batch_id})
-        return row is not None and row[0] == status
+        return row is not None and row[0] in states
 
     return applies
 
@@ -168,14 +176,14 @@ class _Operation(NamedTuple):
     finish: Callable[[Part], Plan[Effects]] = _nothing
     """Called behind the last part."""
     applies: Callable[[Part], Plan[bool]] = _always
-    """Whether it is still wanted: a pause ends where a resume has come."""
+    """Whether it is still wanted: a pause ends where a resume has come, a retry where a cancel has."""
 
 
 _STEPS: Final[dict[str, _Operation]] = {
     CANCEL_CHILDREN: _Operation(_cancel, _close),
     PAUSE: _Operation(_pause, applies=_while_in(JobStatus.PAUSED)),
     RESUME: _Operation(_resume, applies=_while_in(JobStatus.PENDING)),
-    RETRY_FAILED: _Operation(_retry, _end_revival),
+    RETRY_FAILED: _Operation(_retry, _end_revival, _while_in(JobStatus.PENDING, JobStatus.PAUSED)),
 }
 
 
@@ -209,6 +217,7 @@ def retry_failed(dialect: Dialect, batch_id: str) -> Plan[Unfinished | None]:
 
     The batch is live again from here on, and does not end before all of them are started over.
     """
+    yield from flow_retention.lock_of(dialect, [batch_id])  # or it would be archived meanwhile
     yield from dialect.count_members([MemberChange(batch_id, 0, 0)], wait=True)
     found = yield from batches.state(dialect, batch_id)
     if found is None or found.status is JobStatus.CANCELED or not found.counts.failed:
@@ -217,6 +226,7 @@ def retry_failed(dialect: Dialect, batch_id: str) -> Plan[Unfinished | None]:
     if (yield Step("set_loaded", loaded)) != 1:
         return None
     yield from batch_ends.reopen(dialect, [batch_id])
+    yield from flow_revival.revive_behind(dialect, batch_id)  # here: a key that another job holds refuses all of it
     operation = yield from _begin(dialect, RETRY_FAILED, batch_id)
     return Unfinished(operations=frozenset({operation}))
 

@@ -72,7 +72,9 @@ def next_deadline(dialect: Dialect) -> Plan[int | None]:
     if first is None:
         return None
     due, now = first
-    return None if due >= NO_DEADLINE else due - now
+    if not isinstance(due, int | float) or due >= NO_DEADLINE:  # a damaged one is the last of all: no job has one
+        return None
+    return int(due - now)
 
 
 def expire(dialect: Dialect) -> Plan[Effects]:

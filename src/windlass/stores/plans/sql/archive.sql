@@ -46,8 +46,9 @@ DELETE FROM windlass_attempt WHERE job_id {in_ids}
 
 -- The way back, for an archived dead letter that is retried or canceled: one row at a time, since callers name them one by one.
 
+-- A batch is no dead letter: it comes back with its flow and its counts, when one of its children does.
 -- name: lock_archived :rows
-SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' ORDER BY id
+SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' AND target <> 'windlass:batch' ORDER BY id
 
 -- name: restore_job :count
 INSERT INTO windlass_job ({job_columns}) VALUES ({:job_columns})

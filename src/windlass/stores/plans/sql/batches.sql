@@ -24,11 +24,18 @@ UPDATE windlass_group SET loaded = :loaded, touched_at = {now} WHERE id = :id AN
 -- name: close_batch :count
 UPDATE windlass_group SET loaded = 1 WHERE id = :id AND kind = 2
 
+-- A canceled batch keeps its counts, too.
+-- name: keep_progress :count
+UPDATE windlass_done SET result = :result WHERE id = :id AND status = 'CANCELED'
+
 -- name: batch_jobs :rows
 SELECT j.id, j.queue, j.correlation_id, j.options FROM windlass_job j WHERE j.id {in_ids}
 
 -- name: lock_batches :rows
 SELECT h.id FROM windlass_hot h WHERE h.id {in_ids} ORDER BY h.id {lock_h}
+
+-- name: ways_behind :rows
+SELECT DISTINCT f.follows FROM windlass_flow f WHERE f.parent_id = :id AND f.follows IS NOT NULL
 
 -- name: ended_batches :table
 id id, status text, result text
@@ -73,6 +80,7 @@ WHERE g.id > :after AND g.id <= :until AND g.kind = 2 AND g.loaded = 1 AND g.suc
     AND g.touched_at < {now} - :idle_us AND NOT EXISTS (SELECT 1 FROM windlass_group_delta t WHERE t.group_id = g.id)
 ORDER BY g.id LIMIT {most}
 
+-- Not of a batch that was live before: children that were archived or purged since have no rows here, and are counted.
 -- name: recount_children :row
 SELECT g.total, g.succeeded, g.failed,
     (SELECT count(*) FROM windlass_job j JOIN windlass_done d ON d.id = j.id
@@ -80,3 +88,4 @@ SELECT g.total, g.succeeded, g.failed,
     (SELECT count(*) FROM windlass_job j JOIN windlass_done d ON d.id = j.id
         WHERE j.batch_id = g.id AND j.batch_id IS NOT NULL AND d.status <> 'SUCCEEDED')
 FROM windlass_group g WHERE g.id = :id
+    AND g.total = (SELECT count(*) FROM windlass_job j WHERE j.batch_id = g.id AND j.batch_id IS NOT NULL)

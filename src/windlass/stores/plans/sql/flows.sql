@@ -156,6 +156,7 @@ SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f
 WHERE f.job_id {in_ids} AND g.failed = (SELECT count(*) FROM windlass_flow m WHERE m.group_id = g.id AND m.job_id {in_ids})
     AND EXISTS (SELECT 1 FROM windlass_done d WHERE d.canceled_by = g.id AND d.reason <> 'not_chosen')
 UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM windlass_done d WHERE d.id = j.batch_id AND d.status = 'CANCELED')
 
 -- name: groups_of_flows :rows
 SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id WHERE f.job_id {in_ids}

@@ -5,7 +5,7 @@ SELECT d.id, {d_flow}, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_
 WHERE d.id {in_ids} AND {d_is_old} ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
 
 -- name: lock_archived :rows
-SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' ORDER BY id FOR UPDATE
+SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' AND target <> 'windlass:batch' ORDER BY id FOR UPDATE
 
 -- A flow has no row of its own to lock. Who archives or purges some of its jobs does not wait; who starts one over does.
 -- name: try_lock_flows :rows
