@@ -1,4 +1,4 @@
-"""AttemptConditions of an attempt: its own, if it is a guarded follower, and those of the branches behind it."""
+"""Conditions of an attempt: its own, if it is a guarded follower, and those of the branches behind it."""
 
 from __future__ import annotations
 
