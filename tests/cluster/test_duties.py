@@ -1,15 +1,14 @@
 """Duties of several real workers: one does them, and a stopped one that wakes up spoils nothing."""
 
 import re
-import threading
 from collections.abc import Iterator
 
 import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import is_sqlite, one, rows
-from tests.support.freezing import while_nobody_writes
+from tests.support.facts import one, rows
+from tests.support.freezing import freeze_between_writes
 from tests.support.programs import SHORT_LEASES, Program, Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
@@ -48,23 +47,6 @@ def test_of_two_workers_one_recovers_a_lost_one(app: Windlass, store_url: str, p
         assert other.exit_code() == 0
 
 
-STUCK = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-    AND state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - interval '0.2 s'"""
-
-
-def freeze_between_writes(worker: Program, url: str) -> bool:
-    """Stop a worker; False (and it goes on) if it stands in the middle of a transaction, which holds locks."""
-    with while_nobody_writes(url):
-        worker.freeze()
-    if is_sqlite(url):
-        return True
-    threading.Event().wait(0.5)  # what it has sent is carried out, and then shows as stuck
-    if one(url, STUCK) == 0:
-        return True
-    worker.resume()
-    return False
-
-
 def test_a_stopped_holder_of_a_duty_that_wakes_up_changes_nothing(app: Windlass, store_url: str, programs: Programs):
     """J7.5, J7.7: another one takes over and archives all the rest; each job is in the archive once, whole."""
     first, second = (programs.worker(store_url, 50, environ=ARCHIVES_AT_ONCE) for _ in range(2))
@@ -76,8 +58,8 @@ def test_a_stopped_holder_of_a_duty_that_wakes_up_changes_nothing(app: Windlass,
         return holder if holder is not None and freeze_between_writes(holder, store_url) else None
 
     until(lambda: one(store_url, "SELECT count(*) FROM windlass_lease WHERE name = 'archive'"), "the duty to be known")
-    stopped = until(stop_the_holder, "a holder to be stopped between two writes", 60)
-    until(lambda: _left(store_url) == 0, "the other one to do all of it", 60)
+    stopped = until(stop_the_holder, "a holder to be stopped between two writes")
+    until(lambda: _left(store_url) == 0, "the other one to do all of it")
     before = rows(store_url, "SELECT id, job FROM windlass_archive ORDER BY id")
     assert len(before) == 1500
     stopped.resume()
