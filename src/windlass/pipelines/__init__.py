@@ -1,0 +1,1 @@
+"""Pipelines: typed steps, declared in code, that run as durable executions."""

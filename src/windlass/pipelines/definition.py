@@ -1,0 +1,234 @@
+"""A pipeline as it runs: its steps, the table of the types that values may have, and the hash that identifies it."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.key_policy import KeyPolicy
+from windlass.domain.step_options import StepOptions
+from windlass.pipelines.pipeline_options import PipelineOptions
+from windlass.pipelines.step_types import is_anything, literals_of, members, type_name, unwrapped
+from windlass.pipelines.type_rules import input_type
+from windlass.pipelines.value_types import TypeChoice, classes_of
+from windlass.submission.context_parameters import ContextParameter
+from windlass.submission.signature import CallSpec
+
+INPUT: Final = -1
+"""The index under which `type_of` knows the input of a pipeline."""
+
+
+class StepKind(StrEnum):
+    """What a step does with items."""
+
+    STEP = "step"
+    """One item becomes one."""
+    EXPAND = "expand"
+    """One item becomes many."""
+    REDUCE = "reduce"
+    """All items become one."""
+    TRANSFORM = "transform"
+    """All items become other ones."""
+    TAP = "tap"
+    """Items pass on unchanged; the output is ignored."""
+
+    @property
+    def takes_stream(self) -> bool:
+        """Whether it is called once with all items."""
+        return self in (StepKind.REDUCE, StepKind.TRANSFORM)
+
+    @property
+    def gives_stream(self) -> bool:
+        """Whether its output is iterated over."""
+        return self in (StepKind.EXPAND, StepKind.TRANSFORM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PipelineStep:
+    """One step of a pipeline."""
+
+    index: int
+    name: str
+    kind: StepKind
+    function: Callable[..., Any]
+    is_coroutine: bool
+    """Whether a call of the function is awaited."""
+    is_async: bool
+    """Whether it runs on the event loop."""
+    takes: Any
+    """The type of one item, or of one element of the stream; Any if it is not annotated."""
+    gives: Any
+    """The type of the output, or of one element of it; Any for a tap."""
+    contexts: tuple[ContextParameter, ...]
+    """The parameters that take the context."""
+    has_input: bool
+    """Whether it has a parameter for its input."""
+    options: StepOptions
+    spec: CallSpec
+    async_stream: bool = False
+    """Whether it takes a stream as an async iterable."""
+    wants_list: bool = False
+    """Whether it takes a stream as a list."""
+
+    @property
+    def replaces_stream(self) -> bool:
+        """Whether it must take all items."""
+        return self.kind.takes_stream
+
+    @property
+    def passes_input_on(self) -> bool:
+        """Whether its output is ignored."""
+        return self.kind is StepKind.TAP
+
+
+class Segment(NamedTuple):
+    """Consecutive steps that run under one claim of the same limits."""
+
+    first: int
+    end: int
+    """The index behind its last step."""
+    lane_key: tuple[str | None, str | None]
+    """The circuit and the resource of its steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Definition:
+    """A pipeline that can run: nothing of it changes any more. Made by `define`."""
+
+    name: str
+    version: str
+    steps: tuple[PipelineStep, ...]
+    options: PipelineOptions
+    types: tuple[Any, ...]
+    """Every type that a stored value may have; values are stored with the index of theirs. The first is the input's."""
+    hash: str
+    """SHA-256 of names, kinds, order and types of the steps, as 64 hex digits."""
+    target: str
+    """The target of the jobs that run executions."""
+    items_target: str
+    """The target of the jobs that run items of executions."""
+    _inputs: tuple[TypeChoice, ...] = field(repr=False)
+    _outputs: tuple[TypeChoice, ...] = field(repr=False)
+    """What each step takes and gives; the last of the outputs is the input of the pipeline."""
+    _numbers: tuple[tuple[int, ...], ...] = field(repr=False)
+    """The numbers of the types of each output in the table."""
+
+    @property
+    def input_type(self) -> Any:
+        """The type of the input."""
+        return self.types[0]
+
+    @property
+    def dlq(self) -> bool:
+        """Whether a terminal failure becomes a dead letter."""
+        return self.options.dlq
+
+    @property
+    def max_rejected(self) -> int | float | None:
+        """Number or share of rejected items that ends an execution."""
+        return self.options.max_rejected
+
+    @property
+    def include_payload(self) -> bool | None:
+        """Whether rejects keep their item; None: the setting decides."""
+        return self.options.include_payload
+
+    @property
+    def subscribe(self) -> str | None:
+        """The publication whose items become executions."""
+        return self.options.subscribe
+
+    @property
+    def key_policy(self) -> KeyPolicy:
+        """Where the key of an execution comes from."""
+        return self.options.key_policy
+
+    def accepts(self, step: PipelineStep, value: Any) -> bool:
+        """Return whether a step takes an item; one that it does not take passes on unchanged."""
+        return self._inputs[step.index].of(value) is not None
+
+    def type_of(self, step_index: int, value: Any) -> int:
+        """Return the number of the type of a step's output; of the input, if the index is `INPUT` (-1).
+
+        Raises `TypeError` if the value has none of the declared types.
+        """
+        chosen = self._outputs[step_index].of(value)
+        if chosen is not None:
+            return self._numbers[step_index][chosen]
+        source, verb, declared = f"pipeline {self.name}@{self.version}", "takes", self.input_type
+        if step_index != INPUT:
+            step = self.steps[step_index]
+            source, verb, declared = f"{source}: step {step.name!r}", "is annotated to give", step.gives
+        raise TypeError(
+            f"{source} {verb} {type_name(declared)}, got {_shown(value)}; return such a value, or correct the annotation"
+        )
+
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the steps in segments: runs of steps per item with the same limits; a reduce or transform alone."""
+        found: list[Segment] = []
+        joinable = False
+        for step in self.steps:
+            lane_key = (step.options.circuit, step.options.resource)
+            alone = step.kind.takes_stream
+            if joinable and not alone and found[-1].lane_key == lane_key:
+                found[-1] = found[-1]._replace(end=step.index + 1)
+            else:
+                found.append(Segment(step.index, step.index + 1, lane_key))
+            joinable = not alone
+        return tuple(found)
+
+
+def define(name: str, version: str, steps: Sequence[PipelineStep], options: PipelineOptions) -> Definition:
+    """Return the definition of a pipeline whose steps are checked."""
+    whole = input_type(steps)
+    alternatives = [*(() if step.kind is StepKind.TAP else _alternatives(step.gives) for step in steps)]
+    alternatives.append(_alternatives(whole))
+    types: list[Any] = [whole]
+    for kind in (*alternatives[INPUT], *(kind for choices in alternatives[:INPUT] for kind in choices)):
+        if kind not in types:
+            types.append(kind)
+    digest = definition_hash(steps)
+    target = f"pipeline/{name}@{version}#{digest[:12]}"
+    return Definition(
+        name=name,
+        version=version,
+        steps=tuple(steps),
+        options=options,
+        types=tuple(types),
+        hash=digest,
+        target=target,
+        items_target=f"{target}/items",
+        _inputs=tuple(TypeChoice(members(step.takes)) for step in steps),
+        _outputs=tuple(TypeChoice(choices) for choices in alternatives),
+        _numbers=tuple(tuple(types.index(kind) for kind in choices) for choices in alternatives),
+    )
+
+
+def definition_hash(steps: Sequence[PipelineStep]) -> str:
+    """Return the SHA-256 of what an execution depends on: names, kinds, order and types of steps."""
+    content = [
+        [step.name, step.kind.value, type_name(step.takes), "" if step.passes_input_on else type_name(step.gives)]
+        for step in steps
+    ]
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    """Return the types that can be told apart by the class of a value: members of one class are one."""
+    several = members(annotation)
+    if len(several) < 2 or any(is_anything(member) for member in several):
+        return (annotation,) if several else ()
+    by_class: dict[Any, Any] = {}
+    for member in several:
+        by_value = literals_of(member) is not None or hasattr(unwrapped(member), "__required_keys__")
+        key = type_name(member) if by_value else classes_of(member) or type_name(member)
+        by_class[key] = by_class[key] | member if key in by_class else member
+    return tuple(by_class.values())
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 80 else f'{text[:77]}...'} ({type(value).__name__})"
