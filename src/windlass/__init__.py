@@ -83,9 +83,11 @@ from windlass.settings import (
     FlowsSettings,
     JobsSettings,
     NodeSettings,
+    PipelinesSettings,
     PollerSettings,
     RecurringSettings,
     Settings,
+    StepDefaults,
 )
 from windlass.spi import (
     Authorizer,
@@ -192,6 +194,7 @@ __all__ = [
     "Overlap",
     "Page",
     "PayloadTooLargeError",
+    "PipelinesSettings",
     "PollerSettings",
     "PollingStrategy",
     "Priority",
@@ -213,6 +216,7 @@ __all__ = [
     "Signal",
     "SignalTimeoutError",
     "StaleClaimError",
+    "StepDefaults",
     "StopJob",
     "StoreStatementError",
     "StoreUnavailableError",

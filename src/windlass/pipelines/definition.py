@@ -157,12 +157,13 @@ class Definition:
         chosen = self._outputs[step_index].of(value)
         if chosen is not None:
             return self._numbers[step_index][chosen]
-        source, verb, declared = f"pipeline {self.name}@{self.version}", "takes", self.input_type
-        if step_index != INPUT:
-            step = self.steps[step_index]
-            source, verb, declared = f"{source}: step {step.name!r}", "is annotated to give", step.gives
+        where = f"pipeline {self.name}@{self.version}"
+        if step_index == INPUT:
+            raise TypeError(f"{where} takes {type_name(self.input_type)}, got {_shown(value)}; pass such a value")
+        step = self.steps[step_index]
         raise TypeError(
-            f"{source} {verb} {type_name(declared)}, got {_shown(value)}; return such a value, or correct the annotation"
+            f"{where}: step {step.name!r} is annotated to give {type_name(step.gives)}, got {_shown(value)}; "
+            "correct the annotation, or what it returns"
         )
 
     def segments(self) -> tuple[Segment, ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.keys import check_key, check_queue
@@ -145,7 +145,9 @@ def _check_tenants(value: object) -> frozenset[str] | None:
 def _check_tenant_concurrency(value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 2**31 - 1):
         return value
-    raise InvalidOptionError(f"tenant_concurrency must be a whole number from 1 on, or None for no limit, got {value!r}")
+    raise InvalidOptionError(
+        f"tenant_concurrency must be a whole number from 1 on, or None for no limit, got {value!r}"
+    )
 
 
 def _check_subscribe(value: object) -> str | None:

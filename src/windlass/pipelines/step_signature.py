@@ -127,7 +127,9 @@ def _output_of(returns: Any, kind: StepKind, body: Callable[..., Any], where: st
 def _check_generator(returns: Any, body: Callable[..., Any], where: str) -> None:
     is_async = is_async_stream(returns)
     if inspect.isgeneratorfunction(body) and is_async:
-        raise ConfigurationError(f"{where} yields in a plain def, but is annotated {type_name(returns)}; write Iterator")
+        raise ConfigurationError(
+            f"{where} yields in a plain def, but is annotated {type_name(returns)}; write Iterator"
+        )
     if inspect.isasyncgenfunction(body) and not is_async:
         raise ConfigurationError(
             f"{where} yields in an async def, but is annotated {type_name(returns)}; write AsyncIterator"

@@ -168,4 +168,3 @@ def type_name(annotation: Any) -> str:
     named = plain if origin is None else origin
     name = getattr(named, "__qualname__", None) or getattr(named, "__name__", None) or str(named)
     return f"{name}[{', '.join(map(type_name, arguments))}]" if arguments else str(name)
-

@@ -80,7 +80,7 @@ def _test(annotation: Any) -> Callable[[Any], int]:
         return lambda value: _ANYTHING - 1 if all(hasattr(value, name) for name in names) else _NEVER
     if classes and not is_anything(plain):
         return lambda value: _distance(type(value), classes) if isinstance(value, classes) else _NEVER
-    return lambda value: _ANYTHING  # noqa: ARG005 - every value has it
+    return lambda value: _ANYTHING
 
 
 def _typed_dict_test(kind: Any) -> Callable[[Any], int]:

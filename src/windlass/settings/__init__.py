@@ -43,6 +43,7 @@ from windlass.settings.option import (
     switch,
     whole,
 )
+from windlass.settings.pipeline_settings import PipelinesSettings, StepDefaults
 from windlass.settings.sources import from_environ, from_file, from_overrides
 
 __all__ = [
@@ -52,8 +53,10 @@ __all__ = [
     "FlowsSettings",
     "JobsSettings",
     "NodeSettings",
+    "PipelinesSettings",
     "PollerSettings",
     "Settings",
+    "StepDefaults",
     "adaptive_polling",
 ]
 
@@ -199,10 +202,13 @@ class RecurringSettings(Section):
 
 _KINDS: Final = (
     *(PollerSettings, NodeSettings, JobsSettings, DeadLettersSettings, CircuitsSettings, FlowsSettings),
-    RecurringSettings,
+    *(RecurringSettings, PipelinesSettings),
 )
-SECTIONS: Final[dict[str, type[Section]]] = {kind.section: kind for kind in _KINDS}
-"""The section classes by name."""
+SECTIONS: Final[dict[str, type[Section]]] = {
+    kind.section: kind for outer in _KINDS for kind in (outer, *outer.inner().values())
+}
+"""The section classes by name; inner ones behind theirs, as `pipelines.defaults`."""
+_OUTER: Final = {kind.section: kind for kind in _KINDS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,9 +232,11 @@ class Settings:
     """How much the steps of flows may pass on."""
     recurring: RecurringSettings = field(default_factory=RecurringSettings)
     """When ticks of schedules count as missed, and when schedules are retired."""
+    pipelines: PipelinesSettings = field(default_factory=PipelinesSettings)
+    """What holds for all pipelines, and the defaults of all steps."""
 
     def __post_init__(self) -> None:
-        for name, kind in SECTIONS.items():
+        for name, kind in _OUTER.items():
             if not isinstance(getattr(self, name), kind):
                 raise ConfigurationError(f"settings.{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
 
@@ -258,8 +266,13 @@ class Settings:
         for entry in entries:
             checked = entry.value(SECTIONS)  # before the lookup: this check refuses an unknown section
             given[entry.section][entry.key] = checked
-        parts: dict[str, Any] = {name: kind(**given[name]) for name, kind in SECTIONS.items()}
-        return cls(**parts)
+        return cls(**{name: _section(kind, given) for name, kind in _OUTER.items()})
+
+
+def _section(kind: type[Section], given: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return a section and its inner ones with their values."""
+    inner = {name: _section(part, given) for name, part in kind.inner().items()}
+    return kind(**given[kind.section], **inner)
 
 
 def in_force(given: object) -> Settings:
@@ -270,7 +283,7 @@ def in_force(given: object) -> Settings:
         raise ConfigurationError(
             f"settings must be a Settings, e.g. Settings(node=NodeSettings(concurrency=20)), got {given!r}"
         )
-    return Settings.load(overrides={name: getattr(given, name).given() for name in SECTIONS})
+    return Settings.load(overrides={name: getattr(given, name).given() for name in _OUTER})
 
 
 def adaptive_polling(poller: PollerSettings) -> AdaptivePolling:

@@ -1,7 +1,7 @@
 """One settings field: its default, what it accepts, how it is parsed from text, and the error that names it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -79,19 +79,35 @@ class Option(Generic[Accepted, Value]):
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A named group of settings; its fields are `Option`s."""
+    """A named group of settings; its fields are `Option`s, or sections of their own."""
 
     section: ClassVar[str]
+    """Its name, e.g. `pipelines`; that of an inner section begins with the outer one's: `pipelines.defaults`."""
+
+    def __post_init__(self) -> None:
+        for name, kind in self.inner().items():
+            if not isinstance(getattr(self, name), kind):
+                raise ConfigurationError(
+                    f"{kind.section} must be a {kind.__name__}, got {getattr(self, name)!r}; "
+                    f"write {name}={kind.__name__}(...)"
+                )
 
     @classmethod
     def options(cls) -> dict[str, Option[Any, Any]]:
-        """Return the fields by name, for code that loads or documents them."""
-        return {item.name: vars(cls)[item.name] for item in fields(cls)}
+        """Return the fields by name, for code that loads or documents them, without the inner sections."""
+        return {item.name: vars(cls)[item.name] for item in fields(cls) if item.default_factory is MISSING}
+
+    @classmethod
+    def inner(cls) -> "dict[str, type[Section]]":
+        """Return the classes of the inner sections by field."""
+        kinds: dict[str, object] = {item.name: item.default_factory for item in fields(cls)}
+        return {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Section)}
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that were given a value, even if it equals the default."""
+        """Return the fields that were given a value, even if it equals the default; inner sections as mappings."""
         names: set[str] = vars(self).get("_given", set())
-        return {name: getattr(self, name) for name in self.options() if name in names}
+        found = {name: getattr(self, name) for name in self.options() if name in names}
+        return found | {name: getattr(self, name).given() for name in self.inner()}
 
 
 Seconds: TypeAlias = Option[float | timedelta, float]

@@ -5,7 +5,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -42,20 +42,31 @@ def from_file(path: str | os.PathLike[str] | None, sections: Sections) -> Iterat
     if file is None:
         return
     for section, table in _read_tables(file).items():
-        _refuse_unknown_section(sections, section, str(file))
-        if not isinstance(table, dict):
-            raise ConfigurationError(f"[{section}] must be a table of settings, got {table!r} (from {file})")
-        yield from (Entry(section, key, raw, str(file)) for key, raw in table.items())
+        yield from _from_table(section, table, sections, str(file))
+
+
+def _from_table(section: str, table: object, sections: Sections, source: str) -> Iterator[Entry]:
+    _refuse_unknown_section(sections, section, source)
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"[{section}] must be a table of settings, got {table!r} (from {source})")
+    for key, raw in table.items():
+        if f"{section}.{key}" in sections:
+            yield from _from_table(f"{section}.{key}", raw, sections, source)
+        else:
+            yield Entry(section, key, raw, source)
 
 
 def from_environ(environ: Mapping[str, str], sections: Sections) -> Iterator[Entry]:
-    """Read the ``WINDLASS_<SECTION>__<FIELD>`` variables."""
+    """Read the ``WINDLASS_<SECTION>__<FIELD>`` variables; an inner section is one more part of the name."""
     for variable, raw in environ.items():
         if not variable.startswith(_PREFIX):
             continue
         name = variable.removeprefix(_PREFIX).lower()
         if "__" in name:
             section, _, key = name.partition("__")
+            inner, _, inner_key = key.partition("__")
+            if f"{section}.{inner}" in sections:
+                section, key = f"{section}.{inner}", inner_key
             yield Entry(section, key, raw, f"the variable {variable}")
         else:  # WINDLASS_URL, WINDLASS_APP, the twin of a CLI option, or a setting that would be ignored
             _refuse_single_underscore(variable, name, sections)
@@ -63,9 +74,9 @@ def from_environ(environ: Mapping[str, str], sections: Sections) -> Iterator[Ent
 
 def _refuse_single_underscore(variable: str, name: str, sections: Sections) -> None:
     for section, kind in sections.items():
-        key = name.removeprefix(f"{section}_")
+        key = name.removeprefix(f"{section}_".replace(".", "_"))
         if key != name and (close := difflib.get_close_matches(key, kind.options(), n=1, cutoff=_ALIKE)):
-            right = f"{_PREFIX}{section}__{close[0]}".upper()
+            right = f"{_PREFIX}{section}__{close[0]}".replace(".", "__").upper()
             raise ConfigurationError(
                 f"the variable {variable} is not a setting; did you mean {right}, with two underscores?"
             )
@@ -78,7 +89,11 @@ def from_overrides(overrides: Mapping[str, Mapping[str, object]], sections: Sect
         if not isinstance(values, Mapping):
             raise ConfigurationError(f"overrides[{section!r}] must map fields to values, got {values!r}")
         for key, value in values.items():
-            if value is not msgspec.UNSET:
+            inner = f"{section}.{key}"
+            if inner in sections and value is not msgspec.UNSET:
+                given = value.given() if isinstance(value, sections[inner]) else cast("Mapping[str, object]", value)
+                yield from from_overrides({inner: given}, sections)
+            elif value is not msgspec.UNSET:
                 yield Entry(section, key, value, "arguments", typed=True)
 
 
@@ -106,17 +121,25 @@ def _option(sections: Sections, section: str, key: str, source: str) -> Option[A
     _refuse_unknown_section(sections, section, source)
     options = sections[section].options()
     if key not in options:
-        hint = _suggestion(key, {name: name for name in options})
+        inner = {f"{part}_{name}": f"{part}.{name}" for part, name in _inner_fields(sections[section])}
+        hint = _suggestion(key, inner | {name: name for name in options})
         known = ", ".join(options)
         raise ConfigurationError(f"unknown setting {section}.{key} (from {source}){hint}; [{section}] has: {known}")
     return options[key]
+
+
+def _inner_fields(section: type[Section]) -> Iterator[tuple[str, str]]:
+    return ((part, name) for part, kind in section.inner().items() for name in kind.options())
 
 
 def _refuse_unknown_section(sections: Sections, section: str, source: str) -> None:
     if section in sections:
         return
     # A field written without its section is a likely slip, so fields are candidates as well.
-    homes = {key: f"{name}.{key}" for name, kind in sections.items() for key in kind.options()}
+    homes: dict[str, str] = {}
+    for name, kind in sections.items():
+        for key in kind.options():
+            homes.setdefault(key, f"{name}.{key}")
     hint = _suggestion(section, homes | {name: name for name in sections})
     known = ", ".join(sections)
     raise ConfigurationError(f"unknown settings section {section!r} (from {source}){hint}; there are: {known}")
