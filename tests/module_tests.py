@@ -57,6 +57,7 @@ TESTED_BY = {
     "domain/circuit_mark.py": "engine/test_circuit_marks.py",
     "domain/flow_graph.py": "client/test_flow_graphs.py",
     "domain/job_result.py": "submission/test_job_results.py",
+    "domain/key_policy.py": "pipelines/test_declare.py",
     "domain/limits.py": "client/test_limits.py",
     "domain/option_checks.py": "domain/test_options.py",
     "domain/stored_schedule.py": "stores/test_contract.py",
@@ -78,6 +79,11 @@ TESTED_BY = {
     "failure/url_credentials.py": "failure/test_redaction.py",
     "maintenance/permit_keeper.py": "cluster/test_permits.py",
     "resilience/breaker.py": "engine/test_circuits.py",
+    # ------------------------------------------------------------------ pipelines
+    "pipelines/pipeline_options.py": "pipelines/test_declare.py",
+    "pipelines/step_signature.py": "pipelines/test_declare.py",
+    "pipelines/step_types.py": "pipelines/test_type_rules.py",
+    "pipelines/value_types.py": "pipelines/test_definition.py",
     # ------------------------------------------------------------------ recurring
     "recurring/app_schedules.py": "recurring/test_schedules.py",
     "recurring/schedule_feature.py": "recurring/test_reconciliation.py",

@@ -44,7 +44,9 @@ class StepDecorator:
         self, *, name: str | None = None, **options: Unpack[StepOptionsDict]
     ) -> Callable[[StepFunction], StepFunction]: ...
 
-    def __call__(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[StepOptionsDict]) -> Any:
+    def __call__(  # type: ignore[misc]  # mypy and Unpack
+        self, function: Any = None, /, *, name: str | None = None, **options: Unpack[StepOptionsDict]
+    ) -> Any:
         """Add a function as a step, and return it unchanged."""
         if function is not None:
             return self._pipeline.add_step(self._kind, function, name, options)

@@ -26,7 +26,7 @@ from windlass.pipelines.value_types import classes_of, fits
 _STANDARD = ("builtins", "collections", "collections.abc")
 
 
-class Share(IntEnum):
+class TypeShare(IntEnum):
     """How much of one type a step takes."""
 
     NONE = 0
@@ -101,34 +101,38 @@ def stream_after(stream: Stream, step: TypedStep, where: str) -> Stream:
     if step.replaces_stream:
         _refuse_part(stream, shares, step, where)
         return outputs
-    kept = tuple(member for member, taken in zip(stream, shares, strict=True) if taken is not Share.WHOLE)
+    kept = tuple(member for member, taken in zip(stream, shares, strict=True) if taken is not TypeShare.WHOLE)
     known = [member.type for member in kept]
     return kept + tuple(output for output in outputs if output.type not in known)
 
 
-def share(given: Any, taken: Any) -> Share:
+def share(given: Any, taken: Any) -> TypeShare:
     """Return how much of the type `given` a step takes whose input is annotated `taken`."""
     if is_anything(taken):
-        return Share.WHOLE
+        return TypeShare.WHOLE
     if is_anything(given):
-        return Share.PART
+        return TypeShare.PART
     several = members(given)
     if len(several) > 1:
         found = [share(member, taken) for member in several]
-        return Share.WHOLE if all(one is Share.WHOLE for one in found) else Share(min(max(found), Share.PART))
-    return max((_share_of_member(given, member) for member in members(taken)), default=Share.NONE)
+        return (
+            TypeShare.WHOLE
+            if all(one is TypeShare.WHOLE for one in found)
+            else TypeShare(min(max(found), TypeShare.PART))
+        )
+    return max((_share_of_member(given, member) for member in members(taken)), default=TypeShare.NONE)
 
 
-def _share_of_member(given: Any, taken: Any) -> Share:
+def _share_of_member(given: Any, taken: Any) -> TypeShare:
     if is_anything(taken):
-        return Share.WHOLE
+        return TypeShare.WHOLE
     values = literals_of(given)
     if values is not None:
         found = [fits(taken, value) for value in values]
-        return Share.WHOLE if all(found) else Share.PART if any(found) else Share.NONE
+        return TypeShare.WHOLE if all(found) else TypeShare.PART if any(found) else TypeShare.NONE
     choices = literals_of(taken)
     if choices is not None:
-        return Share.PART if any(fits(given, value) for value in choices) else Share.NONE
+        return TypeShare.PART if any(fits(given, value) for value in choices) else TypeShare.NONE
     protocol = protocol_of(taken)
     if protocol is not None:
         return _share_of_protocol(given, protocol)
@@ -137,16 +141,16 @@ def _share_of_member(given: Any, taken: Any) -> Share:
     return _share_of_class(given, taken)
 
 
-def _share_of_class(given: Any, taken: Any) -> Share:
+def _share_of_class(given: Any, taken: Any) -> TypeShare:
     inner, outer = class_of(given), class_of(taken)
     if outer is None or inner is None:
-        return Share.PART
+        return TypeShare.PART
     if not _arguments_agree(given, inner, taken, outer):
-        return Share.NONE
+        return TypeShare.NONE
     if any(_is_subclass(inner, one) for one in classes_of(taken)):
-        return Share.WHOLE
+        return TypeShare.WHOLE
     may_have_both = inspect.isabstract(inner) and inspect.isabstract(outer)
-    return Share.PART if _is_subclass(outer, inner) or may_have_both else Share.NONE
+    return TypeShare.PART if _is_subclass(outer, inner) or may_have_both else TypeShare.NONE
 
 
 def _arguments_agree(given: Any, inner: type, taken: Any, outer: type) -> bool:
@@ -156,29 +160,29 @@ def _arguments_agree(given: Any, inner: type, taken: Any, outer: type) -> bool:
     if not comparable or len(mine) != len(theirs) or ... in (*mine, *theirs):
         return True
     pairs = [pair for pair in zip(mine, theirs, strict=True) if not any(isinstance(one, list) for one in pair)]
-    return all(share(one, other) is not Share.NONE for one, other in pairs)
+    return all(share(one, other) is not TypeShare.NONE for one, other in pairs)
 
 
-def _share_of_protocol(given: Any, protocol: type) -> Share:
+def _share_of_protocol(given: Any, protocol: type) -> TypeShare:
     """Methods are on the class; other members may be set by its code, where nothing can be known."""
     kind = protocol_of(given) or class_of(given)
     if kind is None:
-        return Share.PART
+        return TypeShare.PART
     known = {name for base in kind.__mro__ for name in (*vars(base), *vars(base).get("__annotations__", {}))}
     missing = {name: is_method for name, is_method in protocol_members(protocol).items() if name not in known}
     if any(missing.values()):
-        return Share.PART if protocol_of(given) else Share.NONE
-    return Share.PART if missing else Share.WHOLE
+        return TypeShare.PART if protocol_of(given) else TypeShare.NONE
+    return TypeShare.PART if missing else TypeShare.WHOLE
 
 
-def _share_of_typed_dict(given: Any, taken: Any) -> Share:
+def _share_of_typed_dict(given: Any, taken: Any) -> TypeShare:
     if not typing.is_typeddict(unwrapped(given)):
-        return _share_of_class(given, dict) and Share.PART
+        return _share_of_class(given, dict) and TypeShare.PART
     mine, theirs = unwrapped(given), taken
     if theirs.__required_keys__ <= mine.__required_keys__:
-        return Share.WHOLE
+        return TypeShare.WHOLE
     names, others = set(mine.__annotations__), set(theirs.__annotations__)
-    return Share.PART if names <= others or others <= names else Share.NONE
+    return TypeShare.PART if names <= others or others <= names else TypeShare.NONE
 
 
 def _is_subclass(inner: type, outer: type) -> bool:
@@ -197,9 +201,9 @@ def _mismatch(stream: Stream, step: TypedStep, where: str) -> ConfigurationError
     )
 
 
-def _refuse_part(stream: Stream, shares: Sequence[Share], step: TypedStep, where: str) -> None:
+def _refuse_part(stream: Stream, shares: Sequence[TypeShare], step: TypedStep, where: str) -> None:
     for member, taken in zip(stream, shares, strict=True):
-        if taken is Share.WHOLE or is_anything(member.type):
+        if taken is TypeShare.WHOLE or is_anything(member.type):
             continue
         raise ConfigurationError(
             f"{where}: step {step.name!r} must take the whole stream, but takes elements of type "

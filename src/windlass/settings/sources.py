@@ -121,8 +121,9 @@ def _option(sections: Sections, section: str, key: str, source: str) -> Option[A
     _refuse_unknown_section(sections, section, source)
     options = sections[section].options()
     if key not in options:
-        inner = {f"{part}_{name}": f"{part}.{name}" for part, name in _inner_fields(sections[section])}
-        hint = _suggestion(key, inner | {name: name for name in options})
+        parts = {f"{part}_{name}": f"{part}.{name}" for part, name in _inner_fields(sections[section])}
+        parts |= {part: part for part in sections[section].inner()}
+        hint = _suggestion(key, parts | {name: name for name in options})
         known = ", ".join(options)
         raise ConfigurationError(f"unknown setting {section}.{key} (from {source}){hint}; [{section}] has: {known}")
     return options[key]
