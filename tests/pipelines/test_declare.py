@@ -172,7 +172,7 @@ def test_bad_options_are_refused_when_declared():
 
 
 def test_options_of_a_pipeline_have_defaults():
-    """P1.3, P3.2, P3.3."""
+    """P1.3."""
     options = pipeline().options
     assert (options.dlq, options.max_rejected, options.include_payload, options.subscribe) == (True, None, None, None)
     assert (options.key_policy, options.tenants, options.require_tenant) == (KeyPolicy.OPTIONAL_KEY, None, False)
@@ -180,7 +180,7 @@ def test_options_of_a_pipeline_have_defaults():
 
 
 def test_options_of_a_pipeline_are_kept_in_one_form():
-    """P3.2, P3.3."""
+    """P1.3."""
     options = pipeline(
         tenants=["acme", "acme"],
         key_policy="KEY_REQUIRED",

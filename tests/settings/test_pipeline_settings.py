@@ -25,7 +25,7 @@ def defaults(**variables: str) -> StepDefaults:
 
 
 def test_the_defaults_are_those_of_the_specification():
-    """P1.3, P4.3, P5.3."""
+    """P1.3."""
     given = dataclasses.asdict(Settings().pipelines)
     assert given.pop("defaults") == dataclasses.asdict(StepOptions())
     assert given == {
