@@ -1,5 +1,6 @@
 """Annotations of steps, taken apart: the members of unions, the class of each, the element of a stream, its name."""
 
+import inspect
 import types
 import typing
 from collections import abc
@@ -88,7 +89,7 @@ def protocol_members(protocol: type) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for base in protocol.__mro__:
         if is_protocol(base) and base is not Protocol:
-            for name in (*vars(base).get("__annotations__", {}), *vars(base)):
+            for name in (*inspect.get_annotations(base), *vars(base)):
                 if name not in _OF_EVERY_PROTOCOL and not name.startswith("_abc_"):
                     found.setdefault(name, callable(vars(base).get(name)))
     return found

@@ -168,7 +168,7 @@ def _share_of_protocol(given: Any, protocol: type) -> TypeShare:
     kind = protocol_of(given) or class_of(given)
     if kind is None:
         return TypeShare.PART
-    known = {name for base in kind.__mro__ for name in (*vars(base), *vars(base).get("__annotations__", {}))}
+    known = {name for base in kind.__mro__ for name in (*vars(base), *inspect.get_annotations(base))}
     missing = {name: is_method for name, is_method in protocol_members(protocol).items() if name not in known}
     if any(missing.values()):
         return TypeShare.PART if protocol_of(given) else TypeShare.NONE
