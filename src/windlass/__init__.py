@@ -11,11 +11,13 @@ from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitStat
 from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
+from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.explanation import Explanation
 from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
 from windlass.domain.intervals import Every, every
 from windlass.domain.job import Attempt, Job
 from windlass.domain.job_result import RESULT, JobResult
+from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.limits import CircuitStatus, Resource
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
@@ -28,6 +30,8 @@ from windlass.errors import (
     CircuitOpenError,
     ConfigurationError,
     DuplicateBusinessKeyError,
+    ExecutionNotFoundError,
+    ExecutionStateError,
     InvalidOptionError,
     JobCanceledError,
     JobFailedError,
@@ -42,6 +46,7 @@ from windlass.errors import (
     SerializationError,
     SignalTimeoutError,
     StaleClaimError,
+    StaleVersionError,
     StopJob,
     StoreStatementError,
     StoreUnavailableError,
@@ -76,7 +81,9 @@ from windlass.events.types import (
     WorkflowBranchTriggered,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
-from windlass.retry_signals import DoNotRetry, NonRetryable, RetryAfter, do_not_retry
+from windlass.pipelines.execution_handle import ExecutionHandle
+from windlass.pipelines.pipeline import AppPipeline as Pipeline
+from windlass.retry_signals import DoNotRetry, NonRetryable, RejectItem, RetryAfter, do_not_retry
 from windlass.settings import (
     CircuitsSettings,
     DeadLettersSettings,
@@ -146,6 +153,12 @@ __all__ = [
     "ErrorSanitizer",
     "Event",
     "Every",
+    "Execution",
+    "ExecutionHandle",
+    "ExecutionNotFoundError",
+    "ExecutionStateError",
+    "ExecutionStatus",
+    "ExecutionTransition",
     "ExecutorProvider",
     "Explanation",
     "Flow",
@@ -183,6 +196,7 @@ __all__ = [
     "JobTimeoutError",
     "JobsSettings",
     "KeyConflictError",
+    "KeyPolicy",
     "LogLine",
     "MigrationRequiredError",
     "Misfire",
@@ -194,6 +208,7 @@ __all__ = [
     "Overlap",
     "Page",
     "PayloadTooLargeError",
+    "Pipeline",
     "PipelinesSettings",
     "PollerSettings",
     "PollingStrategy",
@@ -203,6 +218,7 @@ __all__ = [
     "QueueHour",
     "RecurringSettings",
     "Redrive",
+    "RejectItem",
     "ResilienceStrategy",
     "Resource",
     "ResultDroppedError",
@@ -216,6 +232,7 @@ __all__ = [
     "Signal",
     "SignalTimeoutError",
     "StaleClaimError",
+    "StaleVersionError",
     "StepDefaults",
     "StopJob",
     "StoreStatementError",

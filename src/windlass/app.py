@@ -11,6 +11,9 @@ from uuid import UUID
 from windlass.app_worker import WorkerHost
 from windlass.client.batches import Batches
 from windlass.client.dead_letters import Alerts, DeadLetters
+from windlass.client.execution_verbs import OneExecutionVerbs
+from windlass.client.execution_views import ExecutionReader
+from windlass.client.executions import Executions
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.limits import Limits
 from windlass.client.moves import Moves
@@ -21,7 +24,10 @@ from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
 from windlass.features import features_of, follow_ups_of
-from windlass.parts import Parts, Replacements, Store, make_parts, shared_location
+from windlass.parts import Parts, Replacements, Store, make_parts, pipeline_parts, shared_location
+from windlass.pipelines.app_pipelines import AppPipelines
+from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.execution_submitter import ExecutionParts, ExecutionSubmitter
 from windlass.publisher import Publisher
 from windlass.recurring.app_schedules import AppSchedules
 from windlass.recurring.declared_schedules import DeclaredSchedules
@@ -63,7 +69,7 @@ from windlass.submission.transactional import CallerTransactions
 R = TypeVar("R")
 
 
-class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs, Limits, Batches):
+class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Moves, SignalVerbs, Limits, Batches):
     """A durable job engine on the database you have.
 
     ```python
@@ -122,7 +128,9 @@ class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs
         )
         parts = make_parts(store, self.registry, self.settings, given, DeclaredSchedules(self, lambda: self._submitter))
         self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
-        self._assemble(parts)
+        execution_submitter = ExecutionSubmitter(lambda: self._execution_parts, self.registry)
+        self._pipelines = DeclaredPipelines(self.registry, pipeline_parts(parts), execution_submitter)
+        self._assemble(parts._replace(pipelines=self._pipelines))
 
     def _assemble(self, parts: Parts) -> None:
         """Assemble the parts that depend on the store and the extension points."""
@@ -154,6 +162,10 @@ class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs
             known_resources=set(),
         )
 
+        reader = ExecutionReader(self._pipelines, parts.serializer)
+        self._execution_verbs = OneExecutionVerbs(self._job_verbs, reader)
+        self._execution_parts = ExecutionParts(self._submission_parts, self._execution_verbs)
+
     def enqueue_many(self, calls: Iterable[Call[R] | Flow[R]]) -> list[JobHandle[R]]:
         """Store many calls in one transaction, all or none; return handles in order, duplicates marked."""
         return drive(self._submitter.submit(as_list(calls)))
@@ -170,6 +182,11 @@ class Windlass(WorkerHost, Declarations, AppSchedules, Reads, Moves, SignalVerbs
     def dead_letters(self) -> DeadLetters:
         """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
         return DeadLetters(self._access, self._publisher, self._follow_ups, self._authorization, self.registry.names_of)
+
+    @property
+    def executions(self) -> Executions:
+        """Executions of pipelines: `find`, `get`, `history`, `redrive`."""
+        return Executions(self._execution_verbs, self._pipelines)
 
     @property
     def alerts(self) -> Alerts:

@@ -79,6 +79,8 @@ class WorkerHost:
     def check_startable(self) -> Parts:
         """Check what would keep a worker from starting; return the parts it needs. Not on a loop: this may migrate."""
         self.registry.import_included()
+        if self._parts.pipelines is not None:
+            self._parts.pipelines.register_all()
         if not (self.registry.targets or self.allow) and isinstance(self.registry.policy, PrefixPolicy):
             raise ConfigurationError(nothing_to_run(self.registry.app))
         self._access.readiness.ensure()

@@ -18,6 +18,7 @@ from windlass.domain.keys import effect_key
 from windlass.domain.progress import amount
 from windlass.domain.signal import Signal
 from windlass.domain.tags import tags_of
+from windlass.domain.transition import Failure
 from windlass.errors import ConfigurationError, InvalidOptionError, StaleClaimError, StopJob
 
 __all__ = ["JobContext", "Snooze"]
@@ -91,6 +92,40 @@ class Snooze(BaseException):
         super().__init__(f"snoozed for {self.delay:g} s")
 
 
+class EndAttempt(BaseException):
+    """Raised by the body of a feature's job to decide itself how its attempt ends.
+
+    A BaseException, so that `except Exception` lets it pass. `cargo` reaches the follow-ups of the transaction that
+    writes the end, as `Ended.cargo`.
+    """
+
+    def __init__(
+        self,
+        outcome: str,
+        *,
+        delay_us: int = 0,
+        lane: str | None = None,
+        result: str | None = None,
+        failure: Failure | None = None,
+        reason: str | None = None,
+        called: BaseException | bool | None = None,
+        cargo: object = None,
+    ) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+        """`succeeded`, `failed` (for good), or another word for an attempt whose job goes on later."""
+        self.delay_us = delay_us
+        """Of a job that goes on: until it is due; `domain.transition.NEVER_DUE`: until it is released."""
+        self.lane = lane
+        """Of a job that goes on: its lane from now on; an empty text for none, None for the same."""
+        self.result = result
+        self.failure = failure
+        self.reason = reason
+        self.called = called
+        """How the call to the service of its circuit ended: an error, True for success, None if there was none."""
+        self.cargo = cargo
+
+
 class JobContext:
     """The running attempt, as its body sees it.
 
@@ -112,13 +147,21 @@ class JobContext:
         "_report",
         "_reporter",
         "_stopped",
+        "draining",
         "node",
         "over",
         "signal",
+        "tools",
     )
 
     def __init__(
-        self, claim: Claim, payload: Payload, node: str, reporter: Reporter | None = None, received: float = 0.0
+        self,
+        claim: Claim,
+        payload: Payload,
+        node: str,
+        reporter: Reporter | None = None,
+        received: float = 0.0,
+        tools: object = None,
     ) -> None:
         self._claim = claim
         self._payload = payload
@@ -133,6 +176,10 @@ class JobContext:
         """Whether the attempt has ended; threads that it started may still run."""
         self.signal: Signal | None = None
         """The signal that released the job; None if it awaited none."""
+        self.draining = False
+        """Whether the node drains: a body that can go on elsewhere should end soon."""
+        self.tools = tools
+        """What the node provides to bodies of features (`windlass.feature.BodyTools`)."""
 
     @classmethod
     def current(cls) -> JobContext:
@@ -143,6 +190,16 @@ class JobContext:
                 "JobContext.current() was called outside of a job; only a running job's body has one"
             )
         return context
+
+    @property
+    def claim(self) -> Claim:
+        """The claim of this attempt."""
+        return self._claim
+
+    @property
+    def received(self) -> float:
+        """When the claim arrived, on this process's monotonic clock."""
+        return self._received
 
     @property
     def job_id(self) -> UUID:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windlass.domain.cluster import Declared
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.job import Claim, Payload
 from windlass.domain.rhythm import Rhythm
+from windlass.domain.transition import Failure
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.service import Bell, Service
 from windlass.runtime.unfinished_work import UnfinishedWork
+from windlass.spi import ExecutorProvider
 from windlass.stores.database import Database
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp, FollowUps
@@ -35,6 +37,26 @@ class NodeTools(NamedTuple):
     """Rings when the next tick of a schedule may have changed."""
     follow_ups: FollowUps = ()
     """What belongs to the end of jobs, of all features."""
+
+
+class BodyTools:
+    """What a node provides to the bodies of features, as `JobContext.tools`."""
+
+    def __init__(
+        self,
+        database: Database,
+        executors: ExecutorProvider,
+        describe: Callable[[BaseException], Failure],
+        new_work: Callable[[Collection[tuple[str, int]]], None],
+    ) -> None:
+        self.database = database
+        self.executors = executors
+        self.describe = describe
+        """Returns an error's text for storage: sanitised."""
+        self.new_work = new_work
+        """Wakes nodes for new jobs at levels of queues, after a commit."""
+        self.shared: dict[str, Any] = {}
+        """What a feature keeps for all of its bodies on this node, by its name."""
 
 
 class ArgumentSource(NamedTuple):

@@ -11,6 +11,7 @@ from windlass.feature import Feature
 from windlass.flow import awaited_signals, callbacks, followers, guards, progress_calls, result_arguments
 from windlass.maintenance import archive_duty, statistics_duty
 from windlass.parts import Parts
+from windlass.pipelines import pipeline_feature
 from windlass.publisher import retry_times
 from windlass.recurring import schedule_feature
 from windlass.resilience import circuits
@@ -33,6 +34,7 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         progress_calls.feature(),
         result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         schedule_feature.feature(parts.declared, parts.database, settings.recurring, parts.database.known_queues),
+        pipeline_feature.feature(parts.pipelines, parts.database),
         *parts.features,
     )
 

@@ -24,7 +24,7 @@ from windlass.engine.slots import Slots
 from windlass.engine.verdict import Policies
 from windlass.failure.guarded_sanitizer import GuardedSanitizer
 from windlass.failure.sanitizer import class_name
-from windlass.feature import ArgumentSource, Feature
+from windlass.feature import ArgumentSource, BodyTools, Feature
 from windlass.flow.guards import Guards
 from windlass.flow.job_results import JobResults
 from windlass.flow.judge import Judge, JudgeParts
@@ -79,7 +79,8 @@ class NodeEngine:
         judge = _judge(parts, executors, policies, predicates, concurrency)
         conditions = AttemptConditions(judge, self.completer, parts.bus)
         judges = (policies, parts.bus, _resilience(parts, self.work))
-        self.runner = Runner(identity, parts.registry, self.invoker, conditions, *judges, self.reports)
+        tools = BodyTools(database, executors, policies.describe, self.wakeups.new_work)
+        self.runner = Runner(identity, parts.registry, self.invoker, conditions, *judges, self.reports, tools)
         run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
         self.slots = Slots(database, *run_by, concurrency, _arguments(features), Guards(features))
         self.targets = KnownTargets(parts.registry, predicates, parts.sanitizer.sanitize)

@@ -15,6 +15,8 @@ from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.feature import Feature
 from windlass.flow.progress_calls import ProgressCalls
 from windlass.maintenance.permit_keeper import PermitKeeper
+from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.pipeline_parts import PipelineParts
 from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.runtime.global_names import global_name_of
 from windlass.runtime.local_node import LocalNode
@@ -110,6 +112,8 @@ class Parts(NamedTuple):
     """Around every body, the first one outermost."""
     keepers: list[PermitKeeper] = []  # noqa: RUF012 - see `make_parts`
     """What drained nodes keep for bodies that still run."""
+    pipelines: DeclaredPipelines | None = None
+    """The pipelines that the application declares."""
     features: tuple[Feature, ...] = ()
     """Features in addition to those that every application has."""
     written: Written | None = None
@@ -177,6 +181,13 @@ def make_parts(
         local_node=LocalNode(given.coordinator),
         keepers=[],
     )
+
+
+def pipeline_parts(parts: Parts) -> PipelineParts:
+    """Return what executions of pipelines use."""
+    settings = parts.settings
+    given = (parts.serializer, parts.retry_policy, parts.middleware)
+    return PipelineParts(*given, settings.pipelines, settings.jobs.timeout)
 
 
 def processes_of(parts: Parts) -> ProcessOptions:

@@ -30,6 +30,13 @@ class DoNotRetry(WindlassError):
 NonRetryable = DoNotRetry
 
 
+class RejectItem(WindlassError):
+    """Raised by a step: gives up the item at hand without a retry, and lets its execution go on.
+
+    Example: `raise RejectItem("the line has no price")`
+    """
+
+
 class RetryAfter(WindlassError):
     """Raised by a job's body: this attempt failed, and `delay` replaces the job's backoff before the next one.
 

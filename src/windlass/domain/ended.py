@@ -54,6 +54,10 @@ class Ended(NamedTuple):
     """Whether it is a job of a flow; None: its payload says so."""
     judgements: Judgements = NOT_JUDGED
     """Whether the conditions of its branches hold, as far as they were asked."""
+    cargo: object = None
+    """What the body of a feature's job hands to the feature's follow-ups."""
+    fence: int | None = None
+    """Of its last claim; None: it ended without one."""
 
     @property
     def status(self) -> JobStatus:

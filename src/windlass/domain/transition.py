@@ -30,6 +30,9 @@ class Failure(NamedTuple):
     """For the log: why it is not retried, where that is not obvious. Not stored."""
 
 
+NEVER_DUE = -1
+"""The delay of a job that is not due before something releases it."""
+
 EXPIRED = "expired"
 """Reason and outcome of a job that had not started by its expiry time."""
 
@@ -168,6 +171,14 @@ def given_up(claim: Claim, times: Times, failure: Failure, *, holds_key: bool) -
     """Return the transition for a job whose processes died more often than its crash budget allows."""
     last = dead_letter(claim, times, failure, "worker_lost", holds_key=holds_key, counted=False)
     return last._replace(outcome="lost", crashes=1)
+
+
+def continued(claim: Claim, times: Times, outcome: str, delay_us: int, lane: str | None) -> Transition:
+    """Return the transition for a job that decided itself to go on later, perhaps in another lane.
+
+    It spends no attempt. `NEVER_DUE`: it waits until something releases it.
+    """
+    return _requeued(claim, times, outcome, delay_us)._replace(lane=lane)
 
 
 def deferred(claim: Claim, times: Times, delay_us: int) -> Transition:

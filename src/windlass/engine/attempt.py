@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from windlass.context import JobContext
+from windlass.context import EndAttempt, JobContext
 from windlass.domain.branches import Judgement, Judgements, OpenGuard
 from windlass.domain.circuit import ServiceCall
 from windlass.domain.clock import monotonic
@@ -82,6 +82,12 @@ class NotSignaled(NamedTuple):
     error: SignalTimeoutError
 
 
+class Directed(NamedTuple):
+    """The body decided itself how its attempt ends."""
+
+    end: EndAttempt
+
+
 class Expired(NamedTuple):
     """It was claimed too late: its body was not entered."""
 
@@ -108,6 +114,7 @@ Ending = (
     | Snoozed
     | Deferred
     | NotSignaled
+    | Directed
     | Expired
     | Released
     | Died
@@ -169,6 +176,8 @@ class Attempt:
     """Whether the conditions of its branches hold, as far as they were asked; None: none was."""
     call: ServiceCall | None = None
     """How its call to the service of its circuit ended; None if it has none, or has not called."""
+    cargo: object = None
+    """What its body hands to the follow-ups of a feature; None for most."""
     transition: Transition | None = None
     """The verdict, once there is one: whatever the body still does is ignored."""
 

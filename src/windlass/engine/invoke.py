@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windlass import loggers
-from windlass.context import Snooze
+from windlass.context import EndAttempt, Snooze
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
 from windlass.engine.attempt import (
@@ -17,6 +17,7 @@ from windlass.engine.attempt import (
     Attempt,
     BodyThread,
     Died,
+    Directed,
     Ending,
     Raised,
     Refused,
@@ -192,6 +193,9 @@ class Invoker:
             return RELEASED
         if isinstance(error, Snooze):
             return Snoozed(error.delay)
+        if isinstance(error, EndAttempt):
+            attempt.cargo = error.cargo
+            return Directed(error)
         return Raised(error)
 
     def _timeout(self, attempt: Attempt, error: BaseException | None = None) -> JobTimeoutError:

@@ -41,6 +41,8 @@ def ended_of(attempt: Attempt) -> Ended:
         call=attempt.call,
         payload=_payload(attempt),
         judgements=attempt.judgements or NOT_JUDGED,
+        cargo=attempt.cargo,
+        fence=claim.fence,
     )
 
 

@@ -26,6 +26,7 @@ from windlass.engine.attempt import (
     RELEASED,
     Attempt,
     Deferred,
+    Directed,
     Ending,
     Expired,
     NotChosen,
@@ -66,6 +67,7 @@ class Runner:
         bus: EventBus,
         resilience: Resilience | None = None,
         reporter: Reporter | None = None,
+        tools: object = None,
     ) -> None:
         self._identity = identity
         self._registry = registry
@@ -75,6 +77,7 @@ class Runner:
         self._bus = bus
         self._resilience = resilience
         self._reporter = reporter
+        self._tools = tools
         self._unknown_said: set[str] = set()
 
     async def run(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
@@ -83,7 +86,7 @@ class Runner:
         `known` is given for a body that was resolved when it was prepared for its turn.
         """
         node, received = self._identity.id, attempt.received
-        attempt.context = context = JobContext(attempt.claim, payload, node, self._reporter, received)
+        attempt.context = context = JobContext(attempt.claim, payload, node, self._reporter, received, self._tools)
         current_context.set(context)
         try:
             found = known if known is not None and attempt.stop is None else self._before_the_body(attempt)
@@ -226,6 +229,10 @@ def _call_of(attempt: Attempt, ending: Ending) -> ServiceCall | None:
             return ServiceCall(trial=is_trial(attempt.claim, circuit))
         case Raised(error):
             return ServiceCall(class_names(type(error)), is_trial(attempt.claim, circuit))
+        case Directed(end) if end.called is True:
+            return ServiceCall(trial=is_trial(attempt.claim, circuit))
+        case Directed(end) if isinstance(end.called, BaseException):
+            return ServiceCall(class_names(type(end.called)), is_trial(attempt.claim, circuit))
         case _:
             return None
 

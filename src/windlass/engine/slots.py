@@ -239,6 +239,9 @@ class Slots(Service):
         Return True if everything has finished.
         """
         self._draining = True
+        for attempt in self._running:
+            if attempt.context is not None:
+                attempt.context.draining = True
         reached("drain.before_release")
         self._release_unstarted()
         began = monotonic()

@@ -9,9 +9,11 @@ from windlass.domain.branches import PREDICATE_FAILED, Judgement
 from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.lanes import left_to_others
 from windlass.domain.transition import (
+    NO_FAILURE,
     Failure,
     Times,
     Transition,
+    continued,
     dead_letter,
     deferred,
     expired,
@@ -29,6 +31,7 @@ from windlass.engine.attempt import (
     Attempt,
     Deferred,
     Died,
+    Directed,
     Ending,
     Expired,
     NotChosen,
@@ -80,12 +83,27 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
             return deferred(claim, times, int(delay * MICROSECONDS))
         case NotSignaled(error):
             return _not_signaled(attempt, times, error, policies)
+        case Directed():
+            return _directed(attempt, times, ending)
         case Expired():
             return expired(claim, times, holds_key=attempt.holds_key)
         case Released():
             return released(claim, times)
         case Died(error):
             return _died(attempt, times, error, policies)
+
+
+def _directed(attempt: Attempt, times: Times, ending: Directed) -> Transition:
+    claim, end = attempt.claim, ending.end
+    match end.outcome:
+        case "succeeded":
+            return succeeded(claim, times, end.result, holds_key=attempt.holds_key)
+        case "failed":
+            failure = end.failure or NO_FAILURE
+            return dead_letter(claim, times, failure, end.reason or "non_retryable", holds_key=attempt.holds_key)
+        case outcome:
+            later = continued(claim, times, outcome, end.delay_us, end.lane)
+            return later if end.failure is None else later._replace(failure=end.failure)
 
 
 def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Policies) -> Transition:

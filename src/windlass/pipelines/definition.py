@@ -11,7 +11,7 @@ from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.step_options import StepOptions
 from windlass.pipelines.pipeline_options import PipelineOptions
 from windlass.pipelines.step_types import is_anything, literals_of, members, type_name, unwrapped
-from windlass.pipelines.type_rules import input_type
+from windlass.pipelines.type_rules import check_steps, input_type
 from windlass.pipelines.value_types import TypeChoice, classes_of
 from windlass.submission.context_parameters import ContextParameter
 from windlass.submission.signature import CallSpec
@@ -144,6 +144,19 @@ class Definition:
     def key_policy(self) -> KeyPolicy:
         """Where the key of an execution comes from."""
         return self.options.key_policy
+
+    @property
+    def result_type(self) -> Any:
+        """The type of the result: of the last value, or of the list of the last items; Any if there are several."""
+        ends = check_steps(self.steps, self.name)
+        single: Any = ends[0].type if len(ends) == 1 else Any
+        return list[single] if self.ends_in_items else single
+
+    @property
+    def ends_in_items(self) -> bool:
+        """Whether its result is the list of its last items."""
+        last = next((step for step in reversed(self.steps) if step.kind not in (StepKind.STEP, StepKind.TAP)), None)
+        return last is not None and last.kind is not StepKind.REDUCE
 
     def accepts(self, step: PipelineStep, value: Any) -> bool:
         """Return whether a step takes an item; one that it does not take passes on unchanged."""

@@ -247,6 +247,11 @@ def _plain(value: Any) -> bytes:
     return ENCODER.encode(tagged(PLAIN, tag(msgspec.to_builtins(value, enc_hook=ENCODER.enc_hook))))
 
 
+def dropped_result(reason: str, size: int) -> str:
+    """Return the marker of a result that is not kept, which `decode_result` returns as `DroppedResult`."""
+    return _dropped(reason, size)[0]
+
+
 def _dropped(reason: str, size: int) -> tuple[str, str]:
     return ENCODER.encode({TAG: DROPPED, "reason": reason, "bytes": size}).decode(), reason
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any, Final, TypeVar
 
 from windlass.domain.job import NewJob, SubmittedJob
 from windlass.errors import MigrationRequiredError
@@ -19,6 +19,8 @@ from windlass.stores.plan import Plan
 from windlass.stores.plans import jobs, limits
 from windlass.submission.group_commit import levels_of, new_queues, payload_parts, settled
 from windlass.submission.resources import checked_resources, resources_of
+
+T = TypeVar("T")
 
 SENDER: Final = "borrowed"
 """The sender id of these notifications, which no process has, so that this process's worker reacts to them too.
@@ -41,18 +43,24 @@ class CallerTransactions:
 
     def submit(self, connection: Any, rows: Sequence[NewJob]) -> Verb[list[SubmittedJob]]:
         """Store rows on a connection, all or none."""
+        return self.store(connection, rows, partial(_store, rows=rows, follow_ups=self._follow_ups))
+
+    def store(
+        self, connection: Any, rows: Sequence[NewJob], plan: Callable[[Dialect, list[str], str], Plan[T]]
+    ) -> Verb[T]:
+        """Store rows on a connection by a plan, which gets the queues to store, and what to notify at the commit."""
         notification = self._notification(rows)
         if not self._database.migrates_itself:
             yield from self._access.ready()
-            return (yield from self._run(connection, _store, rows, *notification))
+            return (yield from self._run(connection, plan, *notification))
         try:
-            return (yield from self._run(connection, _store, rows, *notification))
+            return (yield from self._run(connection, plan, *notification))
         except MigrationRequiredError:
-            return (yield from self._run(connection, _create_and_store, rows, *notification))
+            return (yield from self._run(connection, partial(_create_and_store, plan=plan), *notification))
 
-    def _run(self, *args: Any) -> Verb[list[SubmittedJob]]:
-        placed: list[SubmittedJob] = yield self._runner.run, self._runner.arun, (*args, self._follow_ups)
-        return placed
+    def _run(self, connection: Any, plan: Callable[[Dialect, list[str], str], Plan[T]], *args: Any) -> Verb[T]:
+        stored: T = yield self._runner.run, self._runner.arun, (connection, plan, *args)
+        return stored
 
     def _notification(self, rows: Sequence[NewJob]) -> tuple[list[str], str]:
         """Return the queues to store, and the payload to notify at the commit."""
@@ -65,7 +73,7 @@ class CallerTransactions:
 
 
 def _store(
-    dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str, follow_ups: FollowUps
+    dialect: Dialect, queues: Sequence[str], tell: str, *, rows: Sequence[NewJob], follow_ups: FollowUps
 ) -> Plan[list[SubmittedJob]]:
     """Store rows; a conflict is raised inside the plan, so that not even a new queue remains."""
     if asked := resources_of(rows):
@@ -75,9 +83,8 @@ def _store(
 
 
 def _create_and_store(
-    dialect: Dialect, rows: Sequence[NewJob], queues: Sequence[str], tell: str, follow_ups: FollowUps
-) -> Plan[list[SubmittedJob]]:
+    dialect: Dialect, queues: list[str], tell: str, *, plan: Callable[[Dialect, list[str], str], Plan[T]]
+) -> Plan[T]:
     """Create the tables first, in the same transaction: our own connections might wait for it forever."""
     yield from migrate.make_current(dialect)
-    placed = yield from _store(dialect, rows, queues, tell, follow_ups)
-    return placed
+    return (yield from plan(dialect, queues, tell))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
-from windlass.context import Snooze
+from windlass.context import EndAttempt, Snooze
 from windlass.runtime.executors import LoopExecutor
 from windlass.runtime.threads import BodyExit, Interrupted
 from windlass.spi import Invocation, JobExecutor
@@ -17,7 +18,7 @@ from windlass.submission.registry import Registry
 
 T = TypeVar("T")
 
-_OF_THE_JOB = (Exception, SystemExit, asyncio.CancelledError, Snooze, Interrupted)
+_OF_THE_JOB = (Exception, SystemExit, asyncio.CancelledError, Snooze, EndAttempt, Interrupted)
 """Exceptions that fail the job. Others (Ctrl-C, pytest.fail) are meant for the test run."""
 
 
@@ -29,7 +30,7 @@ class CallerThread:
     """
 
     def __init__(self) -> None:
-        self._body: Callable[[], None] | None = None
+        self._bodies: deque[Callable[[], None]] = deque()
 
     async def run(self, invocation: Invocation, /) -> object:
         """Have `drive` run the body."""
@@ -38,7 +39,7 @@ class CallerThread:
         call = partial(invocation.function, *invocation.args, **invocation.kwargs)
         if inspect.iscoroutinefunction(invocation.function):
             call = partial(_run_coroutine, call)
-        self._body = partial(_settle, ended, partial(contextvars.copy_context().run, call))
+        self._bodies.append(partial(_settle, ended, partial(contextvars.copy_context().run, call)))
         loop.stop()
         try:
             return await ended
@@ -57,9 +58,10 @@ class CallerThread:
             task.add_done_callback(lambda _: loop.stop())
             while not task.done():
                 loop.run_forever()
-                body, self._body = self._body, None
-                if body is not None:
-                    body()
+                if self._bodies:
+                    self._bodies.popleft()()
+                if self._bodies:  # items of an execution: one after another, with a turn of the loop between them
+                    loop.call_soon(loop.stop)
             return task.result()
 
 
@@ -68,6 +70,8 @@ def _run_coroutine(call: Callable[[], Coroutine[Any, Any, object]]) -> object:
 
 
 def _settle(ended: asyncio.Future[object], call: Callable[[], object]) -> None:
+    if ended.cancelled():
+        return
     try:
         value = call()
     except BaseException as error:  # noqa: BLE001 - the engine handles it, and then `Bodies` decides whose it is

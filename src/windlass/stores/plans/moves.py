@@ -13,6 +13,7 @@ from uuid import UUID
 
 from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.execution import is_part
 from windlass.domain.states import JobStatus, Move, leaves
 from windlass.domain.transition import EXPIRED
 from windlass.errors import DuplicateBusinessKeyError, JobStateError
@@ -61,13 +62,21 @@ class Steered(NamedTuple):
 
 
 def cancel(
-    dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = (), reason: str = "canceled"
+    dialect: Dialect,
+    ids: Sequence[str],
+    follow_ups: FollowUps = (),
+    reason: str = "canceled",
+    *,
+    parts: bool = False,
 ) -> Plan[MovedJobs]:
-    """Cancel jobs that have not ended. A running one loses its row, so that its outcome is refused."""
-    canceled, effects = yield from _cancel(dialect, ids, follow_ups, reason)
+    """Cancel jobs that have not ended. A running one loses its row, so that its outcome is refused.
+
+    `parts` is True for jobs that run items of executions: they are canceled with their execution only.
+    """
+    canceled, effects = yield from _cancel(dialect, ids, follow_ups, reason, parts=parts)
     missed = sorted(set(ids) - {job.job_id for job in canceled})
     if missed:  # it may have been revived between the reads of live and ended jobs
-        again, further = yield from _cancel(dialect, missed, follow_ups, reason)
+        again, further = yield from _cancel(dialect, missed, follow_ups, reason, parts=parts)
         canceled, effects = canceled + again, effects | further
     running = [job.job_id for job in canceled if job.left is JobStatus.RUNNING]
     if running:
@@ -79,9 +88,11 @@ def cancel(
 
 
 def _cancel(
-    dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps, reason: str
+    dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps, reason: str, *, parts: bool
 ) -> Plan[tuple[list[Steered], Effects]]:
     live = yield from lock_live(dialect, ids, Move.CANCEL)
+    if not parts:
+        _refuse_parts(live)
     effects = NO_EFFECTS
     if live:
         yield Step("cancel_attempts", _ids(dialect, live))
@@ -126,6 +137,7 @@ def pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
 
 def _pause(dialect: Dialect, ids: Sequence[str]) -> Plan[list[Steered]]:
     live = yield from lock_live(dialect, ids, Move.PAUSE, also=JobStatus.PAUSED)
+    _refuse_parts(live)
     waiting = [job for job in live if job.left is not JobStatus.PAUSED]
     if waiting:
         yield Step("pause_live", _ids(dialect, waiting))
@@ -286,6 +298,12 @@ def lock_live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus 
     rows = yield Step("lock_live", {"ids": dialect.ids(ids)})
     found = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
     return [job for job in found if job.left in leaves(move) or job.left is also]
+
+
+def _refuse_parts(moved: Sequence[Steered]) -> None:
+    for job in moved:
+        if is_part(job.target):
+            raise JobStateError(UUID(job.job_id), "it runs items of an execution; cancel or pause the execution")
 
 
 def _ended(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:

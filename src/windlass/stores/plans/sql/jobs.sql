@@ -111,8 +111,8 @@ FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t
 DELETE FROM windlass_hot WHERE id {in_ids}
 
 -- name: requeue_hot :count
-UPDATE windlass_hot SET status = 'PENDING', due = {now} + :delay_us, fence = {next_fence}, attempts = :attempts, node = NULL,
-    picked_at = NULL, holds = NULL, expires = CASE WHEN CAST(:started_at AS {integer}) IS NULL THEN expires END
+UPDATE windlass_hot SET status = 'PENDING', due = CASE WHEN :delay_us >= 0 THEN {now} + :delay_us END, fence = {next_fence},
+    attempts = :attempts, node = NULL, picked_at = NULL, holds = NULL, lane = nullif(coalesce(:lane, lane), ''), expires = CASE WHEN CAST(:started_at AS {integer}) IS NULL THEN expires END
 WHERE id = :id AND fence = :fence
 
 -- name: release_hot :count

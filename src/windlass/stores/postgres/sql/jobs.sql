@@ -88,7 +88,7 @@ WITH input AS MATERIALIZED (
     ORDER BY h.id FOR UPDATE OF h
 ), requeued AS (
     UPDATE windlass_hot h SET status = 'PENDING', fence = CASE WHEN h.fence < 4611686018427387904 THEN h.fence + 1 ELSE 4611686018427387904 END, attempts = i.attempts, node = NULL, picked_at = NULL,
-        holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due ELSE {now} + i.delay END, lane = coalesce(i.lane, h.lane),
+        holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due WHEN i.delay >= 0 THEN {now} + i.delay END, lane = nullif(coalesce(i.lane, h.lane), ''),
         expires = CASE WHEN i.started_at IS NULL THEN h.expires END
     FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE h.id = held.id AND h.fence = held.fence
 ), recorded AS (

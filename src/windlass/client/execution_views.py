@@ -1,0 +1,117 @@
+"""Executions as users see them, made of stored rows."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from windlass.domain.clock import from_micros
+from windlass.domain.execution import OPEN, Execution, ExecutionStatus, ExecutionTransition
+from windlass.errors import SerializationError
+from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.values import Values
+from windlass.spi import Serializer
+from windlass.stores.plans.execution_reads import FoundExecution, StoredExecution, StoredTransition
+from windlass.submission.by_name import ANY_CALL
+
+
+def status_of(found: FoundExecution) -> ExecutionStatus:
+    """Return the status of an execution: of an open one by its main job and the jobs of its parts."""
+    stored = found.stored
+    if stored.status != OPEN:
+        return ExecutionStatus(stored.status)
+    if stored.paused or stored.job_status == "PAUSED":
+        return ExecutionStatus.PAUSED
+    jobs = [(stored.job_status, stored.due), *((part.status, part.due) for part in found.parts)]
+    if any(status == "RUNNING" for status, _ in jobs):
+        return ExecutionStatus.RUNNING
+    dues = [due for _, due in jobs if due is not None]
+    waits = bool(dues) and min(dues) > found.now
+    return ExecutionStatus.WAIT_RETRY if waits else ExecutionStatus.QUEUED
+
+
+class ExecutionReader:
+    """Makes values of stored executions; those of pipelines that are not declared here are plain JSON."""
+
+    def __init__(self, declared: DeclaredPipelines, serializer: Serializer) -> None:
+        self._declared = declared
+        self._serializer = serializer
+
+    def execution(self, found: FoundExecution) -> Execution:
+        """Return an execution."""
+        stored = found.stored
+        leases = [part.lease_until for part in found.parts if part.lease_until is not None]
+        lease = stored.lease_until if stored.lease_until is not None else max(leases, default=None)
+        dues = [part.due for part in found.parts if part.due is not None]
+        due = stored.due if stored.due is not None else min(dues, default=None)
+        return Execution(
+            id=UUID(stored.id),
+            tenant=stored.tenant,
+            key=stored.key,
+            pipeline=stored.pipeline,
+            pipeline_version=stored.pipeline_version,
+            definition_hash=stored.definition_hash,
+            status=status_of(found),
+            row_version=stored.row_version,
+            cursor=stored.cursor,
+            attempt=stored.attempt,
+            lease_until=None if lease is None else from_micros(lease),
+            due_at=None if due is None else from_micros(due),
+            transition_key=stored.transition_key,
+            input=self._input(stored),
+            result=self._result(stored),
+            error_code=stored.error_code,
+            error_message=stored.error_message,
+            correlation_id=stored.correlation_id,
+            rejected=stored.rejected,
+            created_at=from_micros(stored.created_at),
+            updated_at=from_micros(stored.updated_at),
+        )
+
+    def values(self, stored: StoredExecution) -> Values | None:
+        """Return the codec of an execution's values; None if its very definition is not known here."""
+        pipeline = self._declared.get(stored.pipeline, stored.pipeline_version)
+        if pipeline is None or pipeline.definition.hash != stored.definition_hash:
+            return None
+        return pipeline.values
+
+    def value(self, stored: StoredExecution, number: int | None, text: str | None) -> Any:
+        """Return a stored value."""
+        if text is None:
+            return None
+        values = self.values(stored)
+        try:
+            if values is not None and number is not None:
+                return values.decode(number, text)
+            args, _ = self._serializer.decode_arguments(ANY_CALL, text)
+        except (SerializationError, IndexError):
+            return text
+        return args[0] if args else None
+
+    def transition(self, stored: StoredExecution, row: StoredTransition) -> ExecutionTransition:
+        """Return a row of an execution's log."""
+        return ExecutionTransition(
+            version=row.version,
+            at=from_micros(row.at),
+            kind=row.kind,
+            step=row.step,
+            attempt=row.attempt,
+            node=row.node,
+            run_ms=None if row.run_us is None else row.run_us / 1000,
+            error_class=row.error_class,
+            error=row.error,
+            value=self.value(stored, row.type, row.value),
+        )
+
+    def _input(self, stored: StoredExecution) -> Any:
+        return self.value(stored, 0, stored.args)
+
+    def _result(self, stored: StoredExecution) -> Any:
+        if stored.result is None:
+            return None
+        pipeline = self._declared.get(stored.pipeline, stored.pipeline_version)
+        returns = Any if pipeline is None else pipeline.definition.result_type
+        try:
+            return self._serializer.decode_result(stored.result, returns)
+        except SerializationError:
+            return None

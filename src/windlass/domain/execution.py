@@ -1,0 +1,287 @@
+"""Executions of pipelines as values: submitted, claimed, written, and as users see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from windlass.domain.transition import NO_FAILURE, Failure
+
+PREFIX: Final = "pipeline/"
+"""Begins the target of every job of a pipeline. A slash is in no module's name, so nothing is imported for it."""
+ITEMS_SUFFIX: Final = "/items"
+OPEN: Final = "OPEN"
+"""Stored status of an execution that has not ended."""
+SAVED_STEPS: Final = 10_000
+"""Largest number of steps of a pipeline."""
+
+
+def is_execution(target: str) -> bool:
+    """Return whether a target is that of executions of a pipeline."""
+    return target.startswith(PREFIX) and not target.endswith(ITEMS_SUFFIX)
+
+
+def is_part(target: str) -> bool:
+    """Return whether a target is that of jobs that run items of executions."""
+    return target.startswith(PREFIX) and target.endswith(ITEMS_SUFFIX)
+
+
+class ExecutionStatus(StrEnum):
+    """The state of an execution; the value is what the command line and JSON show."""
+
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    WAITING_EXTERNAL = "WAITING_EXTERNAL"
+    WAIT_RETRY = "WAIT_RETRY"
+    PAUSED = "PAUSED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    DLQ = "DLQ"
+    CANCELED = "CANCELED"
+
+
+ENDED: Final = frozenset(
+    {ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED, ExecutionStatus.DLQ, ExecutionStatus.CANCELED}
+)
+DEAD: Final = frozenset({ExecutionStatus.FAILED, ExecutionStatus.DLQ})
+"""Ended executions that can be re-driven."""
+
+
+class ItemStatus(IntEnum):
+    """The state of an item."""
+
+    READY = 0
+    RETRY = 1
+    DONE = 2
+    REJECTED = 4
+    FAILED = 5
+    EXPANDED = 6
+
+
+class NewExecution(NamedTuple):
+    """An execution about to be stored, beside its job."""
+
+    id: str
+    tenant: str
+    pipeline: str
+    pipeline_version: str
+    definition_hash: str
+    key: str | None
+    input_hash: str
+    dlq: int
+    source: str | None = None
+
+
+class KnownExecution(NamedTuple):
+    """An execution that has the key of a new one."""
+
+    id: str
+    key: str
+    input_hash: str
+
+
+class ExecutionState(NamedTuple):
+    """What a claim of an execution reads, and writes with every transition."""
+
+    id: str
+    tenant: str
+    key: str | None
+    status: str
+    row_version: int
+    cursor: int
+    """Index of the step that runs or comes next."""
+    attempt: int
+    """Of that step, from 1."""
+    value_version: int
+    stage: int
+    """Number of the present set of items."""
+    streams: int
+    """1: the present value is the items of the stage."""
+    filled: int
+    """1: the stage is complete, and parts were made for all items of the present segment."""
+    emitted: int
+    """Items that the present expansion has stored."""
+    last_hash: str | None
+    cut: str
+    """Parts were made for items up to this path."""
+    rejected: int
+    paused: int
+    failing: str | None
+    """A `Failing` as JSON."""
+    type: int | None
+    """Number of the present value's type in the definition; None: it is the input."""
+    value: str | None
+
+
+class LogRow(NamedTuple):
+    """What the log keeps of a transition."""
+
+    kind: str
+    step: int
+    attempt: int
+    run_us: int | None = None
+    error_class: str | None = None
+    error: str | None = None
+    type: int | None = None
+    value: str | None = None
+
+
+class Failing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The failure of an item that ends its execution; decided by the execution's own claim."""
+
+    reason: str
+    error: str
+    error_class: str
+    step: int
+    path: str
+    attempt: int
+    traceback: str | None = None
+
+    @property
+    def failure(self) -> Failure:
+        """Its error."""
+        return Failure(self.error, self.error_class, self.traceback)
+
+
+def failing_of(reason: str, failure: Failure | None, step: int, path: str, attempt: int) -> Failing:
+    """Return the failure of an item."""
+    told = failure or NO_FAILURE
+    return Failing(reason, told.error, told.error_class, step, path, attempt, told.traceback)
+
+
+class ItemRow(NamedTuple):
+    """An item as a claim reads it."""
+
+    path: str
+    status: int
+    cursor: int
+    version: int
+    attempt: int
+    emitted: int
+    last_hash: str | None
+    due: int | None
+    type: int
+    value: str | None
+
+
+class ItemWrite(NamedTuple):
+    """A change of an item, guarded by the version that was read."""
+
+    execution_id: str
+    stage: int
+    path: str
+    version: int
+    """Before it."""
+    status: int
+    cursor: int
+    attempt: int
+    emitted: int
+    last_hash: str | None
+    delay_us: int | None
+    """Until it is due; None: at once."""
+    type: int
+    value: str | None
+    error_class: str | None = None
+    error: str | None = None
+
+
+class NewItem(NamedTuple):
+    """An item about to be stored."""
+
+    execution_id: str
+    stage: int
+    path: str
+    status: int
+    cursor: int
+    type: int
+    value: str
+
+
+class PartKey(NamedTuple):
+    """Identifies a part: a range of items that one job works off."""
+
+    execution_id: str
+    stage: int
+    segment: int
+    lo: str
+
+
+class NewPart(NamedTuple):
+    """A part about to be stored; without a job it waits for another one to end."""
+
+    execution_id: str
+    stage: int
+    segment: int
+    lo: str
+    hi: str
+
+
+class NewReject(NamedTuple):
+    """A reject about to be stored."""
+
+    execution_id: str
+    step: int
+    item: str
+    """The item's path; in a stream: fingerprint and occurrence."""
+    id: str
+    tenant: str
+    pipeline: str
+    step_name: str
+    fingerprint: str
+    error_class: str
+    envelope: str
+    payload: str | None
+    type: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """An execution as it is now, from `app.executions`. Times are aware UTC datetimes."""
+
+    id: UUID
+    tenant: str
+    key: str | None
+    pipeline: str
+    pipeline_version: str
+    definition_hash: str
+    status: ExecutionStatus
+    row_version: int
+    """Grows by one with every transition."""
+    cursor: int
+    """Index of the step that runs or comes next."""
+    attempt: int
+    """Of that step: the one that runs or comes next, from 1."""
+    lease_until: datetime | None
+    """Until when the node that runs it has its lease; None if it does not run."""
+    due_at: datetime | None
+    transition_key: str | None
+    input: Any
+    result: Any
+    error_code: str | None
+    error_message: str | None
+    correlation_id: str | None
+    rejected: int
+    """Number of its items that were rejected."""
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionTransition:
+    """One row of an execution's log."""
+
+    version: int
+    at: datetime
+    kind: str
+    step: int
+    attempt: int
+    node: str | None
+    run_ms: float | None
+    error_class: str | None
+    error: str | None
+    value: Any

@@ -1,0 +1,112 @@
+"""An execution under a claim: what the runs of single values and of items share."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from windlass.context import JobContext
+from windlass.domain.clock import monotonic
+from windlass.domain.execution import ExecutionState
+from windlass.domain.job import NewJob
+from windlass.domain.lanes import Lane
+from windlass.pipelines.definition import Definition, PipelineStep, Segment, StepKind
+from windlass.pipelines.node_runtime import NodeRuntime
+from windlass.pipelines.reject_records import Rejects
+from windlass.pipelines.step_context import StepContext
+from windlass.pipelines.values import Values
+from windlass.retry_signals import DoNotRetry
+from windlass.stores.plans.items import Release
+
+SLICE: Final = 10.0
+"""Seconds after which a claim ends at the next boundary, so that a long execution does not keep its slot."""
+PARTS_AT_A_TIME: Final = 8
+"""Number of parts of an execution that have jobs at a time, so that a large expansion does not hold up others."""
+ITEMS_OF_A_PART: Final = 128
+NO_TIMEOUT: Final = '{"timeout":null}'
+"""The options of jobs of pipelines: each step has a time limit of its own."""
+
+
+class ValueNotStoredError(DoNotRetry):
+    """What a step returned cannot be stored: its type, its size or its content does not allow it."""
+
+
+class ClaimedExecution:
+    """One claim of an execution, or of a part of its items."""
+
+    def __init__(
+        self, runtime: NodeRuntime, definition: Definition, values: Values, context: JobContext, state: ExecutionState
+    ) -> None:
+        self.runtime = runtime
+        self.definition = definition
+        self.values = values
+        self.context = context
+        self.state = state
+        self.began = monotonic()
+        keeps = definition.include_payload
+        include = runtime.parts.settings.include_payload if keeps is None else keeps
+        self.rejects = Rejects(definition, state, context.correlation_id, runtime.tools.describe, include)
+
+    @property
+    def should_end(self) -> bool:
+        """Whether the claim should end at this boundary, and go on later."""
+        return self.context.draining or self.context.canceled or monotonic() - self.began > SLICE
+
+    async def call(self, step: PipelineStep, context: StepContext, *given: Any) -> Any:
+        """Call a step."""
+        return await self.runtime.calls.call(step, context, self.definition.target, *given)
+
+    def step_context(self, step: PipelineStep, attempt: int, path: str = "") -> StepContext:
+        """Return the context of a call."""
+        return StepContext(self.context, step, self.state.id, attempt, path)
+
+    def encode(self, step: PipelineStep, value: Any) -> tuple[int, str]:
+        """Return the type and the stored form of what a step returned."""
+        try:
+            number = self.definition.type_of(step.index, value)
+            return number, self.values.encode(number, value)
+        except Exception as error:
+            raise ValueNotStoredError(f"what step {step.name!r} returned cannot be stored: {error}") from error
+
+    def segment_at(self, cursor: int) -> Segment | None:
+        """Return the steps that items at a step run through under one claim; None: the next one takes them all."""
+        steps = self.definition.steps
+        if cursor >= len(steps) or steps[cursor].kind.takes_stream:
+            return None
+        found = next(one for one in self.definition.segments() if one.first <= cursor < one.end)
+        return found._replace(first=cursor)
+
+    def width(self, segment: Segment) -> tuple[int, int]:
+        """Return how many parts have jobs at a time, and how many items of a part run at a time."""
+        steps = self.definition.steps[segment.first : segment.end]
+        most = min(1 if step.options.ordered else step.options.concurrency for step in steps)
+        if segment.lane_key != (None, None):
+            return most, 1
+        parts = min(PARTS_AT_A_TIME, most)
+        return parts, max(1, most // parts)
+
+    def release(self, stage: int, segment: Segment) -> Release:
+        """Return what gives jobs to parts of a segment."""
+        options = self.definition.options
+        circuit, resource = segment.lane_key
+        template = NewJob(
+            id="",
+            queue=options.queue,
+            target=self.definition.items_target,
+            priority=int(options.priority),
+            args="",
+            options=NO_TIMEOUT,
+            correlation_id=self.context.correlation_id,
+            parent_id=self.state.id,
+            lane=Lane(resource, None, circuit).text,
+        )
+        return Release(self.state.id, stage, segment.first, self.width(segment)[0], template)
+
+
+def lane_of(step: PipelineStep) -> str:
+    """Return the lane of a step of a single value; an empty text for none."""
+    return Lane(step.options.resource, None, step.options.circuit).text or ""
+
+
+def is_called_once(step: PipelineStep) -> bool:
+    """Return whether a step has one call for all items, or gives many: its body is iterated."""
+    return step.kind in (StepKind.EXPAND, StepKind.TRANSFORM, StepKind.REDUCE)

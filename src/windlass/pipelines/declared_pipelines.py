@@ -1,0 +1,95 @@
+"""The pipelines that an application declares, and the bodies that run their executions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from windlass.context import JobContext
+from windlass.domain.execution import OPEN
+from windlass.errors import ConfigurationError
+from windlass.pipelines.claimed_execution import ClaimedExecution
+from windlass.pipelines.definition import Definition
+from windlass.pipelines.execution_run import ExecutionRun
+from windlass.pipelines.execution_submitter import ExecutionSubmitter
+from windlass.pipelines.node_runtime import NodeRuntime
+from windlass.pipelines.part_run import run_part
+from windlass.pipelines.pipeline import AppPipeline
+from windlass.pipelines.pipeline_options import PipelineOptionsDict
+from windlass.pipelines.pipeline_parts import PipelineParts
+from windlass.pipelines.values import Values
+from windlass.submission.registry import Registry
+from windlass.submission.target import TargetFunction
+
+
+class DeclaredPipelines:
+    """All pipelines of one application, by name and version."""
+
+    def __init__(self, registry: Registry, parts: PipelineParts, submitter: ExecutionSubmitter) -> None:
+        self._registry = registry
+        self._parts = parts
+        self.submitter = submitter
+        """What stores executions."""
+        self._declared: dict[tuple[str, str], AppPipeline] = {}
+
+    def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:
+        """Declare a pipeline; the same name and version twice is an error."""
+        defaults = self._parts.settings.defaults.step_options()
+        made = AppPipeline(name, version, defaults=defaults, declared=self, **options)
+        if (made.name, made.version) in self._declared:
+            raise ConfigurationError(
+                f"pipeline {name}@{version} is declared twice in this application; give one of them another name or "
+                "version"
+            )
+        self._declared[made.name, made.version] = made
+        return made
+
+    def __iter__(self) -> Any:
+        return iter(self._declared.values())
+
+    def get(self, name: str, version: str) -> AppPipeline | None:
+        """Return a pipeline; None if it is not declared here."""
+        return self._declared.get((name, version))
+
+    def values_of(self, definition: Definition) -> Values:
+        """Return the codec of a definition's values."""
+        parts = self._parts
+        return Values(definition, parts.serializer, parts.settings.max_value_bytes)
+
+    def register(self, definition: Definition) -> None:
+        """Register the bodies that run a definition's executions and their items."""
+        for function, target in (
+            (self._execution_body(definition), definition.target),
+            (self._part_body(definition), definition.items_target),
+        ):
+            self._registry.register(TargetFunction(function, stable_name=target))
+
+    def register_all(self) -> list[Definition]:
+        """Complete all pipelines, so that a worker knows them; no step can be added after that."""
+        return [pipeline.definition for pipeline in self._declared.values()]
+
+    def _execution_body(self, definition: Definition) -> Callable[..., Coroutine[Any, Any, Any]]:
+        values = self.values_of(definition)
+
+        async def run_execution(given: Any) -> Any:
+            context = JobContext.current()
+            runtime = NodeRuntime.of(context, self._parts)
+            state = await runtime.execution(str(context.job_id))
+            if state is None or state.status != OPEN:
+                raise ConfigurationError(f"execution {context.job_id} is not open; its row was deleted or changed")
+            claimed = ClaimedExecution(runtime, definition, values, context, state)
+            await ExecutionRun(claimed, given).run()
+
+        run_execution.__annotations__ = {"given": definition.input_type, "return": definition.result_type}
+        return run_execution
+
+    def _part_body(self, definition: Definition) -> Callable[..., Coroutine[Any, Any, Any]]:
+        values = self.values_of(definition)
+
+        async def run_items(execution_id: str, stage: int, segment: int, lo: str) -> None:
+            del stage, segment, lo
+            context = JobContext.current()
+            runtime = NodeRuntime.of(context, self._parts)
+            await run_part(runtime, definition, values, context, execution_id)
+
+        return run_items

@@ -1,0 +1,198 @@
+"""The claim of an execution, top to bottom: step after step, each stored before the next one is entered.
+
+It ends when the execution has ended, waits (for a retry, for parts of its items, paused), or should make room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NoReturn
+
+import msgspec
+
+from windlass.context import EndAttempt, Snooze
+from windlass.domain.clock import monotonic
+from windlass.domain.execution import Failing, LogRow
+from windlass.domain.lanes import read_lane
+from windlass.domain.transition import NEVER_DUE
+from windlass.errors import StopJob
+from windlass.pipelines.cargo import Boundary, FailedStep, Finished
+from windlass.pipelines.claimed_execution import ClaimedExecution, is_called_once, lane_of
+from windlass.pipelines.definition import PipelineStep, StepKind
+from windlass.pipelines.item_segments import ItemSegments
+from windlass.pipelines.results import result_of_items, result_of_value
+from windlass.pipelines.step_context import transition_key
+from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
+from windlass.pipelines.stream_steps import StreamSteps
+from windlass.pipelines.transitions import Transitions
+
+MICROSECONDS = 1_000_000
+
+
+class ExecutionRun:
+    """One claim of an execution."""
+
+    def __init__(self, claimed: ClaimedExecution, given: Any) -> None:
+        self._claimed = claimed
+        self._input = given
+        self._transitions = Transitions(claimed)
+        self._streams = StreamSteps(claimed, self._transitions)
+        self._segments = ItemSegments(claimed, self._transitions)
+        self._value: Any = None
+        self._value_of: tuple[int, str | None] | None = None
+        """The stored form of the present value, if that is in `_value`."""
+
+    async def run(self) -> NoReturn:
+        """Run until an `EndAttempt` says how the claim ends."""
+        claimed = self._claimed
+        steps = claimed.definition.steps
+        while True:
+            state = claimed.state
+            if state.failing is not None:
+                await self._after_failing(msgspec.json.decode(state.failing, type=Failing))
+                continue
+            if state.paused:
+                raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=self._lane(), cargo=Boundary())
+            if state.cursor >= len(steps):
+                await self._finish()
+            step = steps[state.cursor]
+            if state.streams and not step.kind.takes_stream:
+                await self._segments.run()
+            elif is_called_once(step):
+                await self._run_stream(step)
+            else:
+                await self._run_single(step)
+            if claimed.should_end:
+                raise EndAttempt("advanced", lane=self._lane())
+
+    def _lane(self) -> str:
+        """Return the lane in which the execution waits for its next step."""
+        state, steps = self._claimed.state, self._claimed.definition.steps
+        return "" if state.streams or state.cursor >= len(steps) else lane_of(steps[state.cursor])
+
+    def _enter(self, step: PipelineStep) -> str:
+        """End the claim if the step needs other permits than those it holds; return the step's lane."""
+        wanted = "" if self._claimed.state.streams else lane_of(step)
+        held = read_lane(self._claimed.context.claim.lane)._replace(target=None).text or ""
+        if wanted != held:
+            raise EndAttempt("advanced", lane=wanted)
+        return wanted
+
+    def _present(self) -> Any:
+        """Return the present value, decoded once."""
+        state = self._claimed.state
+        if state.value_version == 0:
+            return self._input
+        stored = (state.value_version, state.value)
+        if self._value_of != stored:
+            self._value = self._claimed.values.decode(state.type or 0, state.value)
+            self._value_of = stored
+        return self._value
+
+    # ------------------------------------------------------------------ steps of a single value
+
+    async def _run_single(self, step: PipelineStep) -> None:
+        claimed, value = self._claimed, self._present()
+        if not claimed.definition.accepts(step, value):
+            claimed.state = claimed.state._replace(cursor=step.index + 1, attempt=1)
+            return
+        lane = self._enter(step)
+        attempt, began = claimed.state.attempt, monotonic()
+        context = claimed.step_context(step, attempt)
+        number = text = result = None
+        try:
+            result = await claimed.call(step, context, value)
+            if step.kind is StepKind.STEP:
+                number, text = claimed.encode(step, result)
+        except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
+            self._failed(step, error, began)
+        log = LogRow("step", step.index, attempt, _micros(began), None, None, number, text)
+        following = claimed.state._replace(cursor=step.index + 1, attempt=1)
+        if step.kind is StepKind.STEP:
+            following = following._replace(type=number, value=text)
+        if step.index + 1 == len(claimed.definition.steps):
+            self._succeed(log, result if step.kind is StepKind.STEP else value, lane)
+        if lane:
+            claimed.state = following
+            write = self._transitions.write(following, log, has_value=text is not None)
+            raise EndAttempt("advanced", lane=self._lane(), called=True, cargo=Boundary(write))
+        await self._transitions.store(following, log, has_value=text is not None)
+        if step.kind is StepKind.STEP:
+            self._value, self._value_of = result, (claimed.state.value_version, text)
+
+    async def _run_stream(self, step: PipelineStep) -> None:
+        """Run a step that takes or gives many items."""
+        lane, began = self._enter(step), monotonic()
+        given = None if self._claimed.state.streams else self._present()
+        try:
+            result = await self._streams.run(step, given)
+        except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
+            rejected = self._failed(step, error, began)
+            await self._streams.keep_emitted(step, rejected)
+            return
+        if step.kind is StepKind.REDUCE and step.index + 1 == len(self._claimed.definition.steps):
+            self._succeed(result.log._replace(run_us=_micros(began)), result.value, lane, result.rejects)
+        await self._streams.store(result, _micros(began))
+        if lane:
+            raise EndAttempt("advanced", lane=self._lane(), called=True)
+
+    # ------------------------------------------------------------------ failures
+
+    def _failed(self, step: PipelineStep, error: BaseException, began: float) -> RejectValue:
+        """Decide about a failed step; return only if an expansion or transformation keeps what it has given."""
+        claimed = self._claimed
+        if isinstance(error, EndAttempt | StopJob) or (
+            isinstance(error, asyncio.CancelledError) and claimed.context.canceled
+        ):
+            raise error
+        if isinstance(error, Snooze):
+            raise EndAttempt("advanced", delay_us=int(error.delay * MICROSECONDS)) from None
+        attempt = claimed.state.attempt
+        found = step_verdict(error, attempt, step.options, claimed.runtime.parts.retry_policy)
+        failure = claimed.runtime.tools.describe(found.error)
+        log = LogRow("retry", step.index, attempt, _micros(began), failure.error_class, failure.error)
+        if isinstance(found, RetryStep):
+            write = self._transitions.write(claimed.state._replace(attempt=attempt + 1), log)
+            end = EndAttempt("retried", delay_us=found.delay_us, failure=failure, called=error, cargo=Boundary(write))
+            raise end from None
+        ended = log._replace(kind="ended")
+        if isinstance(found, RejectValue):
+            if step.kind.gives_stream:
+                return found
+            rejects = (self._streams.reject_whole(step, attempt, found.error, self._present),)
+            if not self._transitions.too_many_rejects(1, 1):
+                raise EndAttempt("succeeded", called=error, cargo=Finished(ended, rejects)) from None
+        key = transition_key(claimed.state.id, step.index, attempt, "")
+        reason = found.reason if not isinstance(found, RejectValue) else "reject_limit"
+        end = EndAttempt("failed", failure=failure, reason=reason, called=error, cargo=FailedStep(ended, key))
+        raise end from None
+
+    async def _after_failing(self, failing: Failing) -> None:
+        """End the execution by the failure of one of its items, or reject the item that kills its process."""
+        step = self._claimed.definition.steps[failing.step]
+        if failing.reason == "worker_lost" and step.options.recover_on_failure and failing.path:
+            await self._segments.reject_lost(failing)
+            return
+        key = transition_key(self._claimed.state.id, failing.step, failing.attempt, failing.path)
+        log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
+        raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=FailedStep(log, key))
+
+    # ------------------------------------------------------------------ the end
+
+    def _succeed(self, log: LogRow, value: Any, lane: str, rejects: tuple[Any, ...] = ()) -> NoReturn:
+        result = result_of_value(self._claimed, value)
+        called = True if lane else None
+        raise EndAttempt("succeeded", result=result, called=called, cargo=Finished(log._replace(kind="ended"), rejects))
+
+    async def _finish(self) -> NoReturn:
+        """End an execution that has passed its last step."""
+        state = self._claimed.state
+        log = LogRow("ended", max(0, state.cursor - 1), state.attempt)
+        if state.streams:
+            result = await result_of_items(self._claimed)
+            raise EndAttempt("succeeded", result=result, cargo=Finished(log))
+        self._succeed(log, self._present(), "")
+
+
+def _micros(began: float) -> int:
+    return int((monotonic() - began) * MICROSECONDS)

@@ -1,0 +1,144 @@
+"""What belongs to the end of jobs of pipelines, written by the transaction in which they end.
+
+Only the main job ends an execution: a part whose item has failed for good notes the failure and wakes the main job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.execution import Failing, failing_of, is_execution, is_part
+from windlass.domain.states import JobStatus, Move
+from windlass.domain.transition import NO_FAILURE
+from windlass.pipelines.cargo import Boundary, FailedStep, Finished, PartEnded, PartFailed, PartParked
+from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUp
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import execution_redrives, executions, items, moves
+from windlass.stores.plans.executions import EndedExecution
+
+_ENDS: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.GIVE_UP, Move.CANCEL})
+_REQUEUED: Final = frozenset({Move.REQUEUE})
+_REVIVED: Final = frozenset({Move.RETRY})
+
+
+def follow_ups() -> tuple[FollowUp, ...]:
+    """Return the follow-ups of pipelines."""
+    return (
+        FollowUp(_ENDS, _of_execution, _end_executions),
+        FollowUp(_ENDS, _of_part, _end_parts),
+        FollowUp(_REQUEUED, _has_cargo, _go_on_later),
+        FollowUp(_REVIVED, _of_execution, _revive),
+    )
+
+
+def _of_execution(ended: Ended) -> bool:
+    return is_execution(ended.target)
+
+
+def _of_part(ended: Ended) -> bool:
+    return is_part(ended.target)
+
+
+def _has_cargo(ended: Ended) -> bool:
+    return ended.cargo is not None and (_of_execution(ended) or _of_part(ended))
+
+
+# ------------------------------------------------------------------ executions
+
+
+def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+    rejects = [reject for job in ended if isinstance(job.cargo, Finished) for reject in job.cargo.rejects]
+    if rejects:
+        yield from executions.store_rejects(dialect, rejects)
+    yield from executions.finish(dialect, [_ended_execution(job) for job in ended])
+    unfinished = [job.job_id for job in ended if job.move is not Move.SUCCEED]
+    parts = (yield from items.live_jobs(dialect, unfinished)) if unfinished else []
+    if not parts:
+        return NO_EFFECTS
+    stopped = yield from moves.cancel(dialect, parts, reason="execution_ended", parts=True)
+    for execution in unfinished:
+        yield Step("detach_parts", {"id": execution})
+    return Effects(canceled=tuple(stopped.ended))
+
+
+def _ended_execution(job: Ended) -> EndedExecution:
+    failure, cargo = job.failure or NO_FAILURE, job.cargo
+    status = {JobStatus.SUCCEEDED: "SUCCEEDED", JobStatus.CANCELED: "CANCELED"}.get(job.status, "FAILED")
+    failed = status == "FAILED"
+    return EndedExecution(
+        job.job_id,
+        status,
+        cargo.transition_key if isinstance(cargo, FailedStep) else None,
+        failure.error_class or None if failed else None,
+        failure.error or None if failed else None,
+        job.fence,
+        cargo.log if isinstance(cargo, FailedStep | Finished) else None,
+        job.node,
+    )
+
+
+def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+    """Write what claims have finished that go on later; those with nothing left to wait for are due at once."""
+    parked = [job for job in ended if isinstance(job.cargo, PartParked)]
+    mains = [job for job in ended if isinstance(job.cargo, Boundary)]
+    writes = [job.cargo.write for job in mains if isinstance(job.cargo, Boundary) and job.cargo.write is not None]
+    if writes:
+        yield from executions.advance(dialect, writes, {})
+    work: frozenset[tuple[str, int]] = frozenset()
+    if mains:
+        work |= yield from executions.wake(dialect, [job.job_id for job in mains])
+    if parked:
+        held = {job.cargo.execution_id for job in parked if isinstance(job.cargo, PartParked)}
+        yield from executions.lock_mains(dialect, held)
+        rows = yield Step("wake_parts", {"ids": dialect.ids([job.job_id for job in parked])})
+        work |= frozenset((queue, priority) for queue, priority in rows)
+    return Effects(work=work)
+
+
+def _revive(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+    """Open executions again whose dead letters are started over."""
+    yield from execution_redrives.reopen(dialect, [job.job_id for job in ended], reset=True)
+    return NO_EFFECTS
+
+
+# ------------------------------------------------------------------ parts
+
+
+def _end_parts(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+    """Give jobs to the parts that wait, or note failures; wake executions whose last part has ended."""
+    parts = yield from items.lock_free_parts(dialect, [job.job_id for job in ended])
+    if not parts:
+        return NO_EFFECTS
+    mains = sorted({part.execution_id for part in parts.values()})
+    yield from executions.lock_mains(dialect, mains)
+    done = [job.job_id for job in ended if isinstance(job.cargo, PartEnded) and job.job_id in parts]
+    if done:
+        yield Step("end_parts", {"ids": dialect.ids(done)})
+    failed = [job for job in ended if job.job_id in parts and _failing(job, parts[job.job_id]) is not None]
+    if failed:
+        yield Step("strand_parts", {"ids": dialect.ids([job.job_id for job in failed])})
+    for job in failed:
+        part, failing = parts[job.job_id], _failing(job, parts[job.job_id])
+        params = {"id": part.execution_id, "failing": msgspec.json.encode(failing).decode()}
+        yield Step("note_failing", params)
+        reached("failing.before_commit")
+    releases = [job.cargo.release for job in ended if isinstance(job.cargo, PartEnded) and job.job_id in parts]
+    work = yield from items.release(dialect, releases)
+    work |= yield from executions.wake(dialect, mains)
+    reached("part.before_commit")
+    return Effects(work=work)
+
+
+def _failing(job: Ended, part: items.Part) -> Failing | None:
+    """Return the failure that a part ends its execution with; a canceled or lost one has none of its own."""
+    if isinstance(job.cargo, PartFailed):
+        return job.cargo.failing
+    if job.move in (Move.FAIL, Move.GIVE_UP):
+        return failing_of(job.reason or "worker_lost", job.failure, part.segment, part.trying or "", 1)
+    return None

@@ -1,0 +1,205 @@
+"""Runs a range of items through the steps of a segment: in parts, or within the claim of the execution itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.context import EndAttempt, Snooze
+from windlass.domain.clock import monotonic
+from windlass.domain.execution import OPEN, Failing, ItemRow, ItemStatus, ItemWrite, NewReject, failing_of
+from windlass.domain.item_paths import right_behind
+from windlass.errors import StopJob
+from windlass.pipelines.claimed_execution import ClaimedExecution
+from windlass.pipelines.definition import PipelineStep, Segment, StepKind
+from windlass.pipelines.item_expansion import expand_item
+from windlass.pipelines.running_item import RunningItem
+from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
+from windlass.stores.plans import items
+from windlass.stores.plans.executions import Checkpoint, Written
+
+MICROSECONDS = 1_000_000
+OF_THE_CLAIM = (EndAttempt, StopJob)
+"""Not a failure of a step."""
+
+
+class ItemRange(NamedTuple):
+    """Items of a stage from a path on, and before another."""
+
+    stage: int
+    lo: str
+    hi: str
+
+
+class ItemRun:
+    """Runs items with several workers, which are tasks; every finished step is stored before the next one."""
+
+    def __init__(self, claimed: ClaimedExecution, segment: Segment, given: ItemRange, *, careful: bool) -> None:
+        self._claimed = claimed
+        self._segment = segment
+        self._range = given
+        self._careful = careful
+        """Whether items run one at a time, each noted first: the claim before this one has killed its process."""
+        self._ordered = any(step.options.ordered for step in claimed.definition.steps[segment.first : segment.end])
+        claim = claimed.context.claim
+        self._claim = (claim.job_id, claim.fence, claimed.state.id)
+        self._page: list[ItemRow] = []
+        self._from = given.lo
+        self._exhausted = False
+        self._reading = asyncio.Lock()
+        self._ran = 0
+        self._buffer = max(step.options.buffer for step in claimed.definition.steps[segment.first : segment.end])
+        self.stopped = False
+        """Whether it ended early: the execution was paused or canceled, or the claim should end."""
+        self.failing: Failing | None = None
+        self.called: BaseException | bool | None = None
+        """How the last call of a step ended: an error, or True for success."""
+
+    async def run(self) -> None:
+        """Run what is due; afterwards items may be left that wait for their retry."""
+        workers = 1 if self._careful else self._claimed.width(self._segment)[1]
+        while not self.stopped:
+            self._from, self._exhausted, self._ran = self._range.lo, False, 0
+            if workers == 1:
+                await self._work()
+            else:
+                await self._work_together(workers)
+            if not self._ran:  # a pass that ran something may have made items: of expansions
+                return
+
+    async def _work_together(self, workers: int) -> None:
+        tasks = [asyncio.ensure_future(self._work()) for _ in range(workers)]
+        try:
+            await asyncio.gather(*tasks)
+        except BaseException:
+            self.stopped = True
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
+    async def _work(self) -> None:
+        while not self.stopped:
+            row = await self._next()
+            if row is None:
+                return
+            self._ran += 1
+            if not await self._run_item(row) and self._ordered:
+                self.stopped = True
+
+    async def _next(self) -> ItemRow | None:
+        """Return the next item that is due, of the present page or the next one."""
+        while True:
+            if self._page:
+                row = self._page.pop()
+                if row.status == ItemStatus.READY or row.due is None or row.due <= self._store_now():
+                    return row
+                if self._ordered:
+                    self.stopped = True
+                    return None
+                continue
+            if self._exhausted or self._claimed.should_end:
+                self.stopped = self.stopped or not self._exhausted
+                return None
+            async with self._reading:
+                if not self._page and not self._exhausted:
+                    await self._read_page()
+
+    async def _read_page(self) -> None:
+        place = (self._claimed.state.id, self._range.stage, self._from, self._range.hi)
+        page = await self._claimed.runtime.database.aread(items.to_run, place, self._buffer)
+        self._exhausted = len(page) < self._buffer
+        if page:
+            self._from = right_behind(page[-1].path)
+        self._page = page[::-1]
+
+    def _store_now(self) -> int:
+        context = self._claimed.context
+        return context.claim.picked_at + int((monotonic() - context.received) * MICROSECONDS)
+
+    # ------------------------------------------------------------------ one item
+
+    async def _run_item(self, row: ItemRow) -> bool:
+        """Run one item through its steps; return False if it waits for a retry, or has failed."""
+        claimed = self._claimed
+        if self._careful:
+            await self._write((), trying=row.path)
+        item = RunningItem(row, claimed.values.decode(row.type, row.value))
+        steps, end = claimed.definition.steps, self._segment.end
+        self._pass_by(item)
+        if item.cursor == end:
+            await self._store(item, ItemStatus.DONE)
+        while item.cursor < end and not self.stopped:
+            step = steps[item.cursor]
+            context = claimed.step_context(step, item.attempt, item.path)
+            try:
+                if step.kind is StepKind.EXPAND:
+                    await expand_item(claimed, step, context, item, self._range.stage, end)
+                    return True
+                result = await claimed.call(step, context, item.value)
+                self.called = True
+                if step.kind is StepKind.STEP:
+                    item.number, item.text = claimed.encode(step, result)
+                    item.value = result
+            except OF_THE_CLAIM:
+                raise
+            except BaseException as error:
+                if isinstance(error, asyncio.CancelledError) and claimed.context.canceled:
+                    raise
+                return await self._failed(item, step, error)
+            item.cursor, item.attempt = item.cursor + 1, 1
+            self._pass_by(item)
+            await self._store(item, ItemStatus.DONE if item.cursor == end else ItemStatus.READY)
+        return True
+
+    def _pass_by(self, item: RunningItem) -> None:
+        """Pass an item by steps that do not take its type."""
+        definition = self._claimed.definition
+        while item.cursor < self._segment.end and not definition.accepts(definition.steps[item.cursor], item.value):
+            item.cursor += 1
+
+    async def _failed(self, item: RunningItem, step: PipelineStep, error: BaseException) -> bool:
+        claimed, self.called = self._claimed, error
+        if isinstance(error, Snooze):
+            await self._store(item, ItemStatus.RETRY, delay_us=int(error.delay * MICROSECONDS))
+            return False
+        found = step_verdict(error, item.attempt, step.options, claimed.runtime.parts.retry_policy)
+        failure = claimed.runtime.tools.describe(found.error)
+        told = (failure.error_class, failure.error)
+        if isinstance(found, RetryStep):
+            item.attempt += 1
+            await self._store(item, ItemStatus.RETRY, told, delay_us=found.delay_us)
+            return False
+        if isinstance(found, RejectValue):
+            reject = claimed.rejects.of_item(
+                step, item.attempt, item.path, item.value, found.error, item.text, item.number
+            )
+            await self._store(item, ItemStatus.REJECTED, told, rejects=(reject,))
+            return True
+        await self._store(item, ItemStatus.FAILED, told)
+        self.failing = self.failing or failing_of(found.reason, failure, step.index, item.path, item.attempt)
+        self.stopped = True
+        return False
+
+    async def _store(
+        self,
+        item: RunningItem,
+        status: ItemStatus,
+        told: tuple[str | None, str | None] = (None, None),
+        *,
+        delay_us: int | None = None,
+        rejects: Sequence[NewReject] = (),
+    ) -> None:
+        write = item.write(self._claimed.state.id, self._range.stage, status, told, delay_us)
+        await self._write((write,), rejects=rejects)
+
+    async def _write(
+        self, written: Sequence[ItemWrite], *, rejects: Sequence[NewReject] = (), trying: str | None = None
+    ) -> Written:
+        answer = await self._claimed.runtime.checkpoint(
+            Checkpoint(*self._claim, items=written, rejects=rejects, trying=trying)
+        )
+        if answer.paused or answer.failing is not None or answer.status != OPEN:
+            self.stopped = True
+        return answer

@@ -1,0 +1,43 @@
+"""The claim of a part: runs its range of items, and ends when they have ended, wait, or should make room."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from windlass.context import EndAttempt, JobContext
+from windlass.domain.execution import OPEN
+from windlass.domain.transition import NEVER_DUE
+from windlass.pipelines.cargo import PartEnded, PartFailed, PartParked
+from windlass.pipelines.claimed_execution import ClaimedExecution
+from windlass.pipelines.definition import Definition
+from windlass.pipelines.item_run import ItemRange, ItemRun
+from windlass.pipelines.node_runtime import NodeRuntime
+from windlass.pipelines.values import Values
+from windlass.stores.plans import items
+
+
+async def run_part(
+    runtime: NodeRuntime, definition: Definition, values: Values, context: JobContext, execution_id: str
+) -> NoReturn:
+    """Run the items of a part until an `EndAttempt` says how the claim ends."""
+    claim = context.claim
+    part = await runtime.part(claim.job_id)
+    state = await runtime.execution(execution_id)
+    if part is None or state is None or state.status != OPEN or state.failing is not None:
+        raise EndAttempt("succeeded")  # the execution has ended, or goes on with other parts
+    if state.paused:
+        raise EndAttempt("advanced", delay_us=NEVER_DUE, cargo=PartParked(execution_id))
+    claimed = ClaimedExecution(runtime, definition, values, context, state)
+    segment = claimed.segment_at(part.segment)
+    assert segment is not None
+    place = ItemRange(part.stage, part.lo, part.hi)
+    run = ItemRun(claimed, segment, place, careful=claim.crash_count > 0)
+    await run.run()
+    called = None if claim.lane is None else run.called
+    if run.failing is not None:
+        raise EndAttempt("succeeded", called=called, cargo=PartFailed(execution_id, run.failing))
+    due_us = await runtime.database.aread(items.next_due, (execution_id, part.stage, part.lo, part.hi))
+    if due_us is not None:
+        raise EndAttempt("advanced", delay_us=due_us, called=called)
+    release = claimed.release(part.stage, segment)
+    raise EndAttempt("succeeded", called=called, cargo=PartEnded(release))

@@ -1,0 +1,66 @@
+"""Pipelines as a feature of an application and its nodes."""
+
+from __future__ import annotations
+
+import json
+
+from windlass import loggers
+from windlass.domain.cluster import NOTHING_DECLARED, Declared
+from windlass.feature import Feature, NodeStart
+from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.definition import Definition
+from windlass.pipelines.follow_ups import follow_ups
+from windlass.pipelines.step_types import type_name
+from windlass.stores.database import Database
+from windlass.stores.plans import executions
+
+logger = loggers.logger("windlass.pipelines")
+
+
+def feature(declared: DeclaredPipelines | None, database: Database) -> Feature:
+    """Return the executions of pipelines as a feature."""
+    if declared is None:
+        return Feature("pipelines", follow_ups())
+
+    async def announce() -> None:
+        await _announce(declared, database)
+
+    return Feature("pipelines", follow_ups(), start=NodeStart(_nothing, _before, announce))
+
+
+def _nothing() -> Declared:
+    return NOTHING_DECLARED
+
+
+async def _before() -> None:
+    """Do nothing before the node registers."""
+
+
+async def _announce(declared: DeclaredPipelines, database: Database) -> None:
+    """Store the definitions of a node, and warn of executions that were begun with others of the same version."""
+    definitions = declared.register_all()
+    if not definitions:
+        return
+    await database.arun(executions.save_pipelines, [_row(definition) for definition in definitions])
+    known = {(one.name, one.version): one.hash for one in definitions}
+    for name, version, digest, count in await database.aread(executions.open_by_definition):
+        if known.get((name, version), digest) != digest:
+            logger.warning(
+                "%d open executions of pipeline %s@%s were begun with other steps (definition %s, here %s): they wait "
+                "for a worker that has these; give changed steps a new version, or move them with "
+                "redrive(id, to_version=...); list them with `windlass execution list --stranded`",
+                *(count, name, version, digest[:12], known[name, version][:12]),
+            )
+
+
+def _row(definition: Definition) -> dict[str, str]:
+    steps = [
+        {"name": step.name, "kind": step.kind.value, "takes": type_name(step.takes), "gives": type_name(step.gives)}
+        for step in definition.steps
+    ]
+    return {
+        "name": definition.name,
+        "version": definition.version,
+        "hash": definition.hash,
+        "definition": json.dumps({"steps": steps}),
+    }

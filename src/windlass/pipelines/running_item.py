@@ -1,0 +1,41 @@
+"""One item on its way through steps: what is stored of it, and its present value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windlass.domain.execution import ItemRow, ItemStatus, ItemWrite
+
+NO_ERROR = (None, None)
+
+
+class RunningItem:
+    """An item that a claim runs. It makes the writes of itself, each with the version after the last one."""
+
+    __slots__ = ("attempt", "cursor", "emitted", "last_hash", "number", "path", "text", "value", "version")
+
+    def __init__(self, row: ItemRow, value: Any) -> None:
+        self.path = row.path
+        self.cursor = row.cursor
+        self.version = row.version
+        self.attempt = row.attempt
+        self.emitted = row.emitted
+        self.last_hash = row.last_hash
+        self.number = row.type
+        self.text = row.value
+        self.value = value
+
+    def write(
+        self,
+        execution_id: str,
+        stage: int,
+        status: ItemStatus,
+        told: tuple[str | None, str | None] = NO_ERROR,
+        delay_us: int | None = None,
+    ) -> ItemWrite:
+        """Return the write of its present state; `told` is the class and the text of its error."""
+        version, self.version = self.version, self.version + 1
+        return ItemWrite(
+            *(execution_id, stage, self.path, version, status.value, self.cursor, self.attempt, self.emitted),
+            *(self.last_hash, delay_us, self.number, self.text, *told),
+        )

@@ -1,0 +1,87 @@
+"""The running step of an execution, as its body sees it: a `JobContext` that knows the step and the item."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from windlass.context import JobContext
+from windlass.domain.item_paths import readable
+from windlass.pipelines.definition import PipelineStep
+
+
+class StepContext(JobContext):
+    """The context of one call of a step. `JobContext.current()` returns it inside of a step.
+
+    ```python
+    @orders.step
+    def price(line: Line, ctx: JobContext) -> Priced:
+        return Priced(line, quote(line, idempotency_key=ctx.effect_key))
+    ```
+    """
+
+    __slots__ = ("_attempt", "_claimed", "_index", "_path", "rejected", "step")
+
+    def __init__(self, claimed: JobContext, step: PipelineStep, execution_id: str, attempt: int, path: str) -> None:
+        claim = claimed.claim if claimed.claim.job_id == execution_id else claimed.claim._replace(job_id=execution_id)
+        super().__init__(claim, claimed._payload, claimed.node, tools=claimed.tools)
+        self._claimed = claimed
+        self._attempt = attempt
+        self._path = path
+        self.step = step.name
+        """Name of the step."""
+        self.rejected: list[tuple[Any, BaseException | str]] = []
+        """What the body has rejected, with the reasons."""
+        self._index = step.index
+
+    @property
+    def execution_id(self) -> UUID:
+        """The id of the execution."""
+        return self.job_id
+
+    @property
+    def attempt(self) -> int:
+        """Number of this try of the step; the first is 1."""
+        return self._attempt
+
+    @property
+    def item(self) -> str | None:
+        """Position of the item in its expansion, e.g. `3.17`; None before the first one."""
+        return readable(self._path) or None
+
+    @property
+    def effect_key(self) -> str:
+        """The same for every attempt of this step with this item: for services that must not act twice."""
+        return ":".join(filter(None, (self._claim.job_id, str(self._index), self.item)))
+
+    @property
+    def transition_key(self) -> str:
+        """Different for every attempt of this step with this item."""
+        return transition_key(self._claim.job_id, self._index, self._attempt, self._path)
+
+    def reject(self, item: Any, error: BaseException | str) -> None:
+        """Record an item of a stream as rejected: it goes to the reject sink, and the step goes on."""
+        self.rejected.append((item, error))
+
+    @property
+    def canceled(self) -> bool:
+        """Whether this attempt should end: its execution was canceled, or its node drains."""
+        return self._claimed.canceled
+
+    @property
+    def cancelled(self) -> bool:
+        """Another spelling of `canceled`."""
+        return self._claimed.canceled
+
+    def check(self) -> None:
+        """Raise `StopJob` if the attempt should end, or `StaleClaimError` if the claim was lost."""
+        self._claimed.check()
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Report the progress of the claim that runs this step; shown in `app.get(id).progress`."""
+        self._claimed.progress(done, total, message)
+
+
+def transition_key(execution_id: str, step: int, attempt: int, path: str) -> str:
+    """Return `executionId:stepIndex:attempt[:item]`."""
+    return ":".join(filter(None, (execution_id, str(step), str(attempt), readable(path))))

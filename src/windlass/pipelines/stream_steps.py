@@ -1,0 +1,199 @@
+"""Steps of an execution that take or give many items: expand, transform and reduce."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from windlass.domain.execution import ExecutionState, ItemStatus, LogRow, NewPart, NewReject
+from windlass.domain.item_paths import behind
+from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
+from windlass.pipelines.definition import PipelineStep, Segment, StepKind
+from windlass.pipelines.emitter import Chunk, Emitter, Position
+from windlass.pipelines.item_expansion import emit
+from windlass.pipelines.item_streams import ItemStream, SingleStream, Stream
+from windlass.pipelines.reject_records import SAMPLE
+from windlass.pipelines.step_context import StepContext
+from windlass.pipelines.step_verdict import RejectValue
+from windlass.pipelines.transitions import Transitions
+from windlass.stores.plans.executions import Checkpoint
+
+EMPTY, COMPLETE, BEING_FILLED = 0, 1, 2
+"""`ExecutionState.filled`."""
+
+
+class StreamResult(NamedTuple):
+    """What such a step has made, to be stored at its boundary."""
+
+    state: ExecutionState
+    log: LogRow
+    chunk: Chunk | None = None
+    """The last items of an expansion."""
+    value: Any = None
+    """Of a reduction."""
+    rejects: tuple[NewReject, ...] = ()
+
+
+class StreamSteps:
+    """Runs such steps under the claim of an execution."""
+
+    def __init__(self, claimed: ClaimedExecution, transitions: Transitions) -> None:
+        self._claimed = claimed
+        self._transitions = transitions
+        self._emitter: Emitter | None = None
+        self._seen: Counter[str] = Counter()
+
+    async def run(self, step: PipelineStep, given: Any) -> StreamResult:
+        """Run a step; what it raises is its failure."""
+        context = self._claimed.step_context(step, self._claimed.state.attempt)
+        self._seen.clear()
+        if step.kind is StepKind.REDUCE:
+            return await self._reduce(step, context, given)
+        return await self._expand(step, context, given)
+
+    # ------------------------------------------------------------------ reductions
+
+    async def _reduce(self, step: PipelineStep, context: StepContext, given: Any) -> StreamResult:
+        claimed, state = self._claimed, self._claimed.state
+        stream = self._stream(step, given)
+
+        def body(*args: Any, **kwargs: Any) -> Any:
+            return step.function(*((list(stream), *args[1:]) if step.wants_list else args), **kwargs)
+
+        if step.wants_list and not step.is_async:
+            called = await claimed.runtime.calls.run(step, context, claimed.definition.target, body, stream)
+        else:
+            called = await claimed.call(step, context, stream.__aiter__() if step.async_stream else iter(stream))
+        number, text = claimed.encode(step, called)
+        log = LogRow("step", step.index, state.attempt, None, None, None, number, text)
+        following = state._replace(
+            cursor=step.index + 1,
+            attempt=1,
+            streams=0,
+            filled=EMPTY,
+            emitted=0,
+            last_hash=None,
+            cut="",
+            type=number,
+            value=text,
+        )
+        return StreamResult(following, log, value=called, rejects=tuple(self._taken_rejects(step, context)))
+
+    def _stream(self, step: PipelineStep, given: Any) -> Stream:
+        """Return what a reduction or transformation iterates over."""
+        claimed, state = self._claimed, self._claimed.state
+        if not state.streams:
+            return SingleStream(given)
+        stage = state.stage - 1 if state.filled == BEING_FILLED else state.stage
+        return ItemStream(claimed.runtime.database, claimed.values, state.id, stage, step.options.buffer)
+
+    # ------------------------------------------------------------------ expansions and transformations
+
+    async def _expand(self, step: PipelineStep, context: StepContext, given: Any) -> StreamResult:
+        claimed, state = self._claimed, self._claimed.state
+        source: Any = given
+        if step.kind is StepKind.TRANSFORM:
+            stream = self._stream(step, given)
+            source = stream.__aiter__() if step.async_stream else iter(stream)
+        if state.filled != BEING_FILLED:
+            state = state._replace(stage=state.stage + 1, filled=BEING_FILLED, emitted=0, last_hash=None, cut="")
+        segment = claimed.segment_at(step.index + 1)
+        born = (ItemStatus.DONE if segment is None else ItemStatus.READY, step.index + 1)
+        place = (state.id, state.stage, "")
+        position = Position(state.emitted, state.last_hash)
+        self._emitter = Emitter(claimed.definition, claimed.values, step, place, position, lambda value: born)
+        claimed.state = state
+        await emit(claimed, step, context, source, self._emitter, lambda chunk: self._chunk(step, context, chunk))
+        return self._complete(step, context)
+
+    def _chunk(self, step: PipelineStep, context: StepContext, chunk: Chunk) -> Checkpoint:
+        """Return the write of a chunk in the middle of an expansion; from then on it is the claim's state."""
+        state = self._claimed.state
+        following = self._after_chunk(state, chunk)
+        self._claimed.state = following
+        log = LogRow("chunk", step.index, state.attempt)
+        rejects = self._taken_rejects(step, context)
+        return self._transitions.write(following, log, **self._items(step, following, chunk), rejects=rejects)
+
+    def _after_chunk(self, state: ExecutionState, chunk: Chunk) -> ExecutionState:
+        return state._replace(emitted=chunk.position.emitted, last_hash=chunk.position.last_hash)
+
+    def _items(self, step: PipelineStep, state: ExecutionState, chunk: Chunk) -> dict[str, Any]:
+        """Return what a chunk stores: its items and, if steps follow that take them one by one, parts."""
+        segment = self._claimed.segment_at(step.index + 1)
+        if segment is None or not chunk.items:
+            return {"new_items": chunk.items}
+        parts = parts_of(state.id, state.stage, segment, [item.path for item in chunk.items])
+        release = self._claimed.release(state.stage, segment)
+        return {"new_items": chunk.items, "new_parts": parts, "release": release}
+
+    def _complete(self, step: PipelineStep, context: StepContext | None) -> StreamResult:
+        """Return the end of an expansion, with the items that are not stored yet."""
+        assert self._emitter is not None
+        state, chunk = self._claimed.state, self._emitter.take()
+        rejects = () if context is None else tuple(self._taken_rejects(step, context))
+        following = self._after_chunk(state, chunk)._replace(
+            cursor=step.index + 1, attempt=1, streams=1, filled=COMPLETE, type=None, value=None
+        )
+        return StreamResult(following, LogRow("staged", step.index, state.attempt), chunk, rejects=rejects)
+
+    async def store(self, result: StreamResult, run_us: int) -> None:
+        """Store the boundary behind such a step."""
+        step = self._claimed.definition.steps[result.log.step]
+        log, state = result.log._replace(run_us=run_us), result.state
+        if result.chunk is None:
+            await self._transitions.store(state, log, has_value=True, rejects=result.rejects)
+            return
+        segment = self._claimed.segment_at(step.index + 1)
+        only_chunk = len(result.chunk.items) == state.emitted
+        if only_chunk and segment is not None and segment.lane_key == (None, None):
+            stored: dict[str, Any] = {"new_items": result.chunk.items}  # run by this very claim: no part is made
+        else:
+            stored = self._items(step, state, result.chunk)
+        await self._transitions.store(state, log, **stored, rejects=result.rejects)
+
+    async def keep_emitted(self, step: PipelineStep, rejected: RejectValue) -> None:
+        """Go on with what a failed expansion or transformation has given."""
+        claimed = self._claimed
+        attempt = claimed.state.attempt
+        reject = self.reject_whole(step, attempt, rejected.error, lambda: None)
+        if self._emitter is None:  # it failed before it began
+            stage = claimed.state.stage + 1
+            place = (claimed.state.id, stage, "")
+            self._emitter = Emitter(
+                claimed.definition, claimed.values, step, place, Position(0, None), lambda value: (ItemStatus.READY, 0)
+            )
+            claimed.state = claimed.state._replace(stage=stage, filled=BEING_FILLED, emitted=0, last_hash=None, cut="")
+        result = self._complete(step, None)
+        failure = claimed.runtime.tools.describe(rejected.error)
+        log = result.log._replace(error_class=failure.error_class, error=failure.error)
+        await self.store(result._replace(log=log, rejects=(reject,)), 0)
+
+    # ------------------------------------------------------------------ rejects
+
+    def _taken_rejects(self, step: PipelineStep, context: StepContext) -> list[NewReject]:
+        given, context.rejected = context.rejected, []
+        return self._claimed.rejects.of_stream(step, context.attempt, given, self._seen)
+
+    def reject_whole(
+        self, step: PipelineStep, attempt: int, error: BaseException, present: Callable[[], Any]
+    ) -> NewReject:
+        """Return the reject of a step's whole input: of one item, or of a stream with a sample of it."""
+        claimed, state = self._claimed, self._claimed.state
+        if not (state.streams and step.kind.takes_stream):
+            value = present()
+            kept = (
+                None if value is None else claimed.values.encode(0, value) if state.value_version == 0 else state.value
+            )
+            return claimed.rejects.of_item(step, attempt, "", value, error, kept, state.type or 0)
+        stage = state.stage - 1 if state.filled == BEING_FILLED else state.stage
+        stream = ItemStream(claimed.runtime.database, claimed.values, state.id, stage, SAMPLE)
+        return claimed.rejects.of_whole_stream(step, attempt, stream, state.emitted, error)
+
+
+def parts_of(execution: str, stage: int, segment: Segment, paths: Sequence[str]) -> list[NewPart]:
+    """Return the parts of items that follow each other; behind limits every item is one, to count each call."""
+    size = ITEMS_OF_A_PART if segment.lane_key == (None, None) else 1
+    groups = [paths[start : start + size] for start in range(0, len(paths), size)]
+    return [NewPart(execution, stage, segment.first, group[0], behind(group[-1])) for group in groups]

@@ -1,0 +1,59 @@
+"""Values of items as stored texts, by the number of their type in the definition, and their fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import msgspec
+
+from windlass.pipelines.definition import Definition
+from windlass.spi import Serializer
+from windlass.submission.signature import CallSpec, call_spec
+
+
+class Values:
+    """Encodes and decodes the values of one definition with the application's serializer.
+
+    A value is stored as the one argument of a function with the type as annotation, so that everything which holds for
+    arguments (what can be stored, errors, encryption) holds for values.
+    """
+
+    def __init__(self, definition: Definition, serializer: Serializer, limit: int) -> None:
+        self._serializer = serializer
+        self._limit = limit
+        self._shapes = [_shape(annotation) for annotation in definition.types]
+
+    def encode(self, number: int, value: Any) -> str:
+        """Return the stored form; raises `SerializationError` or `PayloadTooLargeError`."""
+        return self._serializer.encode_arguments(self._shapes[number], (value,), {}, self._limit)
+
+    def decode(self, number: int, text: str | None) -> Any:
+        """Return a stored value; raises `SerializationError` if it no longer fits its type."""
+        if text is None:
+            return None
+        args, _ = self._serializer.decode_arguments(self._shapes[number], text)
+        return args[0]
+
+
+def _shape(annotation: Any) -> CallSpec:
+    def value(item: Any) -> None:
+        del item
+
+    value.__annotations__ = {"item": annotation}
+    return call_spec(value)
+
+
+def canonical(value: Any) -> str:
+    """Return a value as canonical JSON: sorted keys, no spaces. What is no JSON is written by its `repr`."""
+    try:
+        plain = msgspec.to_builtins(value, str_keys=True, enc_hook=repr)
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    except Exception:  # noqa: BLE001 - classes of the user; the hash of their text still tells most of them apart
+        return json.dumps(repr(value), ensure_ascii=False)
+
+
+def fingerprint(value: Any) -> str:
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal digits."""
+    return hashlib.sha256(canonical(value).encode("utf-8", "backslashreplace")).hexdigest()

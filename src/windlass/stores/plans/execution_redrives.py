@@ -1,0 +1,120 @@
+"""Plans that start dead executions over: from where they failed, or from an earlier step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from windlass.domain.execution import DEAD, OPEN, ExecutionStatus, LogRow
+from windlass.domain.identity import new_job_id
+from windlass.errors import ExecutionNotFoundError, ExecutionStateError, StaleVersionError
+from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect, json_text
+from windlass.stores.ending import FollowUps, MovedJobs
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import moves
+
+
+class Rewind(NamedTuple):
+    """Where an execution starts over, if not where it failed."""
+
+    step: int
+    stage: int | None = None
+    """The stage that is complete there; None: the value is a single one."""
+
+
+class OtherVersion(NamedTuple):
+    """The version of the pipeline that an execution is moved to."""
+
+    version: str
+    hash: str
+    target: str
+    lane: str | None
+
+
+def reopen(dialect: Dialect, ids: Sequence[str], *, reset: bool) -> Plan[None]:
+    """Open executions whose main jobs this transaction has started over; their failed items are ready again."""
+    params = {"ids": dialect.ids(sorted(ids)), "reset": int(reset)}
+    rows = yield Step("reopen_executions", params)
+    logged = []
+    for execution, version, cursor, attempt, stage, streams, _ in rows:
+        logged.append((execution, version, *_log(LogRow("redriven", cursor, attempt), stage)))
+        if streams:
+            yield Step("revive_items", {"id": execution, "stage": stage, "reset": int(reset)})
+            yield Step("detach_parts", {"id": execution})
+    if logged:
+        yield Step("insert_transitions", {"rows": json_text(logged)})
+    reached("redrive.before_commit")
+
+
+def _log(log: LogRow, stage: int) -> tuple[object, ...]:
+    return (log.kind, log.step, log.attempt, stage, None, None, *log[3:])
+
+
+def redrive(
+    dialect: Dialect,
+    execution_id: str,
+    tenant: str | None,
+    expected_version: int | None,
+    rewind: Rewind | None,
+    moved: OtherVersion | None,
+    follow_ups: FollowUps,
+    *,
+    reset: bool = True,
+    note: str = "",
+) -> Plan[MovedJobs]:
+    """Start one dead execution over. A stale version or a wrong status is an error, and nothing is changed."""
+    row = yield Step("execution_version", {"id": execution_id})
+    if row is None or (tenant is not None and row[0] != tenant):
+        raise ExecutionNotFoundError(execution_id, tenant or "any")
+    _, status, version, attempt = row
+    _check(execution_id, status, version, expected_version, stranded=moved is not None)
+    started = MovedJobs([]) if status == OPEN else (yield from moves.retry(dialect, [execution_id], follow_ups))
+    if status != OPEN and not started.ended:
+        raise ExecutionStateError(f"execution {execution_id} could not be started over: its job is no dead letter")
+    if started.ended and not reset:
+        yield Step("keep_attempt", {"id": execution_id, "attempt": attempt})
+    if rewind is not None:
+        yield from _rewind(execution_id, rewind)
+    if note:
+        yield Step("save_audit", _audit(execution_id, note))
+    if moved is not None:
+        yield Step("move_execution", {"id": execution_id, "version": moved.version, "hash": moved.hash})
+        yield Step("retarget_job", {"id": execution_id, "target": moved.target})
+        yield Step("retarget_hot", {"id": execution_id, "target": moved.target, "lane": moved.lane})
+    return started
+
+
+def _audit(execution_id: str, note: str) -> dict[str, object]:
+    detail = json_text({"execution": execution_id, "note": note})
+    return {"id": new_job_id(), "principal": "", "action": "executions.redrive", "affected": 1, "detail": detail}
+
+
+def _check(execution_id: str, status: str, version: int, expected: int | None, *, stranded: bool) -> None:
+    if expected is not None and version != expected:
+        raise StaleVersionError(execution_id, expected, version)
+    allowed = {one.value for one in DEAD} | ({OPEN} if stranded else set())
+    if status not in allowed:
+        shown = "open" if status == OPEN else status
+        raise ExecutionStateError(
+            f"execution {execution_id} is {shown}; only one that is {ExecutionStatus.DLQ} or {ExecutionStatus.FAILED} "
+            "can be re-driven"
+        )
+
+
+def _rewind(execution_id: str, rewind: Rewind) -> Plan[None]:
+    """Go back to an earlier step, with the value that it had."""
+    version = 0
+    if rewind.stage is None and rewind.step > 0:
+        row = yield Step("value_before_step", {"id": execution_id, "step": rewind.step})
+        version = 0 if row is None else row[0]
+    stage = yield Step("last_stage", {"id": execution_id})
+    params: Mapping[str, object] = {
+        "id": execution_id,
+        "cursor": rewind.step,
+        "value_version": version,
+        "stage": stage[0] if rewind.stage is None else rewind.stage,
+        "streams": int(rewind.stage is not None),
+    }
+    yield Step("rewind_execution", params)
+    yield Step("drop_parts", {"id": execution_id})

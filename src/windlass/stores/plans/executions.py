@@ -1,0 +1,305 @@
+"""Plans for executions of pipelines: submit, load, and what a claim writes at the boundaries of steps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from windlass.domain.execution import (
+    OPEN,
+    ExecutionState,
+    ItemWrite,
+    KnownExecution,
+    LogRow,
+    NewExecution,
+    NewItem,
+    NewPart,
+    NewReject,
+)
+from windlass.domain.job import NewJob
+from windlass.runtime.failpoints import reached
+from windlass.stores.dialect import Dialect, json_text
+from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.plans import items
+from windlass.stores.plans.items import Release
+
+
+class SubmittedExecution(NamedTuple):
+    """The result of submitting one execution."""
+
+    id: str
+    duplicate: bool = False
+    conflict: bool = False
+    """Whether an execution with the same key has another input; nothing was stored then."""
+
+
+class NewSubmission(NamedTuple):
+    """An execution, and the job that runs it."""
+
+    execution: NewExecution
+    job: NewJob
+
+
+def submit(
+    dialect: Dialect, new: Sequence[NewSubmission], new_queues: Sequence[str], tell: str | None = None
+) -> Plan[list[SubmittedExecution]]:
+    """Store executions, all or none; return the answer to each. With a conflict among them, nothing is stored."""
+    if new_queues:
+        yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
+    answers, fresh = yield from _known(dialect, [one.execution for one in new])
+    stored = [one for one in new if one.execution.id in fresh]
+    if stored and not any(answer.conflict for answer in answers):
+        count = yield Step("insert_executions", {"rows": json_text([one.execution for one in stored])})
+        if count != len(stored):
+            raise RestartPlanError  # another transaction has just taken a key
+        yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
+        first = LogRow("submitted", 0, 1)
+        rows = [_log_row(one.execution.id, 1, first, 0, None) for one in stored]
+        yield Step("insert_transitions", {"rows": json_text(rows)})
+    reached("submit.before_commit")
+    return answers
+
+
+def _known(dialect: Dialect, new: Sequence[NewExecution]) -> Plan[tuple[list[SubmittedExecution], frozenset[str]]]:
+    """Return the answers, and the ids of those that are stored."""
+    del dialect
+    keyed = sorted({_key(one) for one in new if one.key is not None})
+    holders: dict[tuple[str, ...], KnownExecution] = {}
+    if keyed:
+        found = yield Step("find_executions_of_keys", {"rows": json_text(keyed)})
+        same = {(one.tenant, one.key or ""): _key(one) for one in new if one.key is not None}
+        holders = {same[tenant, row[1]]: KnownExecution(*row) for tenant, *row in found}
+    answers, fresh = [], set()
+    for one in new:
+        holder = holders.get(_key(one)) if one.key is not None else None
+        if holder is None:
+            fresh.add(one.id)
+            if one.key is not None:
+                holders[_key(one)] = KnownExecution(one.id, one.key, one.input_hash)
+            answers.append(SubmittedExecution(one.id))
+        else:
+            answers.append(SubmittedExecution(holder.id, duplicate=True, conflict=holder.input_hash != one.input_hash))
+    return answers, frozenset(fresh)
+
+
+def _key(one: NewExecution) -> tuple[str, str, str, str]:
+    return one.tenant, one.pipeline, one.pipeline_version, one.key or ""
+
+
+def load(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, ExecutionState]]:
+    """Return executions with their present values, many at once."""
+    rows = yield Step("load_executions", {"ids": dialect.ids(ids)}, autocommit=True)
+    return {row[0]: ExecutionState(*row) for row in rows}
+
+
+class Checkpoint(NamedTuple):
+    """What a claim of a main job or a part writes while it holds its claim."""
+
+    job_id: str
+    fence: int
+    execution_id: str
+    mark: str = ""
+    """Identifies the write of an execution's state."""
+    state: ExecutionState | None = None
+    """The execution's new state, with its value if `has_value`; None: it is not changed."""
+    has_value: bool = False
+    log: LogRow | None = None
+    """Of the new state."""
+    items: Sequence[ItemWrite] = ()
+    new_items: Sequence[NewItem] = ()
+    new_parts: Sequence[NewPart] = ()
+    rejects: Sequence[NewReject] = ()
+    trying: str | None = None
+    """The item that a part runs alone, after a crash."""
+    release: Release | None = None
+    """Makes jobs of parts that wait."""
+    readies: tuple[str, str, int] | None = None
+    """Items that have passed a segment and are given to the next one: after a path, up to another, at a step."""
+    clears_failing: bool = False
+
+
+class Written(NamedTuple):
+    """The answer to a checkpoint."""
+
+    held: bool
+    """Whether the claim was held; if not, nothing was written."""
+    row_version: int = 0
+    """Of the execution, if its state was written."""
+    status: str = OPEN
+    paused: bool = False
+    failing: str | None = None
+    new_work: frozenset[tuple[str, int]] = frozenset()
+
+
+def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Written]]:
+    """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
+    claims = [(one.job_id, one.fence, one.execution_id) for one in writes]
+    rows = yield Step("lock_pipeline_claims", {"rows": json_text(sorted(set(claims)))})
+    locked = {(row[0], row[1]): row[2:] for row in rows}
+    held = [one for one in writes if (one.job_id, one.fence) in locked]
+    if not held:
+        return [Written(held=False) for _ in writes]
+    crashed = sorted({job for (job, _), facts in locked.items() if facts[0]})
+    if crashed:
+        yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
+    nodes = {job: facts[1] for (job, _), facts in locked.items()}
+    versions = yield from advance(dialect, [one for one in held if one.state is not None], nodes)
+    work = yield from _write_items(dialect, held)
+    reached("checkpoint.written")
+    reached("checkpoint.before_commit")
+    return [_answer(one, locked, versions, work) for one in writes]
+
+
+def _answer(
+    one: Checkpoint,
+    locked: Mapping[tuple[str, int], Sequence[object]],
+    versions: Mapping[str, int],
+    work: frozenset[tuple[str, int]],
+) -> Written:
+    facts = locked.get((one.job_id, one.fence))
+    if facts is None:
+        return Written(held=False)
+    status, paused, failing = facts[2:5]
+    version = versions.get(one.execution_id, 0)
+    return Written(True, version, str(status), bool(paused), None if failing is None else str(failing), work)
+
+
+def advance(dialect: Dialect, writes: Sequence[Checkpoint], nodes: Mapping[str, str | None]) -> Plan[dict[str, int]]:
+    """Write the states of executions and their log; return their versions, but of those that were written before."""
+    del dialect
+    if not writes:
+        return {}
+    by_id = {one.execution_id: one for one in writes}
+    rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
+    versions = dict((yield Step("advance_executions", {"rows": json_text(rows)})))
+    logged = [
+        _log_row(execution, version, one.log, one.state.stage, nodes.get(one.job_id), one.fence)
+        for execution, version in versions.items()
+        if (one := by_id[execution]).log is not None and one.state is not None
+    ]
+    if logged:
+        yield Step("insert_transitions", {"rows": json_text(logged)})
+    return versions
+
+
+def _advance_row(one: Checkpoint, state: ExecutionState) -> tuple[object, ...]:
+    return (
+        *(one.execution_id, one.mark, state.cursor, state.attempt, int(one.has_value), state.stage, state.streams),
+        *(state.filled, state.emitted, state.last_hash, state.cut),
+    )
+
+
+def _log_row(
+    execution: str, version: int, log: LogRow | None, stage: int, node: str | None, fence: int | None = None
+) -> tuple[object, ...]:
+    assert log is not None
+    return (execution, version, log.kind, log.step, log.attempt, stage, node, fence, *log[3:])
+
+
+def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset[tuple[str, int]]]:
+    written = [item for one in held for item in one.items]
+    new = [item for one in held for item in one.new_items]
+    for one in held:
+        if one.clears_failing:
+            yield Step("clear_failing", {"id": one.execution_id})
+        if one.readies is not None and one.state is not None:
+            after, last, cursor = one.readies
+            where = {"id": one.execution_id, "stage": one.state.stage}
+            yield Step("ready_items", {**where, "after": after, "last": last, "cursor": cursor})
+        if one.trying is not None:
+            yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
+    if written:
+        yield Step("write_items", {"rows": json_text(written)})
+    if new:
+        yield Step("insert_items", {"rows": json_text(new)})
+    parts = [part for one in held for part in one.new_parts]
+    if parts:
+        yield Step("insert_parts", {"rows": json_text(parts)})
+    rejects = [reject for one in held for reject in one.rejects]
+    if rejects:
+        yield from store_rejects(dialect, rejects)
+    releases = [one.release for one in held if one.release is not None]
+    return (yield from items.release(dialect, releases)) if releases else frozenset()
+
+
+def store_rejects(dialect: Dialect, rejects: Sequence[NewReject]) -> Plan[None]:
+    """Store rejects, each once, and count them for their executions."""
+    del dialect
+    rows = yield Step("insert_rejects", {"rows": json_text(rejects)})
+    for execution, added in sorted(Counter(row[0] for row in rows).items()):
+        yield Step("count_rejected", {"id": execution, "added": added})
+
+
+class EndedExecution(NamedTuple):
+    """An execution whose main job has just ended."""
+
+    id: str
+    status: str
+    """SUCCEEDED, FAILED (DLQ, if it has a dead letter) or CANCELED."""
+    transition_key: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    fence: int | None = None
+    log: LogRow | None = None
+    """None: from what is stored."""
+    node: str | None = None
+
+
+def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
+    """End executions, in the transaction that ends their main jobs."""
+    del dialect
+    rows = [(one.id, one.status, one.transition_key, one.error_code, one.error_message) for one in ended]
+    found = yield Step("end_executions", {"rows": json_text(rows)})
+    by_id = {one.id: one for one in ended}
+    logged = []
+    for execution, version, cursor, attempt, stage in found:
+        one = by_id[execution]
+        log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
+        logged.append(_log_row(execution, version, log, stage, one.node, one.fence))
+    if logged:
+        yield Step("insert_transitions", {"rows": json_text(logged)})
+
+
+def wake(dialect: Dialect, ids: Iterable[str]) -> Plan[frozenset[tuple[str, int]]]:
+    """Make executions due that have nothing left to wait for; the caller has locked their main jobs."""
+    rows = yield Step("wake_mains", {"ids": dialect.ids(sorted(ids))})
+    return frozenset((queue, priority) for queue, priority in rows)
+
+
+def lock_mains(dialect: Dialect, ids: Iterable[str]) -> Plan[list[str]]:
+    """Lock the main jobs of executions; return those that are there."""
+    rows = yield Step("lock_mains", {"ids": dialect.ids(sorted(ids))})
+    return [row[0] for row in rows]
+
+
+def steer(dialect: Dialect, ids: Sequence[str], *, pause: bool) -> Plan[tuple[list[str], frozenset[tuple[str, int]]]]:
+    """Pause or resume executions; return those that were changed, and levels that have new work."""
+    yield from lock_mains(dialect, ids)
+    chosen = {"ids": dialect.ids(ids)}
+    kind, statement = ("paused", "pause_executions") if pause else ("resumed", "resume_executions")
+    rows = yield Step(statement, chosen)
+    logged = [
+        _log_row(execution, version, LogRow(kind, cursor, attempt), stage, None)
+        for execution, version, cursor, attempt, stage in rows
+    ]
+    if logged:
+        yield Step("insert_transitions", {"rows": json_text(logged)})
+    woken = [] if pause or not rows else (yield Step("wake_resumed", chosen))
+    return [row[0] for row in rows], frozenset((queue, priority) for queue, priority in woken)
+
+
+def save_pipelines(dialect: Dialect, rows: Sequence[Mapping[str, str]]) -> Plan[None]:
+    """Store definitions that a node has."""
+    del dialect
+    yield Step("save_pipeline", rows=rows)
+
+
+OfDefinition = Callable[[str, str], str | None]
+
+
+def open_by_definition(dialect: Dialect) -> Plan[list[tuple[str, str, str, int]]]:
+    """Return how many executions are open, by pipeline, version and hash."""
+    del dialect
+    rows = yield Step("open_by_definition", autocommit=True)
+    return [tuple(row) for row in rows]

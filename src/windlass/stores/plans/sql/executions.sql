@@ -1,0 +1,217 @@
+-- Executions of pipelines. Whoever changes one locks the row of its main job, which has the same id, in windlass_hot first, in a
+-- statement of its own; then what is read is true until the commit. After it come executions, parts, items, rejects.
+
+-- name: new_executions :table
+id id, tenant text, pipeline text, pipeline_version text, definition_hash text, key text, input_hash text, dlq integer, source text
+
+-- name: wanted_keys :table
+tenant text, pipeline text, pipeline_version text, key text
+
+-- name: find_executions_of_keys :rows
+SELECT e.tenant, e.id, e.key, e.input_hash FROM {wanted_keys} w CROSS JOIN windlass_execution e
+WHERE e.tenant = w.tenant AND e.pipeline = w.pipeline AND e.pipeline_version = w.pipeline_version AND e.key = w.key
+    AND e.key IS NOT NULL
+
+-- name: insert_executions :count
+INSERT INTO windlass_execution (id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, status, row_version,
+    written_by, cursor, attempt, value_version, stage, streams, filled, emitted, cut, rejected, paused, source, created_at, updated_at)
+SELECT id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, 'OPEN', 1, '', 0, 1, 0, 0, 0, 0, 0, '', 0, 0,
+    source, {now}, {now}
+FROM {new_executions} n WHERE true
+ON CONFLICT (tenant, pipeline, pipeline_version, key) WHERE key IS NOT NULL DO NOTHING
+
+-- name: log_rows :table
+execution_id id, version integer, kind text, step integer, attempt integer, stage integer, node text, fence integer, run_us integer,
+error_class text, error text, type integer, value text
+
+-- name: insert_transitions :count
+INSERT INTO windlass_transition (execution_id, version, at, kind, step, attempt, stage, node, fence, run_us, error_class, error, type, value)
+SELECT execution_id, version, {now}, kind, step, attempt, stage, node, fence, run_us, error_class, error, type, value FROM {log_rows} l
+
+-- name: e_state :fragment
+e.id, e.tenant, e.key, e.status, e.row_version, e.cursor, e.attempt, e.value_version, e.stage, e.streams, e.filled, e.emitted,
+e.last_hash, e.cut, e.rejected, e.paused, e.failing, t.type, t.value
+
+-- name: load_executions :rows
+SELECT {e_state} FROM {ids} i CROSS JOIN windlass_execution e
+LEFT JOIN windlass_transition t ON t.execution_id = e.id AND t.version = e.value_version
+WHERE e.id = i.id
+
+-- Claims of main jobs and of parts, with the execution that each belongs to.
+-- name: pipeline_claims :table
+id id, fence integer, execution_id id
+
+-- name: lock_pipeline_claims :rows
+SELECT h.id, h.fence, h.crash_count, h.node, e.status, e.paused, e.failing
+FROM {pipeline_claims} c CROSS JOIN windlass_hot h CROSS JOIN windlass_execution e
+WHERE h.id = c.id AND h.fence = c.fence AND e.id = c.execution_id ORDER BY h.id {lock_h}
+
+-- name: clear_crashes :count
+UPDATE windlass_hot SET crash_count = 0 WHERE id {in_ids} AND crash_count > 0
+
+-- name: execution_advances :table
+id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
+emitted integer, last_hash text, cut text
+
+-- A write that was committed, and whose answer was lost, is found by its mark, and not repeated.
+-- name: advance_executions :rows
+UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
+    value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END, stage = a.stage,
+    streams = a.streams, filled = a.filled, emitted = a.emitted, last_hash = a.last_hash, cut = a.cut, updated_at = {now}
+FROM {execution_advances} a WHERE windlass_execution.id = a.id AND windlass_execution.status = 'OPEN'
+    AND windlass_execution.written_by <> a.written_by
+RETURNING windlass_execution.id, windlass_execution.row_version
+
+-- name: execution_ends :table
+id id, status text, transition_key text, error_code text, error_message text
+
+-- name: end_executions :rows
+UPDATE windlass_execution SET status = CASE WHEN r.status <> 'FAILED' THEN r.status WHEN dlq = 1 THEN 'DLQ' ELSE 'FAILED' END,
+    row_version = row_version + 1, transition_key = coalesce(r.transition_key, windlass_execution.transition_key),
+    error_code = r.error_code, error_message = r.error_message, paused = 0, updated_at = {now}
+FROM {execution_ends} r WHERE windlass_execution.id = r.id AND windlass_execution.status = 'OPEN'
+RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
+    windlass_execution.stage
+
+-- What a dead letter of an execution says about it.
+-- name: facts_of_executions :rows
+SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq, e.failing
+FROM windlass_execution e WHERE e.id {in_ids}
+
+-- name: lock_mains :rows
+SELECT h.id, h.status, h.due, h.queue, h.priority FROM windlass_hot h WHERE h.id {in_ids} ORDER BY h.id {lock_h}
+
+-- Nothing is left to wait for: main goes on. A paused one is woken when it is resumed.
+-- name: wake_mains :rows
+UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status IN ('PENDING', 'PAUSED') AND due IS NULL AND EXISTS (
+    SELECT 1 FROM windlass_execution e WHERE e.id = windlass_hot.id AND e.paused = 0 AND (e.failing IS NOT NULL OR NOT EXISTS (
+        SELECT 1 FROM windlass_part p WHERE p.execution_id = e.id)))
+RETURNING queue, priority
+
+-- name: wake_parts :rows
+UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due IS NULL AND EXISTS (
+    SELECT 1 FROM windlass_part p JOIN windlass_execution e ON e.id = p.execution_id WHERE p.job_id = windlass_hot.id AND e.paused = 0)
+RETURNING queue, priority
+
+-- name: note_failing :count
+UPDATE windlass_execution SET failing = :failing WHERE id = :id AND status = 'OPEN' AND failing IS NULL
+
+-- name: clear_failing :count
+UPDATE windlass_execution SET failing = NULL WHERE id = :id
+
+-- name: count_rejected :count
+UPDATE windlass_execution SET rejected = rejected + :added WHERE id = :id
+
+-- name: pause_executions :rows
+UPDATE windlass_execution SET paused = 1, row_version = row_version + 1, updated_at = {now}
+WHERE id {in_ids} AND status = 'OPEN' AND paused = 0 RETURNING id, row_version, cursor, attempt, stage
+
+-- name: resume_executions :rows
+UPDATE windlass_execution SET paused = 0, row_version = row_version + 1, updated_at = {now}
+WHERE id {in_ids} AND status = 'OPEN' AND paused = 1 RETURNING id, row_version, cursor, attempt, stage
+
+-- name: wake_resumed :rows
+UPDATE windlass_hot SET due = {now} WHERE status = 'PENDING' AND due IS NULL AND (id {in_ids} OR id IN (
+    SELECT p.job_id FROM windlass_part p WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL))
+RETURNING queue, priority
+
+-- name: reopen_executions :rows
+UPDATE windlass_execution SET status = 'OPEN', row_version = row_version + 1, attempt = CASE WHEN :reset = 1 THEN 1 ELSE attempt END,
+    failing = NULL, paused = 0, error_code = NULL, error_message = NULL, written_by = '', updated_at = {now}
+WHERE id {in_ids} AND status IN ('FAILED', 'DLQ')
+RETURNING id, row_version, cursor, attempt, stage, streams, filled
+
+-- name: rewind_execution :count
+UPDATE windlass_execution SET cursor = :cursor, attempt = 1, value_version = :value_version, stage = :stage, streams = :streams,
+    filled = 0, emitted = 0, last_hash = NULL, cut = '' WHERE id = :id
+
+-- name: move_execution :count
+UPDATE windlass_execution SET pipeline_version = :version, definition_hash = :hash WHERE id = :id
+
+-- name: retarget_job :count
+UPDATE windlass_job SET target = :target WHERE id = :id
+
+-- name: retarget_hot :count
+UPDATE windlass_hot SET target = :target, lane = :lane WHERE id = :id
+
+-- name: execution_view :fragment
+e.id, e.tenant, e.key, e.pipeline, e.pipeline_version, e.definition_hash, e.status, e.row_version, e.cursor, e.attempt,
+e.transition_key, e.error_code, e.error_message, e.rejected, e.paused, e.created_at, e.updated_at, h.status, h.due, n.lease_until,
+j.args, d.result, j.correlation_id, j.target
+
+-- name: e_tables :fragment
+windlass_execution e LEFT JOIN windlass_job j ON j.id = e.id LEFT JOIN windlass_hot h ON h.id = e.id
+LEFT JOIN windlass_done d ON d.id = e.id LEFT JOIN windlass_node n ON n.id = h.node
+
+-- name: get_executions :rows
+SELECT {execution_view} FROM {e_tables} WHERE e.id {in_ids}
+
+-- name: find_executions :rows
+SELECT {execution_view} FROM {e_tables} WHERE e.tenant = :tenant AND e.id < :before ORDER BY e.id DESC LIMIT {window}
+
+-- name: find_executions_of_pipeline :rows
+SELECT {execution_view} FROM {e_tables} WHERE e.tenant = :tenant AND e.pipeline = :pipeline AND e.id < :before
+ORDER BY e.id DESC LIMIT {window}
+
+-- name: part_states :rows
+SELECT p.execution_id, h.status, h.due, n.lease_until FROM windlass_part p JOIN windlass_hot h ON h.id = p.job_id
+LEFT JOIN windlass_node n ON n.id = h.node WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL
+
+-- name: transitions_of :rows
+SELECT version, at, kind, step, attempt, stage, node, fence, run_us, error_class, error, type, value FROM windlass_transition
+WHERE execution_id = :id AND version > :after ORDER BY version LIMIT {window}
+
+-- The value that a step before the first expansion was given.
+-- name: value_before_step :row
+SELECT t.version FROM windlass_transition t WHERE t.execution_id = :id AND t.step < :step AND t.kind = 'step' AND t.value IS NOT NULL
+    AND t.stage = 0
+ORDER BY t.version DESC LIMIT 1
+
+-- name: last_stage :row
+SELECT coalesce(max(t.stage), 0) FROM windlass_transition t WHERE t.execution_id = :id
+
+-- name: execution_version :row
+SELECT e.tenant, e.status, e.row_version, e.attempt FROM windlass_execution e WHERE e.id = :id
+
+-- name: keep_attempt :count
+UPDATE windlass_execution SET attempt = :attempt WHERE id = :id
+
+-- name: save_pipeline :count
+INSERT INTO windlass_pipeline (name, version, hash, definition, seen_at) VALUES (:name, :version, :hash, :definition, {now})
+ON CONFLICT (name, version, hash) DO UPDATE SET seen_at = excluded.seen_at
+
+-- name: pipelines :rows
+SELECT name, version, hash, definition, seen_at FROM windlass_pipeline ORDER BY name, version, seen_at DESC
+
+-- name: open_by_definition :rows
+SELECT e.pipeline, e.pipeline_version, e.definition_hash, count(*) FROM windlass_execution e WHERE e.status = 'OPEN'
+GROUP BY e.pipeline, e.pipeline_version, e.definition_hash
+
+-- name: open_of_hash :rows
+SELECT {execution_view} FROM {e_tables}
+WHERE e.status = 'OPEN' AND e.pipeline = :pipeline AND e.pipeline_version = :version AND e.definition_hash <> :hash
+ORDER BY e.id LIMIT {window}
+
+-- name: ended_lately :rows
+SELECT r.pipeline, r.status, count(*) FROM (
+    SELECT e.pipeline, e.status FROM windlass_execution e
+    WHERE e.status = :status AND e.status <> 'OPEN' AND e.updated_at > {now} - :since_us AND e.updated_at <= {now} - :until_us
+    ORDER BY e.status, e.updated_at, e.id LIMIT {window}
+) r GROUP BY r.pipeline, r.status
+
+-- name: old_executions :rows
+SELECT e.id, e.updated_at FROM windlass_execution e
+WHERE e.status = :status AND e.status <> 'OPEN' AND e.updated_at <= {now} - :older_than_us
+ORDER BY e.status, e.updated_at, e.id LIMIT {window}
+
+-- name: purge_executions :count
+DELETE FROM windlass_execution WHERE id {in_ids}
+
+-- name: purge_transitions :count
+DELETE FROM windlass_transition WHERE execution_id {in_ids}
+
+-- name: left_waiting :rows
+SELECT e.id FROM windlass_execution e JOIN windlass_hot h ON h.id = e.id
+WHERE e.status = 'OPEN' AND e.paused = 0 AND e.id > :after AND h.status = 'PENDING' AND h.due IS NULL
+    AND (e.failing IS NOT NULL OR NOT EXISTS (SELECT 1 FROM windlass_part p WHERE p.execution_id = e.id))
+ORDER BY e.id LIMIT {window}

@@ -1,0 +1,152 @@
+-- Items of executions, parts (ranges of items that one job works off) and rejects. In bulk updates every column of a key comes from the
+-- rows: with a bound one SQLite would read all items of the execution for each row.
+
+-- name: item_writes :table
+execution_id id, stage integer, path text, version integer, status integer, cursor integer, attempt integer, emitted integer,
+last_hash text, delay_us integer, type integer, value text, error_class text, error text
+
+-- name: write_items :count
+UPDATE windlass_item SET version = windlass_item.version + 1, status = w.status, cursor = w.cursor, attempt = w.attempt,
+    emitted = w.emitted, last_hash = w.last_hash, due = {now} + w.delay_us, type = w.type, value = w.value,
+    error_class = w.error_class, error = w.error
+FROM {item_writes} w WHERE windlass_item.execution_id = w.execution_id AND windlass_item.stage = w.stage
+    AND windlass_item.path = w.path AND windlass_item.version = w.version
+
+-- name: new_items :table
+execution_id id, stage integer, path text, status integer, cursor integer, type integer, value text
+
+-- name: insert_items :count
+INSERT INTO windlass_item (execution_id, stage, path, status, cursor, version, attempt, emitted, type, value)
+SELECT execution_id, stage, path, status, cursor, 1, 1, 0, type, value FROM {new_items} n WHERE true
+ON CONFLICT (execution_id, stage, path) DO NOTHING
+
+-- name: items_to_run :rows
+SELECT path, status, cursor, version, attempt, emitted, last_hash, due, type, value FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status <= 1 ORDER BY path LIMIT {window}
+
+-- name: items_done :rows
+SELECT path, type, value FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND path > :after AND status = 2 ORDER BY path LIMIT {window}
+
+-- Of items that have passed a segment, to be given to the next one.
+-- name: items_to_cut :rows
+SELECT path FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND path > :after AND status = 2 AND cursor = :cursor ORDER BY path LIMIT {window}
+
+-- name: ready_items :count
+UPDATE windlass_item SET status = 0, version = version + 1
+WHERE execution_id = :id AND stage = :stage AND path > :after AND path <= :last AND status = 2 AND cursor = :cursor
+
+-- name: next_item_due :row
+SELECT min(CASE WHEN status = 0 THEN 0 ELSE coalesce(due, 0) END), {now} FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status <= 1
+
+-- name: item :row
+SELECT path, status, cursor, version, attempt, emitted, last_hash, due, type, value FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND path = :path
+
+-- name: count_items :rows
+SELECT status, count(*) FROM windlass_item WHERE execution_id = :id AND stage = :stage GROUP BY status
+
+-- name: revive_items :count
+UPDATE windlass_item SET status = 0, version = version + 1, due = NULL, error_class = NULL, error = NULL,
+    attempt = CASE WHEN :reset = 1 THEN 1 ELSE attempt END
+WHERE execution_id = :id AND stage = :stage AND (status = 5 OR status = 1)
+
+-- name: new_parts :table
+execution_id id, stage integer, segment integer, lo text, hi text
+
+-- name: insert_parts :count
+INSERT INTO windlass_part (execution_id, stage, segment, lo, hi)
+SELECT execution_id, stage, segment, lo, hi FROM {new_parts} n WHERE true
+ON CONFLICT (execution_id, stage, segment, lo) DO NOTHING
+
+-- name: part_of_job :rows
+SELECT p.execution_id, p.stage, p.segment, p.lo, p.hi, p.trying, p.job_id FROM windlass_part p WHERE p.job_id {in_ids}
+
+-- name: set_trying :count
+UPDATE windlass_part SET trying = :trying WHERE job_id = :job_id
+
+-- name: end_parts :rows
+DELETE FROM windlass_part WHERE job_id {in_ids} RETURNING execution_id, stage, segment
+
+-- name: strand_parts :count
+UPDATE windlass_part SET job_id = NULL WHERE job_id {in_ids}
+
+-- name: live_parts :row
+SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NOT NULL
+
+-- name: waiting_parts :rows
+SELECT lo FROM windlass_part
+WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NULL ORDER BY lo LIMIT {window}
+
+-- name: released_parts :table
+execution_id id, stage integer, segment integer, lo text, job_id id
+
+-- name: give_jobs :count
+UPDATE windlass_part SET job_id = r.job_id FROM {released_parts} r
+WHERE windlass_part.execution_id = r.execution_id AND windlass_part.stage = r.stage AND windlass_part.segment = r.segment
+    AND windlass_part.lo = r.lo AND windlass_part.job_id IS NULL
+
+-- name: drop_parts :count
+DELETE FROM windlass_part WHERE execution_id = :id
+
+-- name: detach_parts :count
+UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE execution_id = :id
+
+-- name: any_part :row
+SELECT segment FROM windlass_part WHERE execution_id = :id LIMIT 1
+
+-- name: any_live_part :row
+SELECT segment FROM windlass_part WHERE execution_id = :id AND job_id IS NOT NULL LIMIT 1
+
+-- name: jobs_of_parts :rows
+SELECT p.job_id FROM windlass_part p WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL ORDER BY p.job_id
+
+-- name: purge_items :count
+DELETE FROM windlass_item WHERE execution_id {in_ids}
+
+-- name: purge_parts :count
+DELETE FROM windlass_part WHERE execution_id {in_ids}
+
+-- name: new_rejects :table
+execution_id id, step integer, item text, id id, tenant text, pipeline text, step_name text, fingerprint text, error_class text,
+envelope text, payload text, type integer
+
+-- name: insert_rejects :rows
+INSERT INTO windlass_reject (execution_id, step, item, id, tenant, pipeline, step_name, fingerprint, error_class, envelope, payload,
+    type, at)
+SELECT execution_id, step, item, id, tenant, pipeline, step_name, fingerprint, error_class, envelope, payload, type, {now}
+FROM {new_rejects} n WHERE true ON CONFLICT (execution_id, step, item) DO NOTHING RETURNING execution_id
+
+-- name: reject_view :fragment
+r.id, r.execution_id, r.step, r.item, r.tenant, r.pipeline, r.step_name, r.fingerprint, r.error_class, r.envelope, r.payload, r.type,
+r.redriven_as, r.at
+
+-- name: find_rejects :rows
+SELECT {reject_view} FROM windlass_reject r WHERE (r.at, r.id) < (:at, :id) ORDER BY r.at DESC, r.id DESC LIMIT {window}
+
+-- name: find_rejects_of_fingerprint :rows
+SELECT {reject_view} FROM windlass_reject r WHERE r.fingerprint = :value AND (r.at, r.id) < (:at, :id)
+ORDER BY r.at DESC, r.id DESC LIMIT {window}
+
+-- name: find_rejects_of_error_class :rows
+SELECT {reject_view} FROM windlass_reject r WHERE r.error_class = :value AND (r.at, r.id) < (:at, :id)
+ORDER BY r.at DESC, r.id DESC LIMIT {window}
+
+-- name: find_rejects_of_pipeline :rows
+SELECT {reject_view} FROM windlass_reject r WHERE r.pipeline = :value AND r.step_name = :step AND (r.at, r.id) < (:at, :id)
+ORDER BY r.at DESC, r.id DESC LIMIT {window}
+
+-- name: find_rejects_of_execution :rows
+SELECT {reject_view} FROM windlass_reject r WHERE r.execution_id = :value AND (r.at, r.id) < (:at, :id)
+ORDER BY r.at DESC, r.id DESC LIMIT {window}
+
+-- name: mark_redriven :count
+UPDATE windlass_reject SET redriven_as = :redriven_as WHERE id = :id
+
+-- name: old_rejects :rows
+SELECT r.id, r.at FROM windlass_reject r WHERE r.at <= {now} - :older_than_us ORDER BY r.at, r.id LIMIT {window}
+
+-- name: purge_rejects :count
+DELETE FROM windlass_reject WHERE id {in_ids}
