@@ -73,6 +73,7 @@ test-servers: $(VENV)/.installed-dev
 
 soak: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -p no:xdist -m soak --timeout 3600 $(ARGS)
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not soak and not slow" --timeout 3600 $(ARGS)
 
 chaos: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.chaos $(ARGS)

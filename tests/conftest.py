@@ -16,10 +16,11 @@ from windlass.errors import ConfigurationError
 from windlass.testing.embedded_postgres import EmbeddedPostgres
 from windlass.testing.postgres_server import PostgresServer
 
-# No deadlines: on a shared machine they measure the neighbours. Fewer examples while writing, more before merging.
+# No deadlines: on a shared machine they measure the neighbours. `make soak` tries many more examples.
 _SHARED_MACHINE = [HealthCheck.too_slow]
 settings.register_profile("local", deadline=None, max_examples=50, suppress_health_check=_SHARED_MACHINE)
-settings.register_profile("ci", deadline=None, max_examples=100, suppress_health_check=_SHARED_MACHINE, print_blob=True)
+settings.register_profile("ci", settings.get_profile("local"), print_blob=True)
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local"))
 
 
@@ -49,22 +50,34 @@ SLOW_PLACES = (
     "cli/test_worker.py",
     "cli/test_worker_log.py",
     "cli/test_worker_start.py",
+    "client/test_caller_wakeups.py",
     "client/test_other_processes.py",
+    "docs/test_example_programs.py",
     "docs/test_examples.py",
     "docs/test_first_job.py",
     "docs/test_site.py",
     "docs/test_testing_guide.py",
+    "docs/test_web_examples.py",
     "engine/test_burst.py",
     "engine/test_process_jobs.py",
     "engine/test_process_programs.py",
     "failure/test_secrets_everywhere.py",
     "runtime/processes/test_process.py",
+    "stores/test_claim_cost.py",
+    "stores/test_expiry_cost.py",
+    "stores/test_find_cost.py",
+    "stores/test_gate_cost.py",
     "stores/test_model.py",
     "stores/test_processes.py",
+    "stores/test_queue_cost.py",
+    "stores/test_schedule_cost.py",
+    "stores/test_shipped_contract.py",
+    "stores/test_signal_cost.py",
+    "stores/test_triage_cost.py",
     "testing/test_embedded_postgres.py",
     "testing/test_plugin.py",
 )
-"""Tests of many processes and long stories: half of the time for a few of the tests."""
+"""Tests of many processes, of large tables and of long scenarios: half of the time for a few of the tests."""
 QUICK_PLACES = (
     "chaos/test_oracle.py",
     "chaos/test_permits.py",

@@ -2,12 +2,15 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import QUICK_PLACES, SLOW_PLACES
 from tests.module_tests import NOT_TESTED, TESTED_BY
+
+pytestmark = pytest.mark.xdist_group("source")
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "windlass"
@@ -86,6 +89,7 @@ def test_the_package_ships_its_types():
     assert (PACKAGE / "py.typed").exists()
 
 
+@cache
 def modules_with_code() -> list[str]:
     """Paths of modules below the package; an `__init__.py` that is only a docstring has nothing to test."""
     files = (path for path in python_files(PACKAGE) if len(ast.parse(path.read_text()).body) > 1)
