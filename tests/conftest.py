@@ -84,14 +84,49 @@ QUICK_PLACES = (
     "crash/test_invariants.py",
 )
 """Among them what `make test` runs all the same: the judges of the others."""
+ON_SQLITE_FIRST = (
+    "cli/test_authorization.py",
+    "cli/test_gates.py",
+    "cli/test_graph.py",
+    "cli/test_signal.py",
+    "engine/test_callback_outcomes.py",
+    "engine/test_drain.py",
+    "engine/test_embedded_drain.py",
+    "engine/test_failures.py",
+    "engine/test_guarded_strategy.py",
+    "engine/test_kept_logs.py",
+    "engine/test_lingering_bodies.py",
+    "engine/test_results.py",
+    "engine/test_retry_rules.py",
+    "engine/test_runner.py",
+    "engine/test_strange_exits.py",
+    "engine/test_target_policy.py",
+    "engine/test_targets.py",
+    "engine/test_timeouts.py",
+    "engine/test_unreadable_results.py",
+    "flow/test_guards.py",
+    "flow/test_judging.py",
+    "flow/test_refused_flows.py",
+    "flow/test_result_arguments.py",
+    "runtime/test_middleware.py",
+    "submission",
+)
+"""Tests of what happens in a process and is the same on every store: on PostgreSQL `make test-slow` runs them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow by where it stands; `make test` leaves it to `make test-slow`, and CI runs both."""
     for item in items:
         place = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
-        if place.startswith(SLOW_PLACES) and place not in QUICK_PLACES:
+        is_slow = place.startswith(SLOW_PLACES) and place not in QUICK_PLACES
+        if is_slow or (place.startswith(ON_SQLITE_FIRST) and _store_of(item) == "postgres"):
             item.add_marker(pytest.mark.slow)
+
+
+def _store_of(item: pytest.Item) -> object:
+    """The store on which this variant of a test runs; None if it has no variants."""
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return next((parameters[name] for name in ("apps", "store_url") if name in parameters), None)
 
 
 @pytest.fixture(scope="session")

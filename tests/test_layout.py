@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import QUICK_PLACES, SLOW_PLACES
+from tests.conftest import ON_SQLITE_FIRST, QUICK_PLACES, SLOW_PLACES
 from tests.module_tests import NOT_TESTED, TESTED_BY
 
 pytestmark = pytest.mark.xdist_group("source")
@@ -80,7 +80,7 @@ def test_every_package_folder_has_an_init_file():
     assert missing == set()
 
 
-@pytest.mark.parametrize("place", [*SLOW_PLACES, *QUICK_PLACES])
+@pytest.mark.parametrize("place", [*SLOW_PLACES, *QUICK_PLACES, *ON_SQLITE_FIRST])
 def test_every_path_of_slow_tests_exists(place: str):
     assert (TESTS / place).exists(), "a file that was renamed is no longer left to `make test-slow`"
 
