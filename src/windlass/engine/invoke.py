@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windlass import loggers
-from windlass.context import EndAttempt, Snooze
+from windlass.context import Snooze
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
 from windlass.engine.attempt import (

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from windlass.context import EndAttempt, Snooze
+from windlass.context import Snooze
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
 from windlass.domain.execution import Failing, LogRow
 from windlass.domain.lanes import read_lane

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
-from windlass.context import EndAttempt
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import ItemStatus
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import PipelineStep

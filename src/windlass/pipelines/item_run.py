@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.context import EndAttempt, Snooze
+from windlass.context import Snooze
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
 from windlass.domain.execution import OPEN, Failing, ItemRow, ItemStatus, ItemWrite, NewReject, failing_of
 from windlass.domain.item_paths import right_behind

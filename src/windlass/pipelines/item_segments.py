@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windlass.context import EndAttempt
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import Failing, ItemStatus, LogRow
 from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE

@@ -285,7 +285,10 @@ def steer(dialect: Dialect, ids: Sequence[str], *, pause: bool) -> Plan[tuple[li
     ]
     if logged:
         yield Step("insert_transitions", {"rows": json_text(logged)})
-    woken = [] if pause or not rows else (yield Step("wake_resumed", chosen))
+    woken: list[tuple[str, int]] = []
+    if rows and not pause:
+        parts = yield from items.live_jobs(dialect, [row[0] for row in rows])
+        woken = yield Step("wake_resumed", {"ids": dialect.ids(sorted({*(row[0] for row in rows), *parts}))})
     return [row[0] for row in rows], frozenset((queue, priority) for queue, priority in woken)
 
 

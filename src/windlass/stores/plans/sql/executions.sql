@@ -111,8 +111,7 @@ UPDATE windlass_execution SET paused = 0, row_version = row_version + 1, updated
 WHERE id {in_ids} AND status = 'OPEN' AND paused = 1 RETURNING id, row_version, cursor, attempt, stage
 
 -- name: wake_resumed :rows
-UPDATE windlass_hot SET due = {now} WHERE status = 'PENDING' AND due IS NULL AND (id {in_ids} OR id IN (
-    SELECT p.job_id FROM windlass_part p WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL))
+UPDATE windlass_hot SET due = {now} WHERE status = 'PENDING' AND due IS NULL AND id {in_ids}
 RETURNING queue, priority
 
 -- name: reopen_executions :rows
