@@ -104,6 +104,8 @@ class Checkpoint(NamedTuple):
     state: ExecutionState | None = None
     """The execution's new state, with its value if `has_value`; None: it is not changed."""
     has_value: bool = False
+    keeps_position: bool = False
+    """Whether nothing but the attempt is written: a chunk of the failed try may be stored without its claim knowing."""
     log: LogRow | None = None
     """Of the new state."""
     items: Sequence[ItemWrite] = ()
@@ -116,7 +118,8 @@ class Checkpoint(NamedTuple):
     """Makes jobs of parts that wait."""
     readies: tuple[str, str, int] | None = None
     """Items that have passed a segment and are given to the next one: after a path, up to another, at a step."""
-    clears_failing: bool = False
+    clears_failing: int | None = None
+    """The stage whose failure does not end the execution; None: nothing is cleared."""
 
 
 class Written(NamedTuple):
@@ -140,7 +143,8 @@ def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Writ
     held = [one for one in writes if (one.job_id, one.fence) in locked]
     if not held:
         return [Written(held=False) for _ in writes]
-    crashed = sorted({job for (job, _), facts in locked.items() if facts[0]})
+    progress = {one.job_id for one in held if one.state is not None or one.items}
+    crashed = sorted({job for (job, _), facts in locked.items() if facts[0] and job in progress})
     if crashed:
         yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
     nodes = {job: facts[1] for (job, _), facts in locked.items()}
@@ -186,7 +190,7 @@ def advance(dialect: Dialect, writes: Sequence[Checkpoint], nodes: Mapping[str, 
 def _advance_row(one: Checkpoint, state: ExecutionState) -> tuple[object, ...]:
     return (
         *(one.execution_id, one.mark, state.cursor, state.attempt, int(one.has_value), state.stage, state.streams),
-        *(state.filled, state.emitted, state.last_hash, state.cut),
+        *(state.filled, state.emitted, state.last_hash, state.cut, int(one.keeps_position)),
     )
 
 
@@ -201,8 +205,9 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset
     written = [item for one in held for item in one.items]
     new = [item for one in held for item in one.new_items]
     for one in held:
-        if one.clears_failing:
+        if one.clears_failing is not None:
             yield Step("clear_failing", {"id": one.execution_id})
+            yield Step("ready_failed_items", {"id": one.execution_id, "stage": one.clears_failing})
         if one.readies is not None and one.state is not None:
             after, last, cursor = one.readies
             where = {"id": one.execution_id, "stage": one.state.stage}

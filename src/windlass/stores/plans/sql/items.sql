@@ -53,6 +53,11 @@ UPDATE windlass_item SET status = 0, version = version + 1, due = NULL, error_cl
     attempt = CASE WHEN :reset = 1 THEN 1 ELSE attempt END
 WHERE execution_id = :id AND stage = :stage AND (status = 5 OR status = 1)
 
+-- Of several failures only the first is noted. If that one does not end the execution, the others are tried once more.
+-- name: ready_failed_items :count
+UPDATE windlass_item SET status = 0, version = version + 1, due = NULL
+WHERE execution_id = :id AND stage = :stage AND status = 5
+
 -- name: new_parts :table
 execution_id id, stage integer, segment integer, lo text, hi text
 
@@ -71,7 +76,7 @@ UPDATE windlass_part SET trying = :trying WHERE job_id = :job_id
 DELETE FROM windlass_part WHERE job_id {in_ids} RETURNING execution_id, stage, segment
 
 -- name: strand_parts :count
-UPDATE windlass_part SET job_id = NULL WHERE job_id {in_ids}
+UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE job_id {in_ids}
 
 -- name: live_parts :row
 SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NOT NULL
