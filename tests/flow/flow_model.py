@@ -189,9 +189,14 @@ class Author:
         return Members(members, always, on_failure)
 
     def world(self, graph: Graph) -> World:
-        """Return what happens to a flow or a batch. What is loaded later cannot be canceled or paused before."""
+        """Return what happens to a flow or a batch.
+
+        What is loaded later cannot be canceled or paused before, and an empty batch has decided about its followers
+        before they can be canceled.
+        """
         names = [step.name for step in steps_of(graph)]
         stored = [step.name for step in steps_of(graph, loaded=False)]
+        waits = not isinstance(graph, Batch) or bool(graph.children)
         whole = [graph.name] if isinstance(graph, Batch) else []
         broken = self._some(names, 0.15)
         waiting = [step.name for step in steps_of(graph) if step.waits]
@@ -200,7 +205,7 @@ class Author:
             broken=broken,
             repaired=self._some(sorted(broken - unsignaled), 0.6),
             flaky=self._some(names, 0.1) - broken,
-            canceled=self._some(stored, 0.05) | self._some(whole, 0.1),
+            canceled=self._some(stored, 0.05 if waits else 0) | self._some(whole, 0.1),
             paused=self._some(stored, 0.1) | self._some(whole, 0.3),
             waiting=frozenset(waiting),
             unsignaled=unsignaled,
