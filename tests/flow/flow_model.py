@@ -1,8 +1,9 @@
 """Random flows as values: what is in them, how each body ends, and what is done to them from outside."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
+from uuid import UUID
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,17 @@ def batches_of(graph: Graph) -> Iterator[Batch]:
     for step in steps_of(graph):
         if step.loads is not None:
             yield step.loads
+
+
+def whole(graph: Graph) -> str | None:
+    """The name of a batch; None for a flow."""
+    return graph.name if isinstance(graph, Batch) else None
+
+
+def in_cancel_order(graph: Graph, names: Iterable[str], ids: Mapping[str, UUID]) -> list[str]:
+    """Return steps, and perhaps the batch, so that followers come before what they follow."""
+    children = {child.name for child in graph.children} if isinstance(graph, Batch) else set()
+    return sorted(names, key=lambda name: (name == whole(graph), name in children, -ids[name].int))
 
 
 @dataclass

@@ -6,7 +6,7 @@ from tests.engine.apps import Apps, query
 from tests.flow.batch_bodies import child_states
 from tests.flow.flow_bodies import BROKEN, RAN, Jobs, id_of, raises, run_one, states
 from windlass import DuplicateBusinessKeyError, JobStatus, Windlass, group
-from windlass.stores.plans import flow_revival, operations
+from windlass.stores.plans import flow_revival, flows, operations
 from windlass.testing import drain
 
 S = JobStatus
@@ -84,7 +84,7 @@ def test_children_of_a_paused_batch_are_started_over_paused(app: Windlass, jobs:
     assert handle.status() is S.SUCCEEDED
 
 
-@pytest.mark.parametrize("most", [1, flow_revival.MOST_ROWS], ids=["in parts", "at once"])
+@pytest.mark.parametrize("most", [1, flows.MOST_ROWS], ids=["in parts", "at once"])
 def test_retry_behind_a_batch_leaves_what_the_batch_has_decided(
     app: Windlass, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, most: int
 ):

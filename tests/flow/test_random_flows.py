@@ -11,7 +11,7 @@ from tests.engine.apps import Apps
 from tests.flow import flow_bodies
 from tests.flow.flow_bodies import Jobs, all_jobs
 from tests.flow.flow_builder import Builder
-from tests.flow.flow_model import Author, Batch, Graph, Step, World, batches_of, steps_of
+from tests.flow.flow_model import Author, Batch, Graph, Step, World, batches_of, in_cancel_order, steps_of, whole
 from tests.flow.flow_reference import BY_USER, predict
 from tests.support.flow_invariants import check_settled_flows
 from windlass import Windlass
@@ -40,7 +40,6 @@ class Story:
         else:
             self._builder.flow(graph).enqueue()
         self._ids: dict[str, UUID] = {}
-        self._children = {child.name for batch in batches_of(graph) for child in batch.children}
 
     def _load(self, batch: Batch) -> None:
         flaky = any(child.name in self._world.flaky for child in batch.children)
@@ -53,8 +52,9 @@ class Story:
     def play(self) -> None:
         """Cancel and pause, and run what there is to run."""
         self.ends()
-        for name in sorted(self._world.canceled, key=self._cancel_order):
-            assert self._app.cancel(self._ids[name]) or self._is_whole(name), "what follows it was canceled before"
+        for name in in_cancel_order(self._graph, self._world.canceled, self._ids):
+            canceled = self._app.cancel(self._ids[name])
+            assert canceled or name == whole(self._graph), "what follows a step is canceled with it, so it was first"
         for name in self._in_any_order(self._world.paused):
             self._app.pause(self._ids[name])
         self._signal([name for name in sorted(self._world.waiting) if self._random.random() < 0.5])
@@ -84,13 +84,6 @@ class Story:
         jobs = all_jobs(self._app)
         self._ids = {job.args[0]: job.id for job in jobs}
         return {job.args[0]: BY_USER if job.reason == "canceled" else job.status.value for job in jobs}
-
-    def _is_whole(self, name: str) -> bool:
-        return isinstance(self._graph, Batch) and name == self._graph.name
-
-    def _cancel_order(self, name: str) -> tuple[bool, bool, int]:
-        """Followers come before what they follow."""
-        return self._is_whole(name), name in self._children, -self._ids[name].int
 
     def _in_any_order(self, names: frozenset[str]) -> list[str]:
         return self._random.sample(sorted(names), len(names))
