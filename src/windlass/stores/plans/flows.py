@@ -181,12 +181,10 @@ class _Wave:
                 yield from self._count_members()
         if not (self._work or self._ended or self._groups or self._operations or self._reports):
             return NO_EFFECTS
-        unfinished = Unfinished(frozenset(self._groups), frozenset(self._operations))
-        canceled = tuple(self._ended[job] for job in depth_first(self._edges))
         return Effects(
             work=frozenset(self._work),
-            canceled=canceled,
-            unfinished=unfinished,
+            canceled=tuple(self._ended[job] for job in depth_first(self._edges)),
+            unfinished=Unfinished(frozenset(self._groups), frozenset(self._operations)),
             branches=self._branches.fired,
             batches=tuple(self._reports),
         )
@@ -230,15 +228,13 @@ class _Wave:
         """Note a canceled follower, and count it; its group has failed if it was a failure that canceled it."""
         self._ended[follower.job_id] = follower.ended
         self._edges.append(Edge(follower.job_id, follower.parent_id))
-        if follower.group_id is None:
+        group = follower.group_id
+        if group is None:
             return
+        self._count(group, JobStatus.FAILED if follower.reason == UPSTREAM_FAILED else JobStatus.CANCELED)
         if follower.reason == NOT_CHOSEN:
-            self._unchosen_groups.add(follower.group_id)
-            self._count(follower.group_id, JobStatus.CANCELED)
-            self._cancel_later(ToCancel(follower.group_id, kind.value, follower.cause, NOT_CHOSEN) for kind in ALL)
-        else:
-            failed = follower.reason == UPSTREAM_FAILED
-            self._count(follower.group_id, JobStatus.FAILED if failed else JobStatus.CANCELED)
+            self._unchosen_groups.add(group)
+            self._cancel_later(ToCancel(group, kind.value, follower.cause, NOT_CHOSEN) for kind in ALL)
 
     def _leave_cancels(self, parents: Sequence[ToCancel]) -> Plan[None]:
         """Leave those with followers that still wait to an operation."""
