@@ -6,7 +6,9 @@ from tests.engine.apps import Apps, query
 from tests.flow.batch_bodies import child_states
 from tests.flow.flow_bodies import BROKEN, RAN, Jobs, id_of, raises, run_one, states
 from windlass import DuplicateBusinessKeyError, JobStatus, Windlass, group
-from windlass.stores.plans import flow_revival, flows, operations
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
+from windlass.stores.plans import flow_retention, flow_revival, flows, operations
 from windlass.testing import drain
 
 S = JobStatus
@@ -101,3 +103,23 @@ def test_retry_behind_a_batch_leaves_what_the_batch_has_decided(
     assert states(app) == decided | dict.fromkeys("abc", "PENDING")
     drain(app)
     assert states(app) == decided | dict.fromkeys("abc", "SUCCEEDED")
+
+
+def test_batch_is_not_archived_while_its_children_are_started_over(app: Windlass, apps: Apps, jobs: Jobs):
+    """J8.6: `retry_failed` holds the lock of its flow until it commits, as whoever archives it must."""
+    if apps.url.startswith("sqlite"):
+        pytest.skip("there is one writer")
+    BROKEN.add("a")
+    handle = app.batch("letters").each(jobs.step, ["a"]).then_on_batch_success(jobs.step.bind("b")).enqueue()
+    drain(app)
+    batch = str(handle.id)
+
+    def archivable(dialect: Dialect) -> Plan[set[str]]:
+        return (yield from flow_retention.lock_archivable(dialect, [batch], -1_000_000))
+
+    def watched(dialect: Dialect) -> Plan[set[str]]:
+        yield from operations.retry_failed(dialect, batch)
+        return app.database.run(archivable)
+
+    assert app.database.run(archivable) == {batch}
+    assert app.database.run(watched) == set()
