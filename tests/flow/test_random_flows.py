@@ -98,6 +98,7 @@ class Story:
                 self._app.resume(self._ids[name])
             self._signal(sorted(live))
             drain(self._app)
+            self._signal(sorted(self._live()))  # what was loaded meanwhile waits, too
             self._clock.advance(TIMEOUT + 1)
         raise AssertionError(f"these steps never end: {sorted(self._live())}")
 
