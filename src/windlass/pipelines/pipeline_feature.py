@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from windlass import loggers
 from windlass.domain.cluster import NOTHING_DECLARED, Declared
-from windlass.feature import Feature, NodeStart
+from windlass.domain.rhythm import Every
+from windlass.feature import Feature, NodeStart, NodeTools
+from windlass.pipelines import deferral_duty
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.deferral_duty import DeferralDuty
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.follow_ups import follow_ups
 from windlass.pipelines.step_types import type_name
+from windlass.runtime.duty import Duty
 from windlass.stores.database import Database
 from windlass.stores.plans import executions
 
@@ -25,7 +30,14 @@ def feature(declared: DeclaredPipelines | None, database: Database) -> Feature:
     async def announce() -> None:
         await _announce(declared, database)
 
-    return Feature("pipelines", follow_ups(), start=NodeStart(_nothing, _before, announce))
+    def duties(tools: NodeTools) -> Sequence[Duty]:
+        if not declared.any:
+            return ()
+        longest = declared.settings.max_circuit_deferral
+        lease = tools.lease(deferral_duty.NAME, Every(deferral_duty.interval_for(longest)))
+        return (DeferralDuty(lease, longest, tools),)
+
+    return Feature("pipelines", follow_ups(), duties, start=NodeStart(_nothing, _before, announce))
 
 
 def _nothing() -> Declared:

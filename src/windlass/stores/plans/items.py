@@ -62,9 +62,6 @@ def release(dialect: Dialect, releases: Sequence[Release]) -> Plan[frozenset[tup
         return frozenset()
     yield Step("give_jobs", {"rows": json_text(given)})
     yield from dialect.insert_jobs(jobs, alone=False, tell=None)
-    lanes = [job.id for job in jobs if job.lane]
-    if lanes:
-        yield Step("insert_lanes", {"ids": dialect.ids(lanes)})
     return frozenset((job.queue, job.priority) for job in jobs)
 
 
