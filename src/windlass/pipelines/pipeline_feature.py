@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from windlass import loggers
 from windlass.domain.cluster import NOTHING_DECLARED, Declared
-from windlass.feature import Feature, NodeStart
+from windlass.domain.rhythm import Every
+from windlass.feature import Feature, NodeStart, NodeTools
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.definition import Definition
+from windlass.pipelines.execution_check_duty import ExecutionChecks
 from windlass.pipelines.follow_ups import follow_ups
 from windlass.pipelines.step_types import type_name
 from windlass.stores.database import Database
 from windlass.stores.plans import executions
+from windlass.stores.plans.leases import EXECUTIONS
 
 logger = loggers.logger("windlass.pipelines")
 
 
-def feature(declared: DeclaredPipelines | None, database: Database) -> Feature:
+def feature(declared: DeclaredPipelines | None, database: Database, check_interval: float) -> Feature:
     """Return the executions of pipelines as a feature."""
+
+    def duties(tools: NodeTools) -> Sequence[ExecutionChecks]:
+        return (ExecutionChecks(tools.lease(EXECUTIONS, Every(check_interval)), tools),)
+
     if declared is None:
-        return Feature("pipelines", follow_ups())
+        return Feature("pipelines", follow_ups(), duties)
 
     async def announce() -> None:
         await _announce(declared, database)
 
-    return Feature("pipelines", follow_ups(), start=NodeStart(_nothing, _before, announce))
+    return Feature("pipelines", follow_ups(), duties, start=NodeStart(_nothing, _before, announce))
 
 
 def _nothing() -> Declared:
