@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windlass.domain.execution import Failing, LogRow, NewReject
+from windlass.domain.execution import Failing, ItemWrite, LogRow, NewReject
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.items import Release
 
@@ -30,6 +30,8 @@ class FailedStep(NamedTuple):
 
     log: LogRow
     transition_key: str
+    items: tuple[ItemWrite, ...] = ()
+    """Items that have failed."""
 
 
 class PartEnded(NamedTuple):
@@ -43,6 +45,7 @@ class PartFailed(NamedTuple):
 
     execution_id: str
     failing: Failing
+    items: tuple[ItemWrite, ...] = ()
 
 
 class PartParked(NamedTuple):

@@ -85,7 +85,8 @@ class ItemSegments:
             failing = run.failing
             key = transition_key(state.id, failing.step, failing.attempt, failing.path)
             log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
-            raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=FailedStep(log, key))
+            cargo = FailedStep(log, key, tuple(run.failed))
+            raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=cargo)
         due_us = await claimed.runtime.database.aread(items.next_due, (state.id, state.stage, FIRST, LAST))
         if due_us is not None:
             raise EndAttempt("advanced", delay_us=due_us, lane="", cargo=Boundary())
