@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from windlass.domain.item_paths import readable
 from windlass.domain.transition import NO_FAILURE, Failure
 
 PREFIX: Final = "pipeline/"
@@ -129,6 +130,18 @@ class LogRow(NamedTuple):
     error: str | None = None
     type: int | None = None
     value: str | None = None
+
+
+class FailedStep(NamedTuple):
+    """What the claim of an execution that fails for good hands to the follow-ups of its end."""
+
+    log: LogRow
+    transition_key: str
+
+
+def transition_key(execution_id: str, step: int, attempt: int, path: str = "") -> str:
+    """Return `executionId:stepIndex:attempt[:item]`."""
+    return ":".join(filter(None, (execution_id, str(step), str(attempt), readable(path))))
 
 
 class Failing(msgspec.Struct, frozen=True, omit_defaults=True):

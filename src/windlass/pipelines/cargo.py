@@ -23,13 +23,6 @@ class Finished(NamedTuple):
     rejects: tuple[NewReject, ...] = ()
 
 
-class FailedStep(NamedTuple):
-    """The execution fails for good."""
-
-    log: LogRow
-    transition_key: str
-
-
 class PartEnded(NamedTuple):
     """All items of a part have ended, or its execution has: the next part gets a job."""
 

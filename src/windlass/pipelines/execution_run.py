@@ -12,16 +12,15 @@ import msgspec
 
 from windlass.context import EndAttempt, Snooze
 from windlass.domain.clock import monotonic
-from windlass.domain.execution import Failing, LogRow
+from windlass.domain.execution import FailedStep, Failing, LogRow, transition_key
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
 from windlass.errors import StopJob
-from windlass.pipelines.cargo import Boundary, FailedStep, Finished
+from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, is_called_once, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind
 from windlass.pipelines.item_segments import ItemSegments
 from windlass.pipelines.results import result_of_items, result_of_value
-from windlass.pipelines.step_context import transition_key
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
 from windlass.pipelines.stream_steps import StreamSteps
 from windlass.pipelines.transitions import Transitions

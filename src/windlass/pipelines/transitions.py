@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.context import EndAttempt
-from windlass.domain.execution import ExecutionState, LogRow
+from windlass.domain.execution import ExecutionState, FailedStep, LogRow, transition_key
 from windlass.domain.transition import Failure
-from windlass.pipelines.cargo import FailedStep
 from windlass.pipelines.claimed_execution import ClaimedExecution
-from windlass.pipelines.step_context import transition_key
 from windlass.stores.plans.executions import Checkpoint, Written
 
 

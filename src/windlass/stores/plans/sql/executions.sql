@@ -75,7 +75,7 @@ RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execut
 
 -- What a dead letter of an execution says about it.
 -- name: facts_of_executions :rows
-SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq, e.failing
+SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq
 FROM windlass_execution e WHERE e.id {in_ids}
 
 -- name: lock_mains :rows
