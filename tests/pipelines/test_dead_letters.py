@@ -143,6 +143,7 @@ def test_a_stored_input_that_fits_no_more_is_a_poison_payload(app: Windlass, sto
     assert (letter.terminal_reason, letter.error_code) == ("poison_payload", "SerializationError")
     assert (letter.tenant_id, letter.execution_key, letter.resource_name) == ("acme", "seven", "shop")
     assert (letter.transition_key, letter.retries_observed) == (f"{run.id}:0:1", 0)
+    assert app.executions.get(run.id, "acme").transition_key == letter.transition_key
 
 
 def test_an_execution_that_no_node_knows_is_a_dead_letter(app: Windlass, store_url: str):
@@ -165,7 +166,7 @@ def test_an_execution_that_no_node_knows_is_a_dead_letter(app: Windlass, store_u
 
 
 def test_an_execution_whose_process_died_too_often_is_a_dead_letter(app: Windlass, store_url: str):
-    """P6.1, P4.4: `worker_lost`, written by the node that recovers it, with the host that lost it."""
+    """P6.1: `worker_lost`, written by the node that recovers it, with the host that lost it."""
     run = failing(app).submit(7, tenant="acme")
     claimed = "UPDATE windlass_hot SET status = 'RUNNING', node = 'web-2-7-abcd', fence = 1, picked_at = 1"
     rows(store_url, f"{claimed} WHERE id = {literal(store_url, run.id)}")

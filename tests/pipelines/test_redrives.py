@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.facts import one
-from windlass import ExecutionStatus, Windlass
+from windlass import ExecutionStatus, InvalidOptionError, NotAuthorizedError, Windlass
 from windlass.stores.plans import archive
 
 RUN = 60.0
@@ -209,3 +209,48 @@ def test_an_archived_execution_is_found_and_redriven(app: Windlass, store_url: s
     broken.clear()
     assert ends(app, run) is ExecutionStatus.SUCCEEDED
     assert run.result(0) == 7
+
+
+def test_a_plan_names_the_steps_that_are_called_again(app: Windlass, store_url: str):
+    """P6.3: with effect keys and tries so far; where other steps are declared, it is refused."""
+    shop = app.pipeline("shop", version="1", retry_limit=1, retry_wait=0.01)
+
+    @shop.step
+    def parse(number: int) -> int:
+        return number
+
+    @shop.step
+    def charge(number: int) -> int:
+        raise ConnectionError("no answer")
+
+    @shop.step
+    def report(number: int) -> int:
+        return number
+
+    run = shop.submit(1, tenant="acme")
+    assert ends(app, run) is ExecutionStatus.DLQ
+    plan = app.executions.plan_redrive(run.id)
+    assert (plan.status, plan.row_version) == ("DLQ", app.executions.get(run.id, "acme").row_version)
+    assert [(step.index, step.name, step.effect_key, step.attempts) for step in plan.steps] == [
+        (1, "charge", f"{run.id}:1", 2),
+        (2, "report", f"{run.id}:2", 0),
+    ]
+    other = Windlass(store_url)
+    other.pipeline("shop", version="1").step(parse)
+    with pytest.raises(InvalidOptionError, match="declared here with other steps"):
+        other.executions.plan_redrive(run.id)
+    other.close()
+
+
+def test_a_plan_is_refused_to_those_who_may_not_read_the_execution(store_url: str):
+    """P6.3: like every verb on one execution."""
+
+    class Nobody:
+        def may(self, principal: object, action: str, job: object) -> bool:
+            return False
+
+    other = Windlass(store_url, authorizer=Nobody())
+    other.migrate()
+    with pytest.raises(NotAuthorizedError):
+        other.executions.plan_redrive("0198c0de-0000-7000-8000-000000000001")
+    other.close()

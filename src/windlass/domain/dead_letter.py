@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from windlass.domain.clock import from_micros
+from windlass.domain.transition_keys import TransitionKey, read_transition_key
 
 JOB: Final = "job"
 EXECUTION: Final = "execution"
@@ -20,7 +20,6 @@ TENANT: Final = "default"
 PLATFORM: Final = "python"
 PIPELINE: Final = "pipeline"
 """The resource type of executions; that of jobs is `job`."""
-_TRANSITION: Final = re.compile(r"[^:]+:([0-9]+):([0-9]+)(?::(.+))?")
 
 
 class Reason(NamedTuple):
@@ -152,16 +151,16 @@ class DeadLetter:
     @property
     def step(self) -> int | None:
         """Index of the step at which an execution failed; None for a job."""
-        return int(found[1]) if (found := self._transition) else None
+        return None if (found := self._transition) is None else found.step
 
     @property
     def item(self) -> str | None:
         """Position of the item that failed, e.g. `3.0`; None for a job, and for an execution before an expansion."""
-        return found[3] if (found := self._transition) else None
+        return None if (found := self._transition) is None else found.item
 
     @property
-    def _transition(self) -> re.Match[str] | None:
-        return _TRANSITION.fullmatch(self.transition_key) if self.resource_type == PIPELINE else None
+    def _transition(self) -> TransitionKey | None:
+        return read_transition_key(self.transition_key) if self.resource_type == PIPELINE else None
 
     @property
     def first_action(self) -> str:

@@ -10,7 +10,6 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.domain.item_paths import readable
 from windlass.domain.transition import NO_FAILURE, Failure
 
 PREFIX: Final = "pipeline/"
@@ -137,11 +136,6 @@ class FailedStep(NamedTuple):
 
     log: LogRow
     transition_key: str
-
-
-def transition_key(execution_id: str, step: int, attempt: int, path: str = "") -> str:
-    """Return `executionId:stepIndex:attempt[:item]`."""
-    return ":".join(filter(None, (execution_id, str(step), str(attempt), readable(path))))
 
 
 class Failing(msgspec.Struct, frozen=True, omit_defaults=True):

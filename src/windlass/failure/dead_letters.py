@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 
 from windlass.domain.dead_letter import EXECUTION, JOB, PLATFORM, TENANT, about
 from windlass.domain.ended import Effects, Ended
-from windlass.domain.execution import PREFIX, FailedStep, is_execution, is_part, transition_key
+from windlass.domain.execution import PREFIX, FailedStep, is_execution, is_part
 from windlass.domain.identity import host_of
 from windlass.domain.keys import error_fingerprint
 from windlass.domain.states import Move
 from windlass.domain.transition import NO_FAILURE
+from windlass.domain.transition_keys import transition_key
 from windlass.feature import Feature
 from windlass.purge_duty import purge_duties
 from windlass.settings import DeadLettersSettings

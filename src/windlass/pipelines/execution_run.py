@@ -12,9 +12,10 @@ import msgspec
 
 from windlass.context import EndAttempt, Snooze
 from windlass.domain.clock import monotonic
-from windlass.domain.execution import FailedStep, Failing, LogRow, transition_key
+from windlass.domain.execution import FailedStep, Failing, LogRow
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
+from windlass.domain.transition_keys import transition_key
 from windlass.errors import StopJob
 from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, is_called_once, lane_of

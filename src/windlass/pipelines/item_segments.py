@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from windlass.context import EndAttempt
-from windlass.domain.execution import FailedStep, Failing, ItemStatus, LogRow, transition_key
+from windlass.domain.execution import FailedStep, Failing, ItemStatus, LogRow
 from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE
+from windlass.domain.transition_keys import transition_key
 from windlass.errors import WorkerLostError
 from windlass.pipelines.cargo import Boundary
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution

@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from windlass.context import JobContext
-from windlass.domain.execution import transition_key
 from windlass.domain.item_paths import readable
+from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.definition import PipelineStep
 
 

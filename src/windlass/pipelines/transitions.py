@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.context import EndAttempt
-from windlass.domain.execution import ExecutionState, FailedStep, LogRow, transition_key
+from windlass.domain.execution import ExecutionState, FailedStep, LogRow
 from windlass.domain.transition import Failure
+from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.stores.plans.executions import Checkpoint, Written
 

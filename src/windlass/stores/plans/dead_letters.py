@@ -244,10 +244,11 @@ def _forget(dialect: Dialect, ids: Sequence[str], archived: Mapping[str, str | N
 def _old(
     age: Mapping[str, int], after: tuple[int, str], bound: Mapping[str, int], kind: str | None
 ) -> Plan[Sequence[Sequence[Any]]]:
-    params = {**age, "at": after[0], "id": after[1]}
-    if kind is None:
-        return (yield Step("old_letters", params, literals=bound))
-    return (yield Step("old_letters_of_kind", {**params, "kind": kind}, literals=bound))
+    name, params = "old_letters", {**age, "at": after[0], "id": after[1]}
+    if kind is not None:
+        name, params = "old_letters_of_kind", {**params, "kind": kind}
+    rows: Sequence[Sequence[Any]] = yield Step(name, params, literals=bound)
+    return rows
 
 
 def _forget_executions(dialect: Dialect, ids: Collection[str]) -> Plan[None]:
