@@ -25,15 +25,6 @@ class Finished(NamedTuple):
     rejects: tuple[NewReject, ...] = ()
 
 
-class FailedStep(NamedTuple):
-    """The execution fails for good."""
-
-    log: LogRow
-    transition_key: str
-    items: tuple[ItemWrite, ...] = ()
-    """Items that have failed."""
-
-
 class PartEnded(NamedTuple):
     """All items of a part have ended, or its execution has: the next part gets a job."""
 

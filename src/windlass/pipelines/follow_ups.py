@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
-from windlass.domain.execution import Failing, failing_of, is_execution, is_part
+from windlass.domain.execution import FailedStep, Failing, failing_of, is_execution, is_part
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE
-from windlass.pipelines.cargo import Boundary, FailedStep, Finished, PartEnded, PartFailed, PartParked
+from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp

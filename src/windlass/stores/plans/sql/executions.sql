@@ -72,7 +72,8 @@ id id, status text, transition_key text, error_code text, error_message text
 
 -- name: end_executions :rows
 UPDATE windlass_execution SET status = CASE WHEN r.status <> 'FAILED' THEN r.status WHEN dlq = 1 THEN 'DLQ' ELSE 'FAILED' END,
-    row_version = row_version + 1, transition_key = coalesce(r.transition_key, windlass_execution.transition_key),
+    row_version = row_version + 1, transition_key = CASE WHEN r.status <> 'FAILED' THEN windlass_execution.transition_key
+        ELSE coalesce(r.transition_key, windlass_execution.id || ':' || cursor || ':' || attempt) END,
     error_code = r.error_code, error_message = r.error_message, paused = 0, updated_at = {now}
 FROM {execution_ends} r WHERE windlass_execution.id = r.id AND windlass_execution.status = 'OPEN'
 RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
@@ -80,7 +81,7 @@ RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execut
 
 -- What a dead letter of an execution says about it.
 -- name: facts_of_executions :rows
-SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq, e.failing
+SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq
 FROM windlass_execution e WHERE e.id {in_ids}
 
 -- name: lock_mains :rows
