@@ -13,6 +13,10 @@ BIN     := $(VENV)/bin
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 ARGS    ?=
 
+# Compiled modules are kept, even where the environment says not to (as in many containers): without them each of the processes that
+# run tests, and each that a test starts, compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A pyenv shim may be on the path and still fail, and Debian's python3 may lack venv: ask each candidate to show that it works.
 find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
 	if "$$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
@@ -69,6 +73,7 @@ test-servers: $(VENV)/.installed-dev
 
 soak: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -p no:xdist -m soak --timeout 3600 $(ARGS)
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not soak and not slow" --timeout 3600 $(ARGS)
 
 chaos: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.chaos $(ARGS)

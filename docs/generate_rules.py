@@ -9,6 +9,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from docs.generated_parts import names_in, write_page
@@ -34,8 +35,13 @@ def named_by_tests(root: Path = ROOT, names: re.Pattern[str] = _RULE) -> dict[st
     return dict(found)
 
 
-def _tests(path: Path) -> Iterator[tuple[str, str]]:
-    """Every test function of a file, those in classes with the name of their class."""
+@cache
+def _tests(path: Path) -> list[tuple[str, str]]:
+    """Every test function of a file with its docstring, those in classes with the name of their class."""
+    return list(_find_tests(path))
+
+
+def _find_tests(path: Path) -> Iterator[tuple[str, str]]:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):
             yield from ((f"{node.name}.{name}", text) for name, text in _functions(node.body))

@@ -2,12 +2,15 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import QUICK_PLACES, SLOW_PLACES
+from tests.conftest import ON_SQLITE_FIRST, QUICK_PLACES, SLOW_PLACES
 from tests.module_tests import NOT_TESTED, TESTED_BY
+
+pytestmark = pytest.mark.xdist_group("source")
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "windlass"
@@ -77,7 +80,7 @@ def test_every_package_folder_has_an_init_file():
     assert missing == set()
 
 
-@pytest.mark.parametrize("place", [*SLOW_PLACES, *QUICK_PLACES])
+@pytest.mark.parametrize("place", [*SLOW_PLACES, *QUICK_PLACES, *ON_SQLITE_FIRST])
 def test_every_path_of_slow_tests_exists(place: str):
     assert (TESTS / place).exists(), "a file that was renamed is no longer left to `make test-slow`"
 
@@ -86,6 +89,7 @@ def test_the_package_ships_its_types():
     assert (PACKAGE / "py.typed").exists()
 
 
+@cache
 def modules_with_code() -> list[str]:
     """Paths of modules below the package; an `__init__.py` that is only a docstring has nothing to test."""
     files = (path for path in python_files(PACKAGE) if len(ast.parse(path.read_text()).body) > 1)

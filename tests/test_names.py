@@ -3,8 +3,13 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("source")
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "windlass"
@@ -98,6 +103,7 @@ def module_names() -> list[Name]:
     return [Name(path.rpartition(".")[2], path) for path in map(dotted, modules()) if path]
 
 
+@cache
 def class_names() -> list[Name]:
     return [
         Name(node.name, f"{dotted(path)}.{node.name}")

@@ -2,8 +2,14 @@
 
 import ast
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("source")
 
 SOURCE = Path(__file__).parent.parent / "src" / "windlass"
 
@@ -41,8 +47,13 @@ class Twins(NamedTuple):
     awaiting: ast.AsyncFunctionDef
 
 
-def twins() -> Iterator[Twins]:
+@cache
+def twins() -> list[Twins]:
     """Functions and methods of one scope, `x` beside `async ax`."""
+    return list(_find_twins())
+
+
+def _find_twins() -> Iterator[Twins]:
     for path in sorted(SOURCE.rglob("*.py")):
         module = ast.parse(path.read_text(), filename=str(path))
         scopes: list[ast.Module | ast.ClassDef] = [module]
@@ -99,7 +110,7 @@ def test_faces_of_a_verb_drive_the_same_verb():
 
 def text(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Its statements as those of the blocking face."""
-    return [ast.unparse(_Blocking().visit(node)) for node in statements(function)]
+    return [ast.unparse(_Blocking().visit(deepcopy(node))) for node in statements(function)]
 
 
 class _Blocking(ast.NodeTransformer):
@@ -115,4 +126,4 @@ class _Blocking(ast.NodeTransformer):
 
 
 def test_there_are_twins_to_look_at():
-    assert len(list(twins())) > 50
+    assert len(twins()) > 50

@@ -18,7 +18,6 @@ from windlass.domain.keys import effect_key
 from windlass.domain.progress import amount
 from windlass.domain.signal import Signal
 from windlass.domain.tags import tags_of
-from windlass.domain.transition import Failure
 from windlass.errors import ConfigurationError, InvalidOptionError, StaleClaimError, StopJob
 
 __all__ = ["JobContext", "Snooze"]
@@ -90,40 +89,6 @@ class Snooze(BaseException):
     def __init__(self, delay: float | timedelta) -> None:
         self.delay = seconds(delay, "delay")
         super().__init__(f"snoozed for {self.delay:g} s")
-
-
-class EndAttempt(BaseException):
-    """Raised by the body of a feature's job to decide itself how its attempt ends.
-
-    A BaseException, so that `except Exception` lets it pass. `cargo` reaches the follow-ups of the transaction that
-    writes the end, as `Ended.cargo`.
-    """
-
-    def __init__(
-        self,
-        outcome: str,
-        *,
-        delay_us: int = 0,
-        lane: str | None = None,
-        result: str | None = None,
-        failure: Failure | None = None,
-        reason: str | None = None,
-        called: BaseException | bool | None = None,
-        cargo: object = None,
-    ) -> None:
-        super().__init__(outcome)
-        self.outcome = outcome
-        """`succeeded`, `failed` (for good), or another word for an attempt whose job goes on later."""
-        self.delay_us = delay_us
-        """Of a job that goes on: until it is due; `domain.transition.NEVER_DUE`: until it is released."""
-        self.lane = lane
-        """Of a job that goes on: its lane from now on; an empty text for none, None for the same."""
-        self.result = result
-        self.failure = failure
-        self.reason = reason
-        self.called = called
-        """How the call to the service of its circuit ended: an error, True for success, None if there was none."""
-        self.cargo = cargo
 
 
 class JobContext:

@@ -242,6 +242,7 @@ def test_people_at_a_terminal_are_asked(sqlite_commands, shop_on):
     assert shop.app.get(waiting[1]).status is JobStatus.CANCELED
 
 
+@pytest.mark.slow
 def test_a_running_job_can_be_canceled_and_not_paused(commands, shop_on):
     """J2.2, J2.3: from another process than the one it runs in."""
     commands.run("migrate", "shop:app")

@@ -1,9 +1,13 @@
 """docs/explain/guarantees.md and docs/reference/failpoints.md say what the code and its tests say."""
 
+import pytest
+
 from docs import generate_failpoints, generate_matrix
 from docs.generated_parts import filled, names_in
 from tests.docs.pages import ROOT
 from windlass.runtime.failpoints import POINTS
+
+pytestmark = pytest.mark.xdist_group("source")
 
 
 def test_the_crash_matrix_is_what_the_generator_writes():

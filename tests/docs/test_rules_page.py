@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from docs.generate_rules import PAGE, ROOT, listed, named_by_tests, parts, stated
 from docs.generated_parts import filled
+
+pytestmark = pytest.mark.xdist_group("source")
 
 NOT_BUILT = {
     "J6.4": "encryption is planned; a test proves that asking for it is refused until then",

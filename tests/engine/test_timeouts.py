@@ -151,6 +151,7 @@ def test_many_timeouts_at_once_all_fire(app: Windlass):
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.FAILED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("long", [30.0, 0.01], ids=["timed exactly", "looked through"])
 def test_short_and_long_timeouts_are_each_logged_once(
     app: Windlass, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, long: float

@@ -24,6 +24,8 @@ from windlass.stores.sqlite.files import connect
 from windlass.stores.sqlite.session import Session
 from windlass.testing.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.xdist_group("claim_cost")  # one process fills the tables
+
 T = TypeVar("T")
 
 FEW, MANY = 1_000, 100_000

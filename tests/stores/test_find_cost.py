@@ -23,6 +23,8 @@ from windlass.stores.sqlite.dialect import SqliteDialect
 from windlass.stores.sqlite.files import connect
 from windlass.testing.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.xdist_group("find_cost")  # one process fills the tables
+
 FEW, MANY = 30_000, 150_000
 MOST_GROWTH = 1.5
 """An index five times larger is at most a level deeper; a scan or a sort would cost five times more."""

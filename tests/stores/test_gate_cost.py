@@ -37,6 +37,8 @@ from windlass.stores.sqlite.files import connect
 from windlass.stores.sqlite.session import Session
 from windlass.testing.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.xdist_group("gate_cost")  # one process fills the tables
+
 PLAIN, WANTED = 100, 50
 LANES = {
     "full lane": "'resource:r'",

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -20,6 +21,8 @@ from windlass.stores.postgres.session import Statements
 from windlass.stores.sqlite.dialect import SqliteDialect
 from windlass.stores.sqlite.files import connect
 from windlass.stores.sqlite.session import Session
+
+pytestmark = pytest.mark.xdist_group("source")
 
 PACKAGE = Path(windlass.__file__).parent
 STORES = PACKAGE / "stores"
@@ -77,7 +80,12 @@ def strings_in(node: ast.AST) -> Iterator[str]:
 
 
 def strings_of(files: Iterator[Path] | list[Path]) -> set[str]:
-    return {text for file in files for text in strings_in(ast.parse(file.read_text()))}
+    return set().union(*map(_strings_of, files))
+
+
+@cache
+def _strings_of(file: Path) -> set[str]:
+    return set(strings_in(ast.parse(file.read_text())))
 
 
 def names_the_plans_use(dialect: str) -> set[str]:

@@ -22,6 +22,8 @@ from windlass.stores.sqlite.files import connect
 from windlass.stores.sqlite.session import Session
 from windlass.testing.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.xdist_group("scans")  # one process fills the tables
+
 LARGE = (
     *("windlass_hot", "windlass_job", "windlass_done", "windlass_attempt", "windlass_flow", "windlass_archive"),
     *("windlass_schedule", "windlass_tick"),

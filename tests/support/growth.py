@@ -4,17 +4,20 @@ from collections.abc import Callable
 from time import process_time
 
 ROUNDS = 3
+SHORTEST = 1e-4
+"""Seconds; what takes less cannot be measured."""
 
 
-def growth(cost: Callable[[int], object], small: int, factor: int) -> float:
-    """How many times longer `cost(small * factor)` takes than `cost(small)`; the best of a few rounds of each."""
-    return _best(cost, small * factor) / max(_best(cost, small), 1e-4)
+def grows_less(cost: Callable[[int], object], small: int, factor: int, limit: float) -> bool:
+    """Whether `cost(small * factor)` takes less than `limit` times as long as `cost(small)`.
+
+    The best of a few rounds counts; the large one is repeated only while it is above the limit.
+    """
+    allowed = limit * max(min(_time(cost, small) for _ in range(ROUNDS)), SHORTEST)
+    return any(_time(cost, small * factor) < allowed for _ in range(ROUNDS))
 
 
-def _best(cost: Callable[[int], object], size: int) -> float:
-    times = []
-    for _ in range(ROUNDS):
-        start = process_time()
-        cost(size)
-        times.append(process_time() - start)
-    return min(times)
+def _time(cost: Callable[[int], object], size: int) -> float:
+    start = process_time()
+    cost(size)
+    return process_time() - start

@@ -11,7 +11,7 @@ from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, ch
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.stores.plans import cluster, limits, moves
+from windlass.stores.plans import cluster, found_jobs, limits, moves
 from windlass.submission.call import Call
 from windlass.submission.declared_names import declared_queues
 from windlass.submission.handle import JobHandle
@@ -79,9 +79,9 @@ class Moves(Client):
         wanted = (with_names(checked, self.registry.names_of), checked_limit(limit))
         yield from self._authorization.check("retry_many")
         if dry_run:
-            return len((yield from self._access.read(moves.failed_ids, *wanted)))
+            return len((yield from self._access.read(found_jobs.failed_ids, *wanted)))
         moved = yield from commits.revive(
-            self._access, self._job_verbs.publisher, moves.retry_found, *wanted, self._follow_ups
+            self._access, self._job_verbs.publisher, found_jobs.retry_found, *wanted, self._follow_ups
         )
         return (yield from self._job_verbs.publish(moved))
 
@@ -97,7 +97,7 @@ class Moves(Client):
         (name,) = check_tags([tag])
         yield from self._authorization.check("cancel_by_tag")
         count, after = 0, FIRST_ID
-        while ids := (yield from self._access.read(moves.tagged, name, after)):
+        while ids := (yield from self._access.read(found_jobs.tagged, name, after)):
             if dry_run:
                 count += len(ids)
             else:

@@ -8,8 +8,6 @@ from enum import IntEnum, StrEnum
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-import msgspec
-
 from windlass.domain.transition import NO_FAILURE, Failure
 
 PREFIX: Final = "pipeline/"
@@ -131,7 +129,7 @@ class LogRow(NamedTuple):
     value: str | None = None
 
 
-class Failing(msgspec.Struct, frozen=True, omit_defaults=True):
+class Failing(NamedTuple):
     """The failure of an item that ends its execution; decided by the execution's own claim."""
 
     reason: str

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from windlass.context import EndAttempt, JobContext
+from windlass.context import JobContext
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.branches import Judgement, Judgements, OpenGuard
 from windlass.domain.circuit import ServiceCall
 from windlass.domain.clock import monotonic

@@ -14,6 +14,8 @@ class Boundary(NamedTuple):
 
     write: Checkpoint | None = None
     """None: nothing but the wait."""
+    paused: bool = False
+    """Whether it waits because it is paused."""
 
 
 class Finished(NamedTuple):

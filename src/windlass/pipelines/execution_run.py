@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from windlass.context import EndAttempt, Snooze
+from windlass.context import Snooze
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
 from windlass.domain.execution import Failing, LogRow
 from windlass.domain.lanes import read_lane
@@ -52,7 +53,7 @@ class ExecutionRun:
                 await self._after_failing(msgspec.json.decode(state.failing, type=Failing))
                 continue
             if state.paused:
-                raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=self._lane(), cargo=Boundary())
+                raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=self._lane(), cargo=Boundary(paused=True))
             if state.cursor >= len(steps):
                 await self._finish()
             step = steps[state.cursor]
@@ -152,7 +153,7 @@ class ExecutionRun:
         failure = claimed.runtime.tools.describe(found.error)
         log = LogRow("retry", step.index, attempt, _micros(began), failure.error_class, failure.error)
         if isinstance(found, RetryStep):
-            write = self._transitions.write(claimed.state._replace(attempt=attempt + 1), log)
+            write = self._transitions.write(claimed.state._replace(attempt=attempt + 1), log, keeps_position=True)
             end = EndAttempt("retried", delay_us=found.delay_us, failure=failure, called=error, cargo=Boundary(write))
             raise end from None
         ended = log._replace(kind="ended")
@@ -169,10 +170,11 @@ class ExecutionRun:
 
     async def _after_failing(self, failing: Failing) -> None:
         """End the execution by the failure of one of its items, or reject the item that kills its process."""
-        step = self._claimed.definition.steps[failing.step]
-        if failing.reason == "worker_lost" and step.options.recover_on_failure and failing.path:
-            await self._segments.reject_lost(failing)
-            return
+        if failing.reason == "worker_lost" and failing.path:
+            found = await self._segments.after_lost(failing)
+            if found is None:
+                return
+            failing = found
         key = transition_key(self._claimed.state.id, failing.step, failing.attempt, failing.path)
         log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
         raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=FailedStep(log, key))

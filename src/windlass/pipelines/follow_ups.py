@@ -93,6 +93,10 @@ def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     work: frozenset[tuple[str, int]] = frozenset()
     if mains:
         work |= yield from executions.wake(dialect, [job.job_id for job in mains])
+        paused = [job.job_id for job in mains if isinstance(job.cargo, Boundary) and job.cargo.paused]
+        if paused:
+            rows = yield Step("wake_unpaused", {"ids": dialect.ids(paused)})
+            work |= frozenset((queue, priority) for queue, priority in rows)
     if parked:
         held = {job.cargo.execution_id for job in parked if isinstance(job.cargo, PartParked)}
         yield from executions.lock_mains(dialect, held)
@@ -112,22 +116,23 @@ def _revive(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
 
 def _end_parts(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     """Give jobs to the parts that wait, or note failures; wake executions whose last part has ended."""
-    parts = yield from items.lock_free_parts(dialect, [job.job_id for job in ended])
-    if not parts:
+    found = yield from items.parts_of_ended(dialect, [job.job_id for job in ended])
+    if not found:
         return NO_EFFECTS
-    mains = sorted({part.execution_id for part in parts.values()})
-    yield from executions.lock_mains(dialect, mains)
+    mains = yield from executions.lock_mains(dialect, {part.execution_id for part in found.values()})
+    parts = {job: part for job, part in found.items() if part.execution_id in mains}
     done = [job.job_id for job in ended if isinstance(job.cargo, PartEnded) and job.job_id in parts]
     if done:
         yield Step("end_parts", {"ids": dialect.ids(done)})
-    failed = [job for job in ended if job.job_id in parts and _failing(job, parts[job.job_id]) is not None]
-    if failed:
-        yield Step("strand_parts", {"ids": dialect.ids([job.job_id for job in failed])})
-    for job in failed:
-        part, failing = parts[job.job_id], _failing(job, parts[job.job_id])
-        params = {"id": part.execution_id, "failing": msgspec.json.encode(failing).decode()}
-        yield Step("note_failing", params)
-        reached("failing.before_commit")
+    unfinished = sorted(parts.keys() - set(done))
+    if unfinished:  # none may be left with a job that has ended: it would never get another
+        yield Step("strand_parts", {"ids": dialect.ids(unfinished)})
+    for job in ended:
+        failing = _failing(job, parts[job.job_id]) if job.job_id in parts else None
+        if failing is not None:
+            params = {"id": parts[job.job_id].execution_id, "failing": msgspec.json.encode(failing).decode()}
+            yield Step("note_failing", params)
+            reached("failing.before_commit")
     releases = [job.cargo.release for job in ended if isinstance(job.cargo, PartEnded) and job.job_id in parts]
     work = yield from items.release(dialect, releases)
     work |= yield from executions.wake(dialect, mains)

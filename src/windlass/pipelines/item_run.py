@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.context import EndAttempt, Snooze
+from windlass.context import Snooze
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
 from windlass.domain.execution import OPEN, Failing, ItemRow, ItemStatus, ItemWrite, NewReject, failing_of
 from windlass.domain.item_paths import right_behind
@@ -91,6 +92,9 @@ class ItemRun:
     async def _next(self) -> ItemRow | None:
         """Return the next item that is due, of the present page or the next one."""
         while True:
+            if self._claimed.should_end:
+                self.stopped = True
+                return None
             if self._page:
                 row = self._page.pop()
                 if row.status == ItemStatus.READY or row.due is None or row.due <= self._store_now():
@@ -99,8 +103,7 @@ class ItemRun:
                     self.stopped = True
                     return None
                 continue
-            if self._exhausted or self._claimed.should_end:
-                self.stopped = self.stopped or not self._exhausted
+            if self._exhausted:
                 return None
             async with self._reading:
                 if not self._page and not self._exhausted:
@@ -193,6 +196,7 @@ class ItemRun:
     ) -> None:
         write = item.write(self._claimed.state.id, self._range.stage, status, told, delay_us)
         await self._write((write,), rejects=rejects)
+        item.written()
 
     async def _write(
         self, written: Sequence[ItemWrite], *, rejects: Sequence[NewReject] = (), trying: str | None = None

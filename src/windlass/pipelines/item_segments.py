@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from windlass.context import EndAttempt
+from typing import Any
+
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import Failing, ItemStatus, LogRow
 from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE
@@ -111,24 +113,28 @@ class ItemSegments:
         following = claimed.state._replace(cursor=segment.end, attempt=1, filled=EMPTY, cut="")
         await self._transitions.store(following, LogRow("staged", segment.end - 1, 1))
 
-    async def reject_lost(self, failing: Failing) -> None:
-        """Reject an item that has killed its process too often, and go on with its part."""
+    async def after_lost(self, failing: Failing) -> Failing | None:
+        """Reject an item that has killed its process too often, and let its part go on.
+
+        Return the failure that ends the execution if the item's step does not recover.
+        """
         claimed, state = self._claimed, self._claimed.state
-        step = claimed.definition.steps[failing.step]
-        segment = claimed.segment_at(state.cursor)
+        segment = claimed.segment_at(failing.step)
         row = await claimed.runtime.database.aread(items.item, state.id, state.stage, failing.path)
-        if row is not None and segment is not None:
+        if row is None or segment is None:
+            return failing
+        changes: dict[str, Any] = {}
+        if row.status in (ItemStatus.READY, ItemStatus.RETRY):  # else it had ended, and others were lost after it
+            step = claimed.definition.steps[row.cursor]
+            if not step.options.recover_on_failure:
+                return failing._replace(step=row.cursor, attempt=row.attempt)
             item = RunningItem(row, claimed.values.decode(row.type, row.value))
             error = WorkerLostError(failing.error)
             reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.text, item.number)
             told = (failing.error_class, failing.error)
-            claim = claimed.context.claim
-            write = Checkpoint(
-                *(claim.job_id, claim.fence, state.id),
-                items=(item.write(state.id, state.stage, ItemStatus.REJECTED, told),),
-                rejects=(reject,),
-                release=claimed.release(state.stage, segment),
-                clears_failing=True,
-            )
-            await claimed.runtime.checkpoint(write)
+            changes = {"items": (item.write(state.id, state.stage, ItemStatus.REJECTED, told),), "rejects": (reject,)}
+        claim, release = claimed.context.claim, claimed.release(state.stage, segment)
+        held = (claim.job_id, claim.fence, state.id)
+        await claimed.runtime.checkpoint(Checkpoint(*held, release=release, clears_failing=state.stage, **changes))
         claimed.state = state._replace(failing=None)
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Final
 
@@ -71,24 +72,39 @@ class NodeRuntime:
 
     def checkpoint_blocking(self, write: Checkpoint) -> Written:
         """Do the same on a thread, in a commit of its own."""
-        (answer,) = self.database.run(executions.checkpoint, [write])
-        reached("checkpoint.after_commit")
-        self._announce([answer])
-        return self.accepted(write, answer)
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                (answer,) = self.database.run(executions.checkpoint, [write])
+            except StoreUnavailableError as error:
+                logger.warning("the store does not answer; a chunk of items waits to be written: %s", error)
+                threading.Event().wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                reached("checkpoint.after_commit")
+                self._announce([write], [answer])
+                return self.accepted(write, answer)
 
     def accepted(self, write: Checkpoint, answer: Written) -> Written:
         """Return the answer, or raise if the claim was lost."""
         if answer.held:
             return answer
-        self.stale += 1
-        logger.warning(
-            "execution %s: a step came too late and was refused; another claim, a recovery or a cancel was first",
-            write.execution_id,
-        )
         raise StaleClaimError(f"execution {write.execution_id}: the claim (fence {write.fence}) was lost")
 
-    def _announce(self, answers: Sequence[Written | Exception]) -> None:
-        work = {level for answer in answers if isinstance(answer, Written) for level in answer.new_work}
+    def _announce(self, batch: Sequence[Checkpoint], answers: Sequence[Written | Exception]) -> None:
+        """Wake nodes for new work, and count refused writes: their claims may be gone, and ask for no answer."""
+        work: set[tuple[str, int]] = set()
+        for write, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Exception):
+                continue
+            work |= answer.new_work
+            if not answer.held:
+                self.stale += 1
+                logger.warning(
+                    "execution %s: a step came too late and was refused; another claim, a recovery or a cancel was "
+                    "first",
+                    write.execution_id,
+                )
         if work:
             self.tools.new_work(work)
 
@@ -119,5 +135,5 @@ class NodeRuntime:
                 return [answer for one in batch for answer in await self._write([one])]
             else:
                 reached("checkpoint.after_commit")
-                self._announce(answers)
+                self._announce(batch, answers)
                 return answers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from windlass.context import EndAttempt, JobContext
+from windlass.context import JobContext
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import OPEN
 from windlass.domain.transition import NEVER_DUE
 from windlass.pipelines.cargo import PartEnded, PartFailed, PartParked

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, TypedDict, Unpack
 
 from windlass.domain.options import UNSET
 from windlass.domain.step_options import StepOptions
+from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.declare import Pipeline
 from windlass.pipelines.definition import Definition
@@ -16,6 +17,36 @@ from windlass.pipelines.execution_submitter import ExecutionSubmitter, SubmitOpt
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.values import Values
 from windlass.runtime.verbs import Verb, adrive, drive
+
+
+class SubmitOptionsDict(TypedDict, total=False):
+    """The options of `submit`."""
+
+    key: str | None
+    tenant: str | None
+    correlation_id: str | None
+    connection: Any
+
+
+class SubmitManyDict(TypedDict, total=False):
+    """The options of `submit_many`."""
+
+    keys: Iterable[str | None] | None
+    tenant: str | None
+    correlation_id: str | None
+    connection: Any
+
+
+def checked_names(given: Mapping[str, Any], known: Any, verb: str) -> Mapping[str, Any]:
+    """Return options, or raise if one of them is not known."""
+    for name in given:
+        if name not in known.__optional_keys__:
+            hint = (
+                did_you_mean(name, tuple(known.__optional_keys__))
+                or f"; there are {', '.join(known.__optional_keys__)}"
+            )
+            raise InvalidOptionError(f"{verb}(): unknown option {name!r}{hint}")
+    return given
 
 
 class PipelineHome(Protocol):
@@ -59,67 +90,48 @@ class AppPipeline(Pipeline):
         """The codec of its values."""
         return self._home.values_of(self.definition)
 
-    def submit(
-        self,
-        value: Any,
-        *,
-        key: str | None = None,
-        tenant: str | None = None,
-        correlation_id: str | None = None,
-        connection: Any = UNSET,
-    ) -> ExecutionHandle:
+    def submit(self, value: Any, **options: Unpack[SubmitOptionsDict]) -> ExecutionHandle:
         """Store an execution with this input; it runs on the workers that declare this pipeline.
 
-        The same key again returns the same execution, with `duplicate=True`; with another input it is a
-        `KeyConflictError`. With `connection` it is stored if, and when, your transaction commits.
+        Options: `key`, `tenant`, `correlation_id`, `connection`. The same key again returns the same execution, with
+        `duplicate=True`; with another input it is a `KeyConflictError`. With `connection` it is stored if, and when,
+        your transaction commits.
         """
-        options = SubmitOptions(key, tenant, correlation_id)
-        return drive(self._submit([(value, options)], connection))[0]
+        return drive(self._submit_one(value, options))
 
-    async def asubmit(
-        self,
-        value: Any,
-        *,
-        key: str | None = None,
-        tenant: str | None = None,
-        correlation_id: str | None = None,
-        connection: Any = UNSET,
-    ) -> ExecutionHandle:
+    async def asubmit(self, value: Any, **options: Unpack[SubmitOptionsDict]) -> ExecutionHandle:
         """Async twin of `submit`."""
-        options = SubmitOptions(key, tenant, correlation_id)
-        return (await adrive(self._submit([(value, options)], connection)))[0]
+        return await adrive(self._submit_one(value, options))
 
-    def submit_many(
-        self,
-        values: Iterable[Any],
-        *,
-        keys: Iterable[str | None] | None = None,
-        tenant: str | None = None,
-        connection: Any = UNSET,
-    ) -> list[ExecutionHandle]:
-        """Store many executions in one transaction, all or none; return handles in order, duplicates marked."""
-        return drive(self._submit(_many(values, keys, tenant), connection))
+    def submit_many(self, values: Iterable[Any], **options: Unpack[SubmitManyDict]) -> list[ExecutionHandle]:
+        """Store many executions in one transaction, all or none; return handles in order, duplicates marked.
 
-    async def asubmit_many(
-        self,
-        values: Iterable[Any],
-        *,
-        keys: Iterable[str | None] | None = None,
-        tenant: str | None = None,
-        connection: Any = UNSET,
-    ) -> list[ExecutionHandle]:
+        Options: `keys` (one for each), `tenant`, `correlation_id`, `connection`.
+        """
+        return drive(self._submit_many(values, options))
+
+    async def asubmit_many(self, values: Iterable[Any], **options: Unpack[SubmitManyDict]) -> list[ExecutionHandle]:
         """Async twin of `submit_many`."""
-        return await adrive(self._submit(_many(values, keys, tenant), connection))
+        return await adrive(self._submit_many(values, options))
+
+    def _submit_one(self, value: Any, options: SubmitOptionsDict) -> Verb[ExecutionHandle]:
+        given = checked_names(options, SubmitOptionsDict, "submit")
+        chosen = SubmitOptions(given.get("key"), given.get("tenant"), given.get("correlation_id"))
+        (handle,) = yield from self._submit([(value, chosen)], given.get("connection", UNSET))
+        return handle
+
+    def _submit_many(self, values: Iterable[Any], options: SubmitManyDict) -> Verb[list[ExecutionHandle]]:
+        given = checked_names(options, SubmitManyDict, "submit_many")
+        inputs, keys = list(values), given.get("keys")
+        chosen = [None] * len(inputs) if keys is None else list(keys)
+        if len(chosen) != len(inputs):
+            raise InvalidOptionError(
+                f"keys must be as many as values, got {len(chosen)} keys for {len(inputs)} values; give None for those "
+                "without"
+            )
+        shared = (given.get("tenant"), given.get("correlation_id"))
+        rows = [(value, SubmitOptions(key, *shared)) for value, key in zip(inputs, chosen, strict=True)]
+        return (yield from self._submit(rows, given.get("connection", UNSET)))
 
     def _submit(self, given: list[tuple[Any, SubmitOptions]], connection: Any) -> Verb[list[ExecutionHandle]]:
         return self._home.submitter.submit(self.definition, self.values, given, connection)
-
-
-def _many(
-    values: Iterable[Any], keys: Iterable[str | None] | None, tenant: str | None
-) -> list[tuple[Any, SubmitOptions]]:
-    inputs = list(values)
-    given = [None] * len(inputs) if keys is None else list(keys)
-    if len(given) != len(inputs):
-        raise InvalidOptionError(f"keys must be as many as values, got {len(given)} keys for {len(inputs)} values")
-    return [(value, SubmitOptions(key, tenant)) for value, key in zip(inputs, given, strict=True)]

@@ -10,7 +10,7 @@ NO_ERROR = (None, None)
 
 
 class RunningItem:
-    """An item that a claim runs. It makes the writes of itself, each with the version after the last one."""
+    """An item that a claim runs. It makes the writes of itself; `written` is called after the commit of each."""
 
     __slots__ = ("attempt", "cursor", "emitted", "last_hash", "number", "path", "text", "value", "version")
 
@@ -34,8 +34,11 @@ class RunningItem:
         delay_us: int | None = None,
     ) -> ItemWrite:
         """Return the write of its present state; `told` is the class and the text of its error."""
-        version, self.version = self.version, self.version + 1
         return ItemWrite(
-            *(execution_id, stage, self.path, version, status.value, self.cursor, self.attempt, self.emitted),
+            *(execution_id, stage, self.path, self.version, status.value, self.cursor, self.attempt, self.emitted),
             *(self.last_hash, delay_us, self.number, self.text, *told),
         )
+
+    def written(self) -> None:
+        """Go on with the version that its last write has given it."""
+        self.version += 1

@@ -11,13 +11,13 @@ from windlass.domain.item_paths import behind
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
 from windlass.pipelines.emitter import Chunk, Emitter, Position
-from windlass.pipelines.item_expansion import emit
+from windlass.pipelines.item_expansion import ChunkStore, emit
 from windlass.pipelines.item_streams import ItemStream, SingleStream, Stream
 from windlass.pipelines.reject_records import SAMPLE
 from windlass.pipelines.step_context import StepContext
 from windlass.pipelines.step_verdict import RejectValue
 from windlass.pipelines.transitions import Transitions
-from windlass.stores.plans.executions import Checkpoint
+from windlass.stores.plans.executions import Checkpoint, Written
 
 EMPTY, COMPLETE, BEING_FILLED = 0, 1, 2
 """`ExecutionState.filled`."""
@@ -104,17 +104,21 @@ class StreamSteps:
         position = Position(state.emitted, state.last_hash)
         self._emitter = Emitter(claimed.definition, claimed.values, step, place, position, lambda value: born)
         claimed.state = state
-        await emit(claimed, step, context, source, self._emitter, lambda chunk: self._chunk(step, context, chunk))
+        chunks = ChunkStore(lambda chunk: self._chunk(step, context, chunk), self._took)
+        await emit(claimed, step, context, source, self._emitter, chunks)
         return self._complete(step, context)
 
     def _chunk(self, step: PipelineStep, context: StepContext, chunk: Chunk) -> Checkpoint:
-        """Return the write of a chunk in the middle of an expansion; from then on it is the claim's state."""
+        """Return the write of a chunk in the middle of an expansion."""
         state = self._claimed.state
         following = self._after_chunk(state, chunk)
-        self._claimed.state = following
         log = LogRow("chunk", step.index, state.attempt)
         rejects = self._taken_rejects(step, context)
         return self._transitions.write(following, log, **self._items(step, following, chunk), rejects=rejects)
+
+    def _took(self, write: Checkpoint, answer: Written) -> None:
+        assert write.state is not None
+        self._transitions.took(write.state, answer)
 
     def _after_chunk(self, state: ExecutionState, chunk: Chunk) -> ExecutionState:
         return state._replace(emitted=chunk.position.emitted, last_hash=chunk.position.last_hash)
@@ -132,6 +136,8 @@ class StreamSteps:
         """Return the end of an expansion, with the items that are not stored yet."""
         assert self._emitter is not None
         state, chunk = self._claimed.state, self._emitter.take()
+        if not chunk.items:  # one whose write has failed counts for nothing
+            chunk = Chunk([], Position(state.emitted, state.last_hash))
         rejects = () if context is None else tuple(self._taken_rejects(step, context))
         following = self._after_chunk(state, chunk)._replace(
             cursor=step.index + 1, attempt=1, streams=1, filled=COMPLETE, type=None, value=None

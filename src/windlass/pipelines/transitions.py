@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from windlass.context import EndAttempt
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import ExecutionState, LogRow
 from windlass.domain.transition import Failure
 from windlass.pipelines.cargo import FailedStep

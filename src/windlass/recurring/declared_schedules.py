@@ -61,10 +61,14 @@ class DeclaredSchedules:
         return global_name_of(self._app) or UNNAMED
 
     @property
+    def digest(self) -> str:
+        """Hash of the declared keys."""
+        return blake2b("\n".join(self.keys).encode(), digest_size=16).hexdigest()
+
+    @property
     def as_declared(self) -> Declared:
         """What a node says about them."""
-        text = "\n".join(self.keys)
-        return Declared(self.origin or None, blake2b(text.encode(), digest_size=16).hexdigest())
+        return Declared(self.origin or None, self.digest)
 
     def declarations(self) -> Sequence[Declaration]:
         """Return them as they are stored, in the order of their keys."""

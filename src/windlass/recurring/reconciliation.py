@@ -32,9 +32,8 @@ class Reconciliation:
 
     def announce(self) -> Verb[None]:
         """Store which keys the digest in the node's row stands for: before that row is there."""
-        digest = self._declared.as_declared.digest or ""
         for keys in _parts(self._declared.keys):
-            yield self._database.run, self._database.arun, (schedule_upkeep.declare, digest, keys)
+            yield self._database.run, self._database.arun, (schedule_upkeep.declare, self._declared.digest, keys)
 
     def run(self, since: int | None = None) -> Verb[None]:
         """Store everything that is declared; new schedules begin at `since`, or now."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
-from windlass.context import EndAttempt, Snooze
+from windlass.context import Snooze
+from windlass.domain.attempt_end import EndAttempt
 from windlass.runtime.executors import LoopExecutor
 from windlass.runtime.threads import BodyExit, Interrupted
 from windlass.spi import Invocation, JobExecutor

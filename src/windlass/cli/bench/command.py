@@ -11,18 +11,18 @@ import click
 from windlass.cli.bench import report
 from windlass.cli.bench.measure import CONCURRENCY, Load
 from windlass.cli.bench.scratch import open_stores
-from windlass.cli.bench.workloads import BY_KEY, FLOWS, LIMITED, SCHEDULES, WORKLOADS, Workload, run
+from windlass.cli.bench.workloads import BY_KEY, FLOWS, LIMITED, PIPELINES, SCHEDULES, WORKLOADS, Workload, run
 from windlass.cli.output import drawn, write_line
 
 NUMBER = click.IntRange(min=1)
 DEFAULT_STORE = "Default: a durable PostgreSQL started for the run, if its programs are installed, else SQLite."
-WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3, F1 … F6, S1, S2."
+WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3, F1 … F6, S1, S2, P1 … P5."
 
 option = partial(click.option, show_envvar=True)
 
 
 def chosen(context: click.Context, parameter: click.Parameter, value: str | None) -> list[Workload]:
-    """The workloads of a list of keys; without a list all but those behind limits, of flows and of schedules."""
+    """The workloads of a list of keys; without a list those of single jobs without limits."""
     del context
     if value is None:
         return list(WORKLOADS)
@@ -60,6 +60,11 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str | None
     is_flag=True,
     help="Fire schedules that are due at once, and look for the next tick (S1, S2).",
 )
+@option(
+    "--pipeline",
+    is_flag=True,
+    help="Run executions of pipelines: of many items, and many of a few quick steps (P1 … P5).",
+)
 @option("--json", "as_json", is_flag=True, envvar="WINDLASS_BENCH_JSON", help="For machines.")
 @option("--progress/--no-progress", default=None, help="Default: at a terminal.")
 def command(
@@ -71,12 +76,13 @@ def command(
     limited: bool,
     flows: bool,
     schedules: bool,
+    pipeline: bool,
     as_json: bool,
     progress: bool | None,
 ) -> None:
     """Measure what a store can do, and check afterwards that every job ran exactly once."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())
-    asked = ((limited, LIMITED), (flows, FLOWS), (schedules, SCHEDULES))
+    asked = ((limited, LIMITED), (flows, FLOWS), (schedules, SCHEDULES), (pipeline, PIPELINES))
     workloads = [workload for wanted, some in asked if wanted for workload in some] or workloads
     load = Load(jobs or 0, concurrency)
     with open_stores(store) as stores:

@@ -7,12 +7,13 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import batch_workloads, flow_workloads, measure, schedule_workloads
+from windlass.cli.bench import batch_workloads, flow_workloads, measure, pipeline_workloads, schedule_workloads
 from windlass.cli.bench.latency import latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
 
-RATE, MILLISECONDS, MEGABYTES = "jobs/s", "ms", "MB"
+RATE, MILLISECONDS, MEGABYTES, ITEMS, EXECUTIONS = "jobs/s", "ms", "MB", "items/s", "executions/s"
+RATES: Final = frozenset({RATE, ITEMS, EXECUTIONS})
 
 
 class Workload(NamedTuple):
@@ -59,7 +60,7 @@ FLOWS: Final = (
     Workload("F2", "chains of two", 20_000, flow_workloads.drain_chains, beside=flow_workloads.drain_loose),
     Workload("F3", "group and its join", 10_000, flow_workloads.drain_group, beside=flow_workloads.drain_loose_members),
     Workload(
-        *("F4", "one batch, 16 threads", 10_000, batch_workloads.drain_batch_threads),
+        *("F4", "one batch, small commits", 10_000, batch_workloads.drain_batch_threads),
         beside=batch_workloads.drain_loose_threads,
     ),
     Workload("F5", "load a batch", 100_000, batch_workloads.load_batch),
@@ -71,7 +72,15 @@ SCHEDULES: Final = (
     Workload("S2", "look for the next tick", 10_000, schedule_workloads.look, MILLISECONDS),
 )
 """Of as many schedules as others have jobs."""
-BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES)}
+PIPELINES: Final = (
+    Workload("P1", "items, one step", 10_000, partial(pipeline_workloads.run_items, steps=1), ITEMS),
+    Workload("P2", "items, three steps", 10_000, partial(pipeline_workloads.run_items, steps=3), ITEMS),
+    Workload("P3", "executions, five steps", 1_000, pipeline_workloads.run_quick, EXECUTIONS),
+    Workload("P4", "many items, one step", 200_000, partial(pipeline_workloads.run_items, steps=1), ITEMS),
+    Workload("P5", "many items, peak memory", 200_000, pipeline_workloads.run_memory, MEGABYTES),
+)
+"""Executions of pipelines by one worker."""
+BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)}
 
 
 class Result(NamedTuple):
@@ -111,7 +120,7 @@ def run(workload: Workload, stores: Stores, load: Load, repeat: int, progress: C
 def _result(workload: Workload, store: str, jobs: int, measures: list[Measure], floors: list[float]) -> Result:
     values = [measure.value for measure in measures]
     details = {name: median(one.details[name] for one in measures) for name in measures[0].details}
-    ratios = [] if workload.unit != RATE else [value / floor for value, floor in zip(values, floors, strict=False)]
+    ratios = [] if workload.unit not in RATES else [value / floor for value, floor in zip(values, floors, strict=False)]
     problems = [problem for measure in measures for problem in measure.problems]
     floor, ratio = median(floors) if floors else None, median(ratios) if ratios else None
     return Result(workload, store, jobs, median(values), values, floor, floors, ratio, problems, details)

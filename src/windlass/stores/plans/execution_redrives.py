@@ -37,13 +37,13 @@ def reopen(dialect: Dialect, ids: Sequence[str], *, reset: bool) -> Plan[None]:
     params = {"ids": dialect.ids(sorted(ids)), "reset": int(reset)}
     rows = yield Step("reopen_executions", params)
     logged = []
-    for execution, version, cursor, attempt, stage, streams, _ in rows:
+    for execution, version, cursor, attempt, stage, streams, filled in rows:
         logged.append((execution, version, *_log(LogRow("redriven", cursor, attempt), stage)))
-        if streams:
+        if streams or filled:  # an item may have failed while its expansion went on
             yield Step("revive_items", {"id": execution, "stage": stage, "reset": int(reset)})
             yield Step("detach_parts", {"id": execution})
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
     reached("redrive.before_commit")
 
 

@@ -56,7 +56,7 @@ def submit(
         yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
         first = LogRow("submitted", 0, 1)
         rows = [_log_row(one.execution.id, 1, first, 0, None) for one in stored]
-        yield Step("insert_transitions", {"rows": json_text(rows)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", rows))
     reached("submit.before_commit")
     return answers
 
@@ -104,6 +104,8 @@ class Checkpoint(NamedTuple):
     state: ExecutionState | None = None
     """The execution's new state, with its value if `has_value`; None: it is not changed."""
     has_value: bool = False
+    keeps_position: bool = False
+    """Whether nothing but the attempt is written: a chunk of the failed try may be stored without its claim knowing."""
     log: LogRow | None = None
     """Of the new state."""
     items: Sequence[ItemWrite] = ()
@@ -116,7 +118,8 @@ class Checkpoint(NamedTuple):
     """Makes jobs of parts that wait."""
     readies: tuple[str, str, int] | None = None
     """Items that have passed a segment and are given to the next one: after a path, up to another, at a step."""
-    clears_failing: bool = False
+    clears_failing: int | None = None
+    """The stage whose failure does not end the execution; None: nothing is cleared."""
 
 
 class Written(NamedTuple):
@@ -135,12 +138,13 @@ class Written(NamedTuple):
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Written]]:
     """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
     claims = [(one.job_id, one.fence, one.execution_id) for one in writes]
-    rows = yield Step("lock_pipeline_claims", {"rows": json_text(sorted(set(claims)))})
+    rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", sorted(set(claims))))
     locked = {(row[0], row[1]): row[2:] for row in rows}
     held = [one for one in writes if (one.job_id, one.fence) in locked]
     if not held:
         return [Written(held=False) for _ in writes]
-    crashed = sorted({job for (job, _), facts in locked.items() if facts[0]})
+    progress = {one.job_id for one in held if one.state is not None or one.items}
+    crashed = sorted({job for (job, _), facts in locked.items() if facts[0] and job in progress})
     if crashed:
         yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
     nodes = {job: facts[1] for (job, _), facts in locked.items()}
@@ -167,26 +171,25 @@ def _answer(
 
 def advance(dialect: Dialect, writes: Sequence[Checkpoint], nodes: Mapping[str, str | None]) -> Plan[dict[str, int]]:
     """Write the states of executions and their log; return their versions, but of those that were written before."""
-    del dialect
     if not writes:
         return {}
     by_id = {one.execution_id: one for one in writes}
     rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
-    versions = dict((yield Step("advance_executions", {"rows": json_text(rows)})))
+    versions = dict((yield Step("advance_executions", dialect.bulk("execution_advances", rows))))
     logged = [
         _log_row(execution, version, one.log, one.state.stage, nodes.get(one.job_id), one.fence)
         for execution, version in versions.items()
         if (one := by_id[execution]).log is not None and one.state is not None
     ]
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
     return versions
 
 
 def _advance_row(one: Checkpoint, state: ExecutionState) -> tuple[object, ...]:
     return (
         *(one.execution_id, one.mark, state.cursor, state.attempt, int(one.has_value), state.stage, state.streams),
-        *(state.filled, state.emitted, state.last_hash, state.cut),
+        *(state.filled, state.emitted, state.last_hash, state.cut, int(one.keeps_position)),
     )
 
 
@@ -201,8 +204,9 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset
     written = [item for one in held for item in one.items]
     new = [item for one in held for item in one.new_items]
     for one in held:
-        if one.clears_failing:
+        if one.clears_failing is not None:
             yield Step("clear_failing", {"id": one.execution_id})
+            yield Step("ready_failed_items", {"id": one.execution_id, "stage": one.clears_failing})
         if one.readies is not None and one.state is not None:
             after, last, cursor = one.readies
             where = {"id": one.execution_id, "stage": one.state.stage}
@@ -210,9 +214,9 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset
         if one.trying is not None:
             yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
     if written:
-        yield Step("write_items", {"rows": json_text(written)})
+        yield Step("write_items", dialect.bulk("item_writes", written))
     if new:
-        yield Step("insert_items", {"rows": json_text(new)})
+        yield Step("insert_items", dialect.bulk("new_items", new))
     parts = [part for one in held for part in one.new_parts]
     if parts:
         yield Step("insert_parts", {"rows": json_text(parts)})
@@ -248,7 +252,6 @@ class EndedExecution(NamedTuple):
 
 def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     """End executions, in the transaction that ends their main jobs."""
-    del dialect
     rows = [(one.id, one.status, one.transition_key, one.error_code, one.error_message) for one in ended]
     found = yield Step("end_executions", {"rows": json_text(rows)})
     by_id = {one.id: one for one in ended}
@@ -258,7 +261,7 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
         log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
         logged.append(_log_row(execution, version, log, stage, one.node, one.fence))
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
 
 
 def wake(dialect: Dialect, ids: Iterable[str]) -> Plan[frozenset[tuple[str, int]]]:
@@ -284,8 +287,11 @@ def steer(dialect: Dialect, ids: Sequence[str], *, pause: bool) -> Plan[tuple[li
         for execution, version, cursor, attempt, stage in rows
     ]
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
-    woken = [] if pause or not rows else (yield Step("wake_resumed", chosen))
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
+    woken: list[tuple[str, int]] = []
+    if rows and not pause:
+        parts = yield from items.live_jobs(dialect, [row[0] for row in rows])
+        woken = yield Step("wake_resumed", {"ids": dialect.ids(sorted({*(row[0] for row in rows), *parts}))})
     return [row[0] for row in rows], frozenset((queue, priority) for queue, priority in woken)
 
 

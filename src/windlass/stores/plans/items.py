@@ -74,7 +74,7 @@ def parts_of_jobs(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Part]]
     return {str(part.job_id): part for part in (Part(*row) for row in rows)}
 
 
-def lock_free_parts(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Part]]:
+def parts_of_ended(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Part]]:
     """Return the parts of jobs that this transaction has ended."""
     rows = yield Step("part_of_job", {"ids": dialect.ids(ids)})
     return {str(part.job_id): part for part in (Part(*row) for row in rows)}

@@ -22,7 +22,7 @@ from windlass.stores.channels import CANCELED, DONE
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, MovedJobs, end
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import archive, dead_letters, flow_returns, permits, search, signal_waits
+from windlass.stores.plans import archive, dead_letters, flow_returns, permits, signal_waits
 from windlass.stores.plans.flow_returns import ReturnedFlows
 from windlass.stores.plans.work_notices import notify_of_work
 
@@ -242,26 +242,6 @@ def _revive(dialect: Dialect, failed: Sequence[Steered], follow_ups: FollowUps) 
     return MovedJobs(revived, work | (yield from end(dialect, revived, follow_ups)))
 
 
-def retry_found(dialect: Dialect, filters: search.Filters, limit: int, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
-    """Do `retry` for matching jobs, newest first."""
-    ids = yield from failed_ids(dialect, filters, limit)
-    return (yield from retry(dialect, ids, follow_ups)) if ids else MovedJobs([])
-
-
-def failed_ids(dialect: Dialect, filters: search.Filters, limit: int) -> Plan[list[str]]:
-    """Return up to `limit` dead letters that are not archived, newest first."""
-    filters = filters._replace(without=BATCH_TARGET)
-    ids: list[str] = []
-    before: str | None = None
-    while len(ids) < limit:
-        found = yield from search.find_ids(dialect, filters, before, limit - len(ids), archived=False)
-        ids += found.ids
-        before = found.next_before
-        if before is None:
-            break
-    return ids
-
-
 def _levels(moved: Sequence[Steered]) -> set[tuple[str, int]]:
     return {(job.queue, job.priority) for job in moved}
 
@@ -281,13 +261,6 @@ def _refuse_held(dialect: Dialect, keys: Sequence[tuple[str, str]]) -> Plan[None
     for (key, first), (following, _) in pairwise(keys):
         if key == following:  # two dead letters of one key: only one of them can live
             raise DuplicateBusinessKeyError(key, UUID(first))
-
-
-def tagged(dialect: Dialect, tag: str, after: str) -> Plan[list[str]]:
-    """Return the next live jobs of a tag, in the order of their ids."""
-    del dialect
-    rows = yield Step("tagged", {"tag": tag, "after": after})
-    return [job for (job,) in rows]
 
 
 def lock_live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | None = None) -> Plan[list[Steered]]:

@@ -20,7 +20,7 @@ SELECT id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash,
 FROM {new_executions} n WHERE true
 ON CONFLICT (tenant, pipeline, pipeline_version, key) WHERE key IS NOT NULL DO NOTHING
 
--- name: log_rows :table
+-- name: log_rows :bulk
 execution_id id, version integer, kind text, step integer, attempt integer, stage integer, node text, fence integer, run_us integer,
 error_class text, error text, type integer, value text
 
@@ -38,7 +38,7 @@ LEFT JOIN windlass_transition t ON t.execution_id = e.id AND t.version = e.value
 WHERE e.id = i.id
 
 -- Claims of main jobs and of parts, with the execution that each belongs to.
--- name: pipeline_claims :table
+-- name: pipeline_claims :bulk
 id id, fence integer, execution_id id
 
 -- name: lock_pipeline_claims :rows
@@ -49,15 +49,20 @@ WHERE h.id = c.id AND h.fence = c.fence AND e.id = c.execution_id ORDER BY h.id 
 -- name: clear_crashes :count
 UPDATE windlass_hot SET crash_count = 0 WHERE id {in_ids} AND crash_count > 0
 
--- name: execution_advances :table
+-- name: execution_advances :bulk
 id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
-emitted integer, last_hash text, cut text
+emitted integer, last_hash text, cut text, keeps_position integer
 
 -- A write that was committed, and whose answer was lost, is found by its mark, and not repeated.
 -- name: advance_executions :rows
 UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
-    value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END, stage = a.stage,
-    streams = a.streams, filled = a.filled, emitted = a.emitted, last_hash = a.last_hash, cut = a.cut, updated_at = {now}
+    value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END,
+    stage = CASE WHEN a.keeps_position = 1 THEN windlass_execution.stage ELSE a.stage END,
+    streams = CASE WHEN a.keeps_position = 1 THEN windlass_execution.streams ELSE a.streams END,
+    filled = CASE WHEN a.keeps_position = 1 THEN windlass_execution.filled ELSE a.filled END,
+    emitted = CASE WHEN a.keeps_position = 1 THEN windlass_execution.emitted ELSE a.emitted END,
+    last_hash = CASE WHEN a.keeps_position = 1 THEN windlass_execution.last_hash ELSE a.last_hash END,
+    cut = CASE WHEN a.keeps_position = 1 THEN windlass_execution.cut ELSE a.cut END, updated_at = {now}
 FROM {execution_advances} a WHERE windlass_execution.id = a.id AND windlass_execution.status = 'OPEN'
     AND windlass_execution.written_by <> a.written_by
 RETURNING windlass_execution.id, windlass_execution.row_version
@@ -81,11 +86,17 @@ FROM windlass_execution e WHERE e.id {in_ids}
 -- name: lock_mains :rows
 SELECT h.id, h.status, h.due, h.queue, h.priority FROM windlass_hot h WHERE h.id {in_ids} ORDER BY h.id {lock_h}
 
--- Nothing is left to wait for: main goes on. A paused one is woken when it is resumed.
+-- No part has a job, or one has failed: main goes on, and gives jobs to parts that are left. A paused one is woken when it is resumed.
 -- name: wake_mains :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status IN ('PENDING', 'PAUSED') AND due IS NULL AND EXISTS (
     SELECT 1 FROM windlass_execution e WHERE e.id = windlass_hot.id AND e.paused = 0 AND (e.failing IS NOT NULL OR NOT EXISTS (
-        SELECT 1 FROM windlass_part p WHERE p.execution_id = e.id)))
+        SELECT 1 FROM windlass_part p WHERE p.execution_id = e.id AND p.job_id IS NOT NULL)))
+RETURNING queue, priority
+
+-- Parked because they were paused, and resumed meanwhile.
+-- name: wake_unpaused :rows
+UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due IS NULL AND EXISTS (
+    SELECT 1 FROM windlass_execution e WHERE e.id = windlass_hot.id AND e.paused = 0)
 RETURNING queue, priority
 
 -- name: wake_parts :rows
@@ -111,8 +122,7 @@ UPDATE windlass_execution SET paused = 0, row_version = row_version + 1, updated
 WHERE id {in_ids} AND status = 'OPEN' AND paused = 1 RETURNING id, row_version, cursor, attempt, stage
 
 -- name: wake_resumed :rows
-UPDATE windlass_hot SET due = {now} WHERE status = 'PENDING' AND due IS NULL AND (id {in_ids} OR id IN (
-    SELECT p.job_id FROM windlass_part p WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL))
+UPDATE windlass_hot SET due = {now} WHERE status = 'PENDING' AND due IS NULL AND id {in_ids}
 RETURNING queue, priority
 
 -- name: reopen_executions :rows

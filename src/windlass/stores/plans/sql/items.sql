@@ -1,7 +1,7 @@
 -- Items of executions, parts (ranges of items that one job works off) and rejects. In bulk updates every column of a key comes from the
 -- rows: with a bound one SQLite would read all items of the execution for each row.
 
--- name: item_writes :table
+-- name: item_writes :bulk
 execution_id id, stage integer, path text, version integer, status integer, cursor integer, attempt integer, emitted integer,
 last_hash text, delay_us integer, type integer, value text, error_class text, error text
 
@@ -12,7 +12,7 @@ UPDATE windlass_item SET version = windlass_item.version + 1, status = w.status,
 FROM {item_writes} w WHERE windlass_item.execution_id = w.execution_id AND windlass_item.stage = w.stage
     AND windlass_item.path = w.path AND windlass_item.version = w.version
 
--- name: new_items :table
+-- name: new_items :bulk
 execution_id id, stage integer, path text, status integer, cursor integer, type integer, value text
 
 -- name: insert_items :count
@@ -53,6 +53,11 @@ UPDATE windlass_item SET status = 0, version = version + 1, due = NULL, error_cl
     attempt = CASE WHEN :reset = 1 THEN 1 ELSE attempt END
 WHERE execution_id = :id AND stage = :stage AND (status = 5 OR status = 1)
 
+-- Of several failures only the first is noted. If that one does not end the execution, the others are tried once more.
+-- name: ready_failed_items :count
+UPDATE windlass_item SET status = 0, version = version + 1, due = NULL
+WHERE execution_id = :id AND stage = :stage AND status = 5
+
 -- name: new_parts :table
 execution_id id, stage integer, segment integer, lo text, hi text
 
@@ -71,7 +76,7 @@ UPDATE windlass_part SET trying = :trying WHERE job_id = :job_id
 DELETE FROM windlass_part WHERE job_id {in_ids} RETURNING execution_id, stage, segment
 
 -- name: strand_parts :count
-UPDATE windlass_part SET job_id = NULL WHERE job_id {in_ids}
+UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE job_id {in_ids}
 
 -- name: live_parts :row
 SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NOT NULL
