@@ -1,5 +1,7 @@
 """Crash matrix of executions: workers that die or stop while they hold them, and steps that kill their process."""
 
+from functools import partial
+
 from tests.crash.programs.pipelines import BUFFER, Order
 from tests.support.crashing import KILLED
 from tests.support.facts import literal, one, rows
@@ -95,12 +97,16 @@ def test_a_build_without_fences_is_found(pipeline_stage: PipelineStage):
     assert "V2 a step is finished once" in broken_rules(stage.url)
 
 
+def has_ended(stage: PipelineStage, run: ExecutionHandle, worker: Program) -> bool:
+    return worker.process.poll() is not None or stage.value(run, "status") != "OPEN"
+
+
 def feed(stage: PipelineStage, run: ExecutionHandle) -> int:
     """Start workers, one after another, until an execution has ended; returns how many died."""
     deaths = 0
     while True:
         worker = stage.start(environ=STRICT)
-        until(lambda: worker.process.poll() is not None or stage.value(run, "status") != "OPEN", "an end", 90)
+        until(partial(has_ended, stage, run, worker), "the worker to die, or the execution to end")
         if worker.process.poll() is None:
             assert worker.node
             worker.terminate()
