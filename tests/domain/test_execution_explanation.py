@@ -1,6 +1,7 @@
 """Why an execution is not running."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ LATER = Explanation("not_due", "it is not due yet", NOON)
 FAILED = FailedAttempt("price", 1, "OSError: away")
 
 
-def execution(status: ExecutionStatus = ExecutionStatus.QUEUED, **more: object) -> WaitingExecution:
+def execution(status: ExecutionStatus = ExecutionStatus.QUEUED, **more: Any) -> WaitingExecution:
     known = WaitingExecution("id", "orders@1", "a" * 64, "a" * 64, status, "price", 1, NOON)
     return known._replace(**more)
 

@@ -24,8 +24,9 @@ class Transitions:
         """Return the write of a new state."""
         self._number += 1
         claim, node = self._claimed.context.claim, self._claimed.context.node
-        written = {"mark": f"{claim.fence}:{self._number}", "state": state, "has_value": has_value, "log": log}
-        return Checkpoint(claim.job_id, claim.fence, state.id, node=node, **written, **more)
+        held = (claim.job_id, claim.fence, state.id)
+        mark = f"{claim.fence}:{self._number}"
+        return Checkpoint(*held, mark=mark, state=state, has_value=has_value, log=log, node=node, **more)
 
     async def store(self, state: ExecutionState, log: LogRow, *, has_value: bool = False, **more: Any) -> None:
         """Write a new state, and return when it is committed."""
