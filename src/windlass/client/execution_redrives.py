@@ -62,6 +62,11 @@ def plan_of(
 ) -> RedrivePlan:
     """Return what a re-drive from where an execution failed, or from an earlier step, would call."""
     definition = definition_of(declared, stored)
+    if definition.hash != stored.definition_hash:
+        raise InvalidOptionError(
+            f"pipeline {stored.pipeline}@{stored.pipeline_version} is declared here with other steps than those of "
+            f"execution {stored.id}, so what it calls is not known; do this where it has them"
+        )
     first = stored.cursor if from_step is None else choose_rewind(declared, stored, log, from_step).step
     per_item = _steps_per_item(definition)
     steps = tuple(

@@ -222,6 +222,7 @@ class Executions(ExecutionReports):
     def _plan_redrive(
         self, execution_id: UUID | str, tenant: str | None, from_step: int | str | None
     ) -> Verb[RedrivePlan]:
+        yield from self._verbs.jobs.authorization.check("get", parse_job_id(execution_id))
         found = yield from self._verbs.found(execution_id, tenant)
         log = yield from self._log(found.stored.id)
         far = yield from self._verbs.jobs.access.read(execution_progress.progress, found.stored.id)
