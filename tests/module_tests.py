@@ -157,7 +157,6 @@ TESTED_BY = {
     "testing/postgres_binaries.py": "test_servers.py",
     "testing/postgres_server.py": "testing/test_embedded_postgres.py",
     "testing/postgres_watchdog.py": "testing/test_embedded_postgres.py",
-    "engine/node_wakeups.py": "engine/test_wakeup.py",
     "engine/outcomes.py": "engine/test_flush_cost.py",
     "feature.py": "engine/test_features.py",
     "features.py": "engine/test_features.py",

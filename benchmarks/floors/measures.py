@@ -43,7 +43,7 @@ def drain(scratch: Scratch, count: int, processes: int = 1) -> float:
     with migrated(scratch) as bench:
         fill(bench, bench.noop, count)
         settle(bench.app.url)
-        with Children(bench.app.url, BATCH, processes, program=program("drain"), ends=True) as children:
+        with Children(bench.app.url, BATCH, count=processes, program=program("drain"), ends=True) as children:
             children.go()
             run = children.finish(count)
         return run.ended / run.seconds

@@ -111,7 +111,7 @@ def program(module: str, kind: str) -> tuple[str, ...]:
 
 
 def peer(module: str, kind: str, url: str, argument: int, processes: int, jobs: int) -> Drained:
-    with Children(url, argument, processes, program=program(module, kind), ends=True) as children:
+    with Children(url, argument, count=processes, program=program(module, kind), ends=True) as children:
         children.go()
         return children.finish(jobs)
 

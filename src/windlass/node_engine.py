@@ -71,7 +71,7 @@ class NodeEngine:
             errors,
             follow_ups=follow_ups,
             seams=Seams(self.reports.before, self.lingering.written),
-            one_by_one=settings.jobs.commit == "each",
+            largest_flush=1 if settings.jobs.commit == "each" else parts.largest_flush,
         )
         executors = parts.executors or LocalExecutors(asyncio.get_running_loop(), processes_of(parts))
         self.invoker = _invoker(parts, executors, self.lingering)

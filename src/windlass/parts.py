@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windlass.client.results import Results
+from windlass.engine.completer import MAX_IN_A_FLUSH
 from windlass.engine.outcomes import Written
 from windlass.events.bus import EventBus
 from windlass.events.types import BatchProgressed
@@ -118,6 +119,8 @@ class Parts(NamedTuple):
     """Features in addition to those that every application has."""
     written: Written | None = None
     """Called after each flush with the attempts whose outcome is stored: for tools that count or collect them."""
+    largest_flush: int = MAX_IN_A_FLUSH
+    """How many outcomes may share a commit: for tools that measure small ones."""
     stays_open: bool = False
     """Whether the store is a test's, and is closed by the test, not by `close` of the application."""
 

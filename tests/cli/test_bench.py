@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,11 +18,13 @@ from benchmarks.verify import verify
 from tests.cli.commands import Commands
 from tests.support.facts import rows
 from windlass import Settings, Windlass
-from windlass.cli.bench import jobs, measure, workloads
+from windlass.cli.bench import jobs, measure, report, workloads
+from windlass.cli.bench.batch_workloads import check_commits
 from windlass.cli.bench.checks import Evidence, check
 from windlass.cli.bench.flow_workloads import check_join
 from windlass.cli.bench.measure import Load
 from windlass.cli.bench.scratch import SqliteScratch
+from windlass.cli.bench.workloads import Result
 
 ROOT = Path(__file__).parents[2]
 EVERY_CHECK = pytest.mark.parametrize("find_problems", [check, verify], ids=["of the command", "of benchmarks/"])
@@ -114,6 +117,7 @@ def test_flows_are_compared_with_as_many_loose_jobs(tmp_path: Path, postgres_ser
     assert all(len(result["values"]) == len(result["floors"]) == 2 for result in compared)
     assert all(result["ratio"] > 0 for result in compared)
     assert results["F3"]["details"]["join_ms"] > 0
+    assert 1 <= results["F4"]["details"]["jobs_a_commit"] <= 3
 
 
 def test_flows_are_judged_by_their_target(tmp_path: Path):
@@ -146,6 +150,24 @@ def test_a_join_that_ran_twice_or_lacks_results_is_found(tmp_path: Path):
         "attempts of the join: expected 1, found 2",
         "results that it got: expected 8, found 7",
     ]
+
+
+def test_commits_are_held_to_the_size_that_a_workload_asks_for(tmp_path: Path):
+    with measure.migrated(SqliteScratch(tmp_path)) as bench:
+        measure.fill(bench, bench.noop, 50)
+        run = measure.drained(bench, Load(50, 20, largest_flush=3))
+    assert sum(size * count for size, count in run.commits.items()) == 50
+    assert max(run.commits) <= 3
+    assert check_commits(run, 3) == []
+    assert check_commits(run._replace(commits=Counter({3: 14, 8: 1})), 3) == [
+        "commits of more than 3 jobs: expected 0, found 1"
+    ]
+
+
+def test_the_table_names_the_size_of_commits():
+    workload = workloads.BY_KEY["F4"]
+    result = Result(workload, "SQLite", 16, 2000.0, [2000.0], None, [], None, [], {"jobs_a_commit": 2.345})
+    assert report.row(result)[3].text == "2,000/s, 2.3 a commit"
 
 
 def test_runs_are_repeated_in_pairs(tmp_path: Path):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.flow.flow_builder import Builder
-from tests.flow.flow_model import Author, Chain, Step, World
+from tests.flow.flow_model import Author, Batch, Graph, Step, World, in_cancel_order, whole
 from tests.flow.flow_reference import BY_USER, predict
 from tests.support.crashing import Stage
 from tests.support.facts import one
@@ -26,18 +26,27 @@ class Flows:
     """Random flows on one store."""
 
     def __init__(self, stage: Stage, random: Random, count: int) -> None:
-        self._stage = stage
-        self._flows: list[tuple[Chain, World]] = []
+        self._stage, self._job = stage, stage.app.job(bodies.flow_step)
+        self._flows: list[tuple[Graph, World]] = []
         for number in range(count):
-            author = Author(random, prefix=f"f{number}-")
-            chain = author.chain(ends=True)
-            self._flows.append((chain, author.world(chain)))
-            Builder(self._call, PREDICATES).flow(chain).enqueue()
+            author = Author(random, prefix=f"f{number}-", loads=False)
+            graph = author.graph()
+            self._flows.append((graph, author.world(graph)))
+            self._enqueue(graph)
         self._ids = {job.args[0]: job.id for job in stage.app.find(limit=1000)}
-        for name in sorted(self._names("canceled"), key=self._ids.__getitem__, reverse=True):
-            assert stage.app.cancel(self._ids[name])
+        for graph, world in self._flows:
+            for name in in_cancel_order(graph, world.canceled, self._ids):
+                assert stage.app.cancel(self._ids[name]) or name == whole(graph)
         for name in self._names("waiting") - self._names("unsignaled"):
             stage.app.signal(f"go {name}")
+
+    def _enqueue(self, graph: Graph) -> None:
+        builder = Builder(self._call, PREDICATES)
+        if isinstance(graph, Batch):
+            flaky = any(child.name in self._names("flaky") for child in graph.children)
+            builder.batch(self._stage.app, graph, self._job.using(max_retries=1 if flaky else 0)).enqueue()
+        else:
+            builder.flow(graph).enqueue()
 
     def _call(self, step: Step) -> Any:
         call: Any = self._stage.app.bind(bodies.flow_step, step.name)
@@ -64,9 +73,9 @@ class Flows:
             job.args[0]: BY_USER if job.reason == "canceled" else job.status.value
             for job in self._stage.app.find(limit=1000)
         }
-        for chain, world in self._flows:
-            expected = predict(chain, world)
-            assert {name: ends[name] for name in expected} == expected, f"{chain} {world}"
+        for graph, world in self._flows:
+            expected = predict(graph, world)
+            assert {name: ends[name] for name in expected} == expected, f"{graph} {world}"
 
 
 def has_ended(stage: Stage, count: int) -> bool:
@@ -96,12 +105,12 @@ def check(stage: Stage, seed: int, count: int, kills: int) -> None:
 
 
 def test_random_flows_end_as_predicted_whatever_is_killed(stage: Stage):
-    """J8.1, J8.2, J8.3, J8.5, J7.4: eight flows, ten kills."""
+    """J8.1, J8.2, J8.3, J8.4, J8.5, J7.4: eight flows and batches, ten kills."""
     check(stage, seed=1, count=8, kills=10)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2, 22))
 def test_many_random_flows_end_as_predicted_whatever_is_killed(stage: Stage, seed: int):
-    """J8.1, J8.2, J8.3, J8.5, J7.4: the same, many times."""
+    """J8.1, J8.2, J8.3, J8.4, J8.5, J7.4: the same, many times."""
     check(stage, seed, count=20, kills=25)

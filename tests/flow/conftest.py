@@ -34,4 +34,5 @@ def _nothing_broken() -> Iterator[None]:
     yield
     flow_bodies.BROKEN.clear()
     flow_bodies.FLAKY.clear()
+    flow_bodies.LOADS.clear()
     flow_bodies.RAN.clear()

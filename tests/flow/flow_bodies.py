@@ -1,5 +1,6 @@
 """Bodies of flows under test: what ran is noted, and what is broken fails."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ BROKEN: set[str] = set()
 """Steps that fail as long as they are here."""
 FLAKY: set[str] = set()
 """Steps whose first attempt fails."""
+LOADS: dict[str, Callable[[], object]] = {}
+"""What steps do when they succeed, by their names."""
 RAN: list[str] = []
 """Steps that ran, in order."""
 
@@ -30,6 +33,8 @@ def step(name: str) -> str:
     RAN.append(name)
     if name in BROKEN or (name in FLAKY and JobContext.current().attempt == 1):
         raise ValueError(f"{name} is broken")
+    if name in LOADS:
+        LOADS[name]()
     return name
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.flow.flow_model import Branch, Chain, Members, Step
-from windlass import group
+from tests.flow.flow_model import Batch, Branch, Chain, Members, Step
+from windlass import Windlass, group
 
 Predicate = Callable[[Any], object]
 
@@ -23,6 +23,24 @@ class Builder:
         for part in others:
             first = first.then(part)
         return first
+
+    def batch(self, app: Windlass, batch: Batch, job: Any) -> Any:
+        """Return a batch, whose children call `job`."""
+        made: Any = app.batch(batch.name, idempotency_key=batch.name)
+        made = made.each(job, [child.name for child in batch.children], chunk_size=batch.chunk_size)
+        for one in batch.followers:
+            flow = self.flow(one.flow)
+            if one.condition == "success":
+                made = made.then_on_batch_success(flow)
+            elif one.condition == "failure":
+                made = made.then_on_batch_failure(flow)
+            elif one.condition == "rate":
+                made = made.when_success_rate(one.bound, flow)
+            elif one.condition == "count":
+                made = made.when_failure_count(one.bound, flow)
+            else:
+                made = made.when_batch(self._predicates[one.answer], flow)
+        return made
 
     def _group(self, members: Members) -> Any:
         made: Any = group(*(self.flow(member) for member in members.members))

@@ -4,9 +4,11 @@ import pytest
 
 from tests.engine.apps import Apps, query
 from tests.flow.batch_bodies import child_states
-from tests.flow.flow_bodies import BROKEN, RAN, Jobs, id_of, run_one, states
+from tests.flow.flow_bodies import BROKEN, RAN, Jobs, id_of, raises, run_one, states
 from windlass import DuplicateBusinessKeyError, JobStatus, Windlass, group
-from windlass.stores.plans import operations
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
+from windlass.stores.plans import flow_retention, flow_revival, flows, operations
 from windlass.testing import drain
 
 S = JobStatus
@@ -82,3 +84,42 @@ def test_children_of_a_paused_batch_are_started_over_paused(app: Windlass, jobs:
     assert handle.resume()
     drain(app)
     assert handle.status() is S.SUCCEEDED
+
+
+@pytest.mark.parametrize("most", [1, flows.MOST_ROWS], ids=["in parts", "at once"])
+def test_retry_behind_a_batch_leaves_what_the_batch_has_decided(
+    app: Windlass, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, most: int
+):
+    """J2.4: a batch that has succeeded is not live again because a job behind it is started over."""
+    monkeypatch.setattr(flow_revival, "MOST_ROWS", most)
+    BROKEN.add("a")
+    made = app.batch("letters").each(jobs.step, ["x"]).when_batch(raises, jobs.step.bind("raised"))
+    flow = jobs.step.bind("a").then(jobs.step.bind("b")).then(jobs.step.bind("c"))
+    made.when_failure_count(1, jobs.step.bind("count")).then_on_batch_success(flow).enqueue()
+    drain(app)
+    BROKEN.clear()
+    assert app.retry(id_of(app, "a"))
+    decided = {"raised": "CANCELED predicate_failed", "count": "CANCELED not_chosen", "x": "SUCCEEDED"}
+    assert states(app) == decided | dict.fromkeys("abc", "PENDING")
+    drain(app)
+    assert states(app) == decided | dict.fromkeys("abc", "SUCCEEDED")
+
+
+def test_batch_is_not_archived_while_its_children_are_started_over(app: Windlass, apps: Apps, jobs: Jobs):
+    """J8.6: `retry_failed` holds the lock of its flow until it commits, as whoever archives it must."""
+    if apps.url.startswith("sqlite"):
+        pytest.skip("there is one writer")
+    BROKEN.add("a")
+    handle = app.batch("letters").each(jobs.step, ["a"]).then_on_batch_success(jobs.step.bind("b")).enqueue()
+    drain(app)
+    batch = str(handle.id)
+
+    def archivable(dialect: Dialect) -> Plan[set[str]]:
+        return (yield from flow_retention.lock_archivable(dialect, [batch], -1_000_000))
+
+    def watched(dialect: Dialect) -> Plan[set[str]]:
+        yield from operations.retry_failed(dialect, batch)
+        return app.database.run(archivable)
+
+    assert app.database.run(archivable) == {batch}
+    assert app.database.run(watched) == set()

@@ -143,7 +143,7 @@ def test_predicate_that_raises_cancels_its_own_branch_only(app: Windlass, jobs: 
     assert (broken.status, broken.reason) == (JobStatus.CANCELED, "predicate_failed")
     assert (broken.error or "").startswith(broken.error_class or "-")
     assert "hunter2" not in str(broken.error)
-    assert states(app)["behind"] == "CANCELED upstream_canceled"
+    assert states(app)["behind"] == "CANCELED not_chosen"
 
 
 def test_plain_predicate_may_return_what_is_to_be_awaited(app: Windlass, jobs: BranchJobs):

@@ -1,11 +1,14 @@
 """Groups: members run side by side, the step behind them gets their results, in order."""
 
+from typing import Any
+
 import pytest
 
 from tests.engine.apps import LONG, Apps, query, until
-from tests.flow.flow_bodies import BROKEN, RAN, Jobs, all_jobs, id_of, run_one, states
+from tests.flow.flow_bodies import BROKEN, RAN, Jobs, all_jobs, id_of, raises, run_one, says_no, states
 from windlass import RESULT, JobStatus, Windlass, group
 from windlass.domain.clock import VirtualClock
+from windlass.stores.plans import flows
 from windlass.testing import drain
 
 
@@ -158,6 +161,42 @@ def test_then_on_failure_is_canceled_when_all_succeed(app: Windlass, jobs: Jobs)
     drain(app)
     assert handle.result() == ["a"]
     assert states(app)["alarm"] == "CANCELED not_chosen"
+
+
+def cleaned_up(jobs: Jobs, prefix: str) -> Any:
+    """A step, then a nested group with every kind of follower."""
+    inner = group(jobs.step.bind(f"{prefix} inner")).then_always(jobs.step.bind(f"{prefix} inner always"))
+    outer = group(inner, jobs.step.bind(f"{prefix} member")).then_on_failure(jobs.step.bind(f"{prefix} on failure"))
+    return jobs.step.bind(prefix).then(outer.then_always(jobs.step.bind(f"{prefix} always")))
+
+
+@pytest.mark.parametrize("most", [2, flows.MOST_ROWS], ids=["in parts", "at once"])
+@pytest.mark.parametrize("predicate", [says_no, raises])
+def test_group_in_a_branch_that_is_not_chosen_runs_nothing(
+    app: Windlass, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, predicate: Any, most: int
+):
+    """J8.2, J8.3: neither `then_always` nor `then_on_failure`: no member of it was to run."""
+    monkeypatch.setattr(flows, "MOST_ROWS", most)
+    head = jobs.step.bind("head").when_result(predicate, cleaned_up(jobs, "predicate"))
+    head.then_on_failure(cleaned_up(jobs, "failure")).enqueue()
+    drain(app)
+    assert RAN == ["head"]
+    head_of_branch = states(app).pop("predicate")
+    assert head_of_branch in {"CANCELED not_chosen", "CANCELED predicate_failed"}
+    assert set(states(app).values()) == {"SUCCEEDED", "CANCELED not_chosen", head_of_branch}
+
+
+def test_group_in_a_branch_that_is_chosen_after_a_retry_runs(app: Windlass, jobs: Jobs):
+    """J8.2, J2.4: what its failure did not choose comes back with its groups and what follows them."""
+    BROKEN.add("head")
+    jobs.step.using(max_retries=0).bind("head").then_on_success(cleaned_up(jobs, "success")).enqueue()
+    drain(app)
+    assert RAN == ["head"]
+    BROKEN.clear()
+    assert app.retry(id_of(app, "head"))
+    drain(app)
+    assert {name for name, state in states(app).items() if state != "SUCCEEDED"} == {"success on failure"}
+    assert RAN[-1] == "success always"
 
 
 def test_the_handle_of_a_group_with_a_failure_step_alone_is_that_step(app: Windlass, jobs: Jobs):

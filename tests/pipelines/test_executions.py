@@ -1,5 +1,6 @@
 """Executions of pipelines on a worker, on every store."""
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -313,8 +314,6 @@ def test_a_canceled_execution_takes_its_parts_with_it(app: Windlass):
     @shop.step
     async def hold(number: int) -> int:
         began.append(number)
-        import asyncio
-
         await asyncio.sleep(RUN)
         return number
 
@@ -323,7 +322,6 @@ def test_a_canceled_execution_takes_its_parts_with_it(app: Windlass):
         until(lambda: began, "items to begin")
         assert run.cancel()
         assert run.join(RUN) is ExecutionStatus.CANCELED
-        until(lambda: not app.health().running if hasattr(app.health(), "running") else True, "bodies to end")
 
 
 def test_virtual_time_runs_retries_of_items(app: Windlass):

@@ -86,14 +86,15 @@ class Completer(Service):
         *,
         follow_ups: FollowUps = (),
         seams: Seams | None = None,
-        one_by_one: bool = False,
+        largest_flush: int = MAX_IN_A_FLUSH,
     ) -> None:
         super().__init__("completer", errors)
         self._database = database
         self._follow_ups = follow_ups
         self._publisher = publisher
         self._seams = seams or Seams()
-        self._most = 1 if one_by_one else MAX_IN_A_FLUSH
+        self._most = largest_flush
+        self._worth_a_commit = min(WORTH_A_COMMIT, largest_flush)
         self._waiting: deque[Attempt] = deque()
         self._unsure = False
         self._judgings = Judgings(self.finish)
@@ -160,7 +161,8 @@ class Completer(Service):
         if again:
             self._set_aside.tried(written=len(again) - (len(self._set_aside) - aside))
         self._set_aside.settle()
-        return GATHER if 1 < len(batch) < WORTH_A_COMMIT and len(self._waiting) < WORTH_A_COMMIT else 0
+        enough = self._worth_a_commit
+        return GATHER if 1 < len(batch) < enough and len(self._waiting) < enough else 0
 
     async def _write(self, batch: list[Attempt], *, unsure: bool) -> None:
         """Write a batch; split it while the database refuses it, until the bad row is alone."""

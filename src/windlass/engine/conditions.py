@@ -30,6 +30,8 @@ class AttemptConditions:
         self._judge = judge
         self._completer = completer
         self._bus = bus
+        self.finish_plain = completer.finish
+        """Has the outcome of an attempt without branches written: what `finish` does, without the call."""
 
     def missing(self, attempt: Attempt, flow: StoredFlow) -> Ending | None:
         """Return how an attempt ends whose predicates cannot all be called here; None: they can."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windlass import loggers
-from windlass.context import Snooze
+from windlass.context import JobContext, Snooze
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.job import Payload
 from windlass.domain.options import Unset
@@ -81,15 +81,17 @@ class Invoker:
 
     async def invoke(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
         """Enter the body."""
+        options, serializer = attempt.options, self._serializer
         try:
-            args, kwargs = self._decoded(attempt, payload, known)
+            context = attempt.context if options.signal is None else self._signaled(attempt)
+            args, kwargs = serializer.decode_arguments(known.spec, payload.args)
         except SerializationError as error:
             return Refused(error, "poison_payload")
-        chosen = attempt.options.executor
+        chosen = options.executor
         if chosen == "process":
             return await self._invoke_elsewhere(attempt, payload, known, args, kwargs)
         if known.spec.contexts:
-            args, kwargs = with_context(known.spec.contexts, attempt.context, args, kwargs)
+            args, kwargs = with_context(known.spec.contexts, context, args, kwargs)
         kind = _kind(chosen, known)
         attempt.thread = thread = BodyThread() if kind == "thread" else None
         watch = self._watch(attempt, thread) if thread is not None and attempt.claim.holds is not None else None
@@ -117,12 +119,12 @@ class Invoker:
             return Raised(self._timeout(attempt))
         return RETURNED_NOTHING if value is None else self._returned(attempt, known, value)
 
-    def _decoded(self, attempt: Attempt, payload: Payload, known: Known) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments, and give the signal that the job awaited to its context."""
+    def _signaled(self, attempt: Attempt) -> JobContext | None:
+        """Give the signal that a job awaited to its context, and return that."""
         context = attempt.context
-        if attempt.options.signal is not None and context is not None:
+        if context is not None:
             context.signal = read_signal(attempt.options, self._serializer)
-        return self._serializer.decode_arguments(known.spec, payload.args)
+        return context
 
     def _inside_middleware(self, attempt: Attempt, known: Known) -> Callable[..., Any]:
         assert attempt.context is not None

@@ -82,14 +82,14 @@ class NodeWakeups:
         """
         self._known.permits_freed({(claim.queue, claim.lane) for claim in claims if claim.lane is not None})
         if self._coordinator is not None:
-            self._wake_for(sorted({(claim.queue, claim.priority) for claim in claims}))
+            self._wake_for({(claim.queue, claim.priority) for claim in claims})
         elif not announced:
             self._wake_all()
 
     def requeued(self, back: Sequence[tuple[Claim, Transition]]) -> None:
         """Wake for requeued jobs: some for other nodes to run now, some for any node to run later."""
         released = {(claim.queue, claim.priority) for claim, move in back if move.outcome in ("released", "lost")}
-        self._wake_for(sorted(released))
+        self._wake_for(released)
         heads = [
             Head(claim.queue, claim.priority, move.times.ended_at + move.delay_us, claim.lane)
             for claim, move in back
@@ -99,7 +99,10 @@ class NodeWakeups:
             self._known.expect(heads)
 
     def _wake_for(self, work: Collection[tuple[str, int]]) -> None:
-        """Notify other nodes: jobs that this node stored or released are new work to them, as after an enqueue."""
+        """Notify other nodes: jobs that this node stored or released are new work to them, as after an enqueue.
+
+        In no order: a level of a damaged row cannot be compared with others.
+        """
         if self._coordinator is not None:
             for queue, level in work:
                 self._coordinator.notify_new_work(queue, level)

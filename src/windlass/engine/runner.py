@@ -73,6 +73,7 @@ class Runner:
         self._registry = registry
         self._invoker = invoker
         self._conditions = conditions
+        self._finish_plain = conditions.finish_plain
         self._policies = policies
         self._bus = bus
         self._resilience = resilience
@@ -90,7 +91,7 @@ class Runner:
         current_context.set(context)
         try:
             found = known if known is not None and attempt.stop is None else self._before_the_body(attempt)
-            if isinstance(found, Known | NotSignaled) and attempt.guard is not None:
+            if attempt.guard is not None and isinstance(found, Known | NotSignaled):
                 stopped = await self._passed_guard(attempt, attempt.guard)
                 found = found if stopped is None else stopped
             if isinstance(found, Known):
@@ -157,7 +158,12 @@ class Runner:
         if goes_on or attempt.body_goes_on:
             transition = transition._replace(lingers=True)
         attempt.transition = transition
-        self._conditions.finish(attempt)
+        if attempt.options.flow is None:
+            self._finish_plain(attempt)
+        else:
+            self._conditions.finish(attempt)
+        if transition.failure is None and type(ending) is Returned:  # as usual: there is nothing to log
+            return
         if isinstance(ending, NotChosen):
             logger.info("job %s (%s) is not chosen; canceling it", attempt.claim.job_id, attempt.claim.target)
         elif transition.failure is not None:
@@ -182,26 +188,25 @@ class Runner:
         broken = attempt.damage or attempt.refusal
         if broken is not None:
             return Refused(broken, "poison_payload")
-        if attempt.expired:
+        claim, options = attempt.claim, attempt.options
+        if claim.expires is not None and attempt.expired:
             return Expired()
-        late = attempt.not_signaled
+        late = None if options.wait is None else attempt.not_signaled
         if late is not None and attempt.guard is None:
             return late
-        if attempt.claim.lane is not None:
-            held = self._held_at_a_gate(attempt, attempt.claim.lane)
+        if claim.lane is not None:
+            held = self._held_at_a_gate(attempt, claim.lane)
             if held is not None:
                 return held
         try:
-            resolution = self._registry.resolve(attempt.claim.target)
+            resolution = self._registry.resolve(claim.target)
         except SerializationError as error:
             return Refused(error, "poison_payload")
         match resolution:
             case Known():
-                flow = attempt.options.flow
-                missing = None if flow is None else self._conditions.missing(attempt, flow)
-                return (
-                    missing or late or resolution
-                )  # late: its guard decides first, for what is not chosen cannot fail
+                missing = None if options.flow is None else self._conditions.missing(attempt, options.flow)
+                # late: its guard decides first, for what is not chosen cannot fail
+                return missing or late or resolution
             case Denied():
                 return Refused(TargetNotAllowedError(resolution.error), "target_not_allowed")
             case Unknown():

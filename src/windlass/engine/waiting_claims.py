@@ -68,7 +68,10 @@ class WaitingClaims:
 
     def complete(self, payloads: Mapping[str, Payload]) -> Mapping[str, Payload]:
         """Return the payloads that came with claims, but for those with arguments that are still to be read."""
-        if not any(payload.options for payload in payloads.values()):
+        for payload in payloads.values():  # not `any` of a generator: this is asked for every claim
+            if payload.options:
+                break
+        else:
             return payloads
         return {job: payload for job, payload in payloads.items() if not (payload.options and self._needs(payload))}
 

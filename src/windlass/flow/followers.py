@@ -8,7 +8,7 @@ from typing import Final
 
 from windlass.domain.batch import BATCH_TARGET, NO_RULES, BatchRules
 from windlass.domain.branches import PREDICATE_FAILED, decide
-from windlass.domain.dependencies import NOT_CHOSEN, UPSTREAM_CANCELED, EndedStep, Follows
+from windlass.domain.dependencies import NOT_CHOSEN, EndedStep, Follows
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.rhythm import Every
 from windlass.domain.states import Move
@@ -74,7 +74,7 @@ def _was_not_chosen(job: Ended) -> bool:
 
 def _step(job: Ended, flow: StoredFlow, cause: str | None) -> EndedStep:
     branches = decide(flow.branches, job.status, job.judgements) if flow.branches else None
-    reason = None if cause is None else NOT_CHOSEN if job.reason == NOT_CHOSEN else UPSTREAM_CANCELED
+    reason = None if cause is None else NOT_CHOSEN  # also behind a branch whose predicate failed
     return EndedStep(job.job_id, job.status, _ways(flow.leads), flow.group, cause, reason, branches)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import Failing, ItemStatus, LogRow
 from windlass.domain.item_paths import FIRST, child
@@ -129,7 +127,7 @@ class ItemSegments:
         if row.status in (ItemStatus.READY, ItemStatus.RETRY):  # else it had ended, and others were lost after it
             step = claimed.definition.steps[row.cursor]
             if not step.options.recover_on_failure:
-                return msgspec.structs.replace(failing, step=row.cursor, attempt=row.attempt)
+                return failing._replace(step=row.cursor, attempt=row.attempt)
             item = RunningItem(row, claimed.values.decode(row.type, row.value))
             error = WorkerLostError(failing.error)
             reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.text, item.number)

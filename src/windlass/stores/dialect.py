@@ -63,6 +63,11 @@ class Dialect:
         """Return texts as the fragments `in_names` and `names` read them."""
         return json_text(values)
 
+    def bulk(self, table: str, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """Return many rows as the parameters of a statement that reads them as a table of the kind `:bulk`."""
+        del table
+        return {"rows": json_text(rows)}
+
     # ------------------------------------------------------------------ submission
 
     def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:

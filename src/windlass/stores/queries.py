@@ -3,7 +3,8 @@ override a name.
 
 A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` the first or None, `:count` rows
 touched. Others are pieces that statements name in braces: `:fragment` a text; `:table` the columns and types of rows
-that come as one JSON text, `:rows`, in that order; `:arrays` the same of rows that come as one array per column.
+that come as one JSON text, `:rows`, in that order; `:arrays` the same of rows that come as one array per column;
+`:bulk` the same in the form that is fastest on the database, given by `Dialect.bulk`.
 Lists of columns (`{job_columns}`) are those of `windlass.stores.columns`. Parameters are written `:name`; `{now}` is
 the store's clock, and `{moment}`, where there are locks to wait for, is its time after the wait; `{word}` literals are
 whole numbers given by the plan.
@@ -18,9 +19,9 @@ from typing import NamedTuple
 
 from windlass.stores.columns import LISTS, NEW_JOB_TYPES
 
-_PIECES = {"fragment": "", "table": "json", "arrays": "array"}
+_PIECES = {"fragment": "", "table": "json", "arrays": "array", "bulk": "bulk"}
 """Kinds that are no statements, and for tables the fragments of the dialect that make them: `json_table`, `array_table`
-around a `json_column`, `array_column` for each column."""
+around a `json_column`, `array_column` for each column; which of both for `:bulk` is the fragment `bulk_form`."""
 _HEADER = re.compile(rf"^-- name: (\w+) :(rows|row|count|{'|'.join(_PIECES)})\s*$", re.MULTILINE)
 _COLUMNS = re.compile(r"\{(?:(\w)\.|(\w)\|(\w)\.|(:))?(\w+)_columns\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
@@ -44,6 +45,13 @@ def load(dialect: str) -> dict[str, Query]:
     tables = {query.name: _table(query, texts) for query in queries.values() if _PIECES.get(query.kind)}
     fragments = {f"{{{name}}}": text for name, text in (texts | tables).items()}
     return {name: _complete(query, fragments) for name, query in queries.items() if query.kind not in _PIECES}
+
+
+@cache
+def bulk_columns(dialect: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return the columns and types of every table of the kind `:bulk`, by its name."""
+    queries = {**_folder("plans"), **_folder(dialect)}
+    return {query.name: tuple(_columns(query.sql)) for query in queries.values() if query.kind == "bulk"}
 
 
 def overrides(dialect: str) -> set[str]:
@@ -83,9 +91,9 @@ def _list(found: re.Match[str]) -> str:
 
 def _table(query: Query, texts: dict[str, str]) -> str:
     """Return rows of parameters as a table, in the dialect's form."""
-    way = _PIECES[query.kind]
+    way = texts["bulk_form"] if query.kind == "bulk" else _PIECES[query.kind]
     body = query.sql.replace("{new_job_types}", texts["new_job_types"])
-    columns = [column.split() for column in body.split(",")]
+    columns = _columns(body)
     each = texts[f"{way}_column"]
     made = [
         each.replace("{position}", str(position)).replace("{name}", name).replace("{type}", texts[kind])
@@ -93,6 +101,10 @@ def _table(query: Query, texts: dict[str, str]) -> str:
     ]
     whole = texts[f"{way}_table"].replace("{columns}", ", ".join(made))
     return whole.replace("{names}", ", ".join(name for name, _ in columns))
+
+
+def _columns(body: str) -> list[tuple[str, str]]:
+    return [(name, kind) for name, kind in (column.split() for column in body.split(","))]
 
 
 def _folder(name: str) -> dict[str, Query]:

@@ -105,7 +105,7 @@ class Registry:
 
         The latter covers methods inherited from a class whose methods are jobs, and names from before a move.
         """
-        return isinstance(target, str) and self._function(target) is not None
+        return self._names.get(target) is not None or (isinstance(target, str) and self._function(target) is not None)
 
     def _function(self, target: str) -> TargetFunction | None:
         function = self._names.get(target)

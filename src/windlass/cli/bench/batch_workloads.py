@@ -17,8 +17,8 @@ from windlass.cli.bench.scratch import Scratch
 from windlass.domain.clock import monotonic
 
 PROCESSES = 2
-SLOTS = 8
-"""In each of two processes: the outcomes of 16 jobs of 5 ms come one to three at a time."""
+SMALL_PROCESSES, SMALL_SLOTS, SMALL_FLUSH = 8, 2, 3
+"""16 slots in many processes, each of which writes at most three outcomes by one commit."""
 KILOBYTE = 1024
 
 
@@ -33,13 +33,17 @@ def drain_loose(scratch: Scratch, load: Load) -> float:
 
 
 def drain_batch_threads(scratch: Scratch, load: Load) -> Measure:
-    """F4: one batch whose children take 5 ms on 16 slots, so that many small flushes count for it."""
-    return _drain(scratch, load._replace(concurrency=SLOTS), "nap")
+    """F4: one batch whose children take 5 ms on 16 slots, counted by commits of one to three from eight processes."""
+    return _drain(scratch, _small(load), "nap", SMALL_PROCESSES)
 
 
 def drain_loose_threads(scratch: Scratch, load: Load) -> float:
     """Return the rate of loose jobs that do the same."""
-    return drain(scratch, load._replace(concurrency=SLOTS), job=lambda bench: bench.nap, processes=PROCESSES).value
+    return drain(scratch, _small(load), job=lambda bench: bench.nap, processes=SMALL_PROCESSES).value
+
+
+def _small(load: Load) -> Load:
+    return load._replace(concurrency=SMALL_SLOTS, largest_flush=SMALL_FLUSH)
 
 
 def load_batch(scratch: Scratch, load: Load) -> Measure:
@@ -75,11 +79,13 @@ def load_alone(url: str, items: int) -> None:
     bench.app.close()
 
 
-def _drain(scratch: Scratch, load: Load, job: str) -> Measure:
+def _drain(scratch: Scratch, load: Load, job: str, processes: int = PROCESSES) -> Measure:
     with migrated(scratch) as bench:
         handle = _load(bench, getattr(bench, job), load.jobs)
-        run = drained(bench, load, PROCESSES)
-        return Measure(run.ended / run.seconds, check_batch(handle, load.jobs, run), {"seconds": run.seconds})
+        run = drained(bench, load, processes)
+        problems = check_batch(handle, load.jobs, run) + check_commits(run, load.largest_flush)
+        details = {"seconds": run.seconds, "processes": processes, "jobs_a_commit": run.ended / run.commits.total()}
+        return Measure(run.ended / run.seconds, problems, details)
 
 
 def check_batch(handle: BatchHandle, children: int, run: Drained) -> list[str]:
@@ -91,6 +97,12 @@ def check_batch(handle: BatchHandle, children: int, run: Drained) -> list[str]:
         ("attempts", children, run.ended),
         ("end of the batch", "SUCCEEDED", handle.status().value),
     )
+
+
+def check_commits(run: Drained, largest: int) -> list[str]:
+    """Return whether workers have written more jobs by one commit than the workload is about."""
+    too_large = sum(count for size, count in run.commits.items() if size > largest)
+    return differences((f"commits of more than {largest} jobs", 0, too_large))
 
 
 def _load(bench: BenchApp, job: Any, count: int) -> BatchHandle:

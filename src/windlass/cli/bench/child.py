@@ -1,4 +1,4 @@
-"""A process of its own that drains jobs; run as `python -m windlass.cli.bench.child URL CONCURRENCY`.
+"""A process of its own that drains jobs; run as `python -m windlass.cli.bench.child URL CONCURRENCY [LARGEST_FLUSH]`.
 
 It writes JSON lines: `prepared`, and once it was let go `ready`, `count` now and then, and `end`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from windlass.cli.bench import jobs
 from windlass.domain.clock import monotonic
 from windlass.engine.attempt import Attempt
+from windlass.engine.completer import MAX_IN_A_FLUSH
 
 REPORT_EVERY = 0.05
 
@@ -43,11 +45,14 @@ class Committed:
     def __init__(self) -> None:
         self.count = 0
         self.last = 0.0
+        self.sizes: Counter[int] = Counter()
+        """How many commits held how many outcomes."""
         self._reported = 0.0
 
     def add(self, number: int) -> None:
-        """Count so many more."""
+        """Count so many more, which share a commit."""
         self.count += number
+        self.sizes[number] += 1
         self.last = monotonic()
         if self.last - self._reported > REPORT_EVERY:
             self.report()
@@ -59,10 +64,11 @@ class Committed:
 
     def end(self, bodies: int, starts: Sequence[tuple[int, float]] = (), code: int = 0) -> None:
         """Report the end."""
-        report("end", count=self.count, last=self.last, bodies=bodies, code=code, starts=starts, **memory())
+        facts = {"count": self.count, "last": self.last, "bodies": bodies, "code": code, "starts": starts}
+        report("end", **facts, commits=list(self.sizes.items()), **memory())
 
 
-def work(url: str, concurrency: int) -> int:
+def work(url: str, concurrency: int, largest_flush: int = MAX_IN_A_FLUSH) -> int:
     """Drain with a worker, exactly as `windlass worker` runs it, until SIGTERM."""
     bench = jobs.open_app(url)
     committed = Committed()
@@ -71,7 +77,7 @@ def work(url: str, concurrency: int) -> int:
         committed.add(sum(attempt.verdict.terminal for attempt in batch))
         asyncio.get_running_loop().call_later(2 * REPORT_EVERY, committed.report)  # the last batch must be reported too
 
-    bench.app.exchange(bench.app.parts._replace(written=written))
+    bench.app.exchange(bench.app.parts._replace(written=written, largest_flush=largest_flush))
     wait_for_go()
     code = bench.app.worker(concurrency=concurrency).run(lambda node: report("ready", **memory()))
     committed.end(jobs.bodies(), jobs.starts, code)
@@ -80,4 +86,4 @@ def work(url: str, concurrency: int) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(work(sys.argv[1], int(sys.argv[2])))
+    raise SystemExit(work(sys.argv[1], *map(int, sys.argv[2:])))

@@ -13,6 +13,7 @@ from windlass.cli.bench.processes import Children, Drained
 from windlass.cli.bench.scratch import Scratch, settle
 from windlass.domain.clock import monotonic
 from windlass.domain.priority import Priority
+from windlass.engine.completer import MAX_IN_A_FLUSH
 
 CONCURRENCY = 100
 """Coroutines that a draining worker runs at a time, unless configured otherwise; the default of the settings."""
@@ -34,6 +35,8 @@ class Load(NamedTuple):
     """Of a draining worker."""
     check: Check = check
     """Finds lost and repeated jobs afterwards."""
+    largest_flush: int = MAX_IN_A_FLUSH
+    """How many outcomes a draining worker writes by one commit."""
 
 
 class Measure(NamedTuple):
@@ -143,7 +146,7 @@ def memory(scratch: Scratch, load: Load) -> Measure:
 def drained(bench: BenchApp, load: Load, processes: int = 1) -> Drained:
     """Let workers drain a store until as many jobs have ended as the load has."""
     settle(bench.app.url)
-    with Children(bench.app.url, load.concurrency, processes) as children:
+    with Children(bench.app.url, load.concurrency, load.largest_flush, count=processes) as children:
         children.go()
         return children.finish(load.jobs)
 

@@ -7,6 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -33,6 +34,8 @@ class Drained(NamedTuple):
     idle_memory: int
     peak_memory: int
     starts: dict[int, float]
+    commits: Counter[int]
+    """How many commits of outcomes held how many jobs, as far as the children report it."""
 
 
 class Children:
@@ -42,9 +45,9 @@ class Children:
     """
 
     def __init__(
-        self, url: str, argument: int, count: int = 1, *, program: Sequence[str] = WORKER, ends: bool = False
+        self, url: str, *arguments: int, count: int = 1, program: Sequence[str] = WORKER, ends: bool = False
     ) -> None:
-        command = [sys.executable, *program, url, str(argument)]
+        command = [sys.executable, *program, url, *map(str, arguments)]
         self._ends = ends
         self._reports: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
         self._latest: list[dict[str, dict[str, Any]]] = [{} for _ in range(count)]
@@ -94,6 +97,7 @@ class Children:
             idle_memory=max(one["rss"] for one in ready),
             peak_memory=max(end["peak"] for end in ends),
             starts={number: at for end in ends for number, at in end["starts"]},
+            commits=sum((Counter(dict(end.get("commits", ()))) for end in ends), Counter[int]()),
         )
 
     def _all(self, event: str) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ FLOWS: Final = (
     Workload("F2", "chains of two", 20_000, flow_workloads.drain_chains, beside=flow_workloads.drain_loose),
     Workload("F3", "group and its join", 10_000, flow_workloads.drain_group, beside=flow_workloads.drain_loose_members),
     Workload(
-        *("F4", "one batch, 16 threads", 10_000, batch_workloads.drain_batch_threads),
+        *("F4", "one batch, small commits", 10_000, batch_workloads.drain_batch_threads),
         beside=batch_workloads.drain_loose_threads,
     ),
     Workload("F5", "load a batch", 100_000, batch_workloads.load_batch),

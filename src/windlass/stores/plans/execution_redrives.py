@@ -43,7 +43,7 @@ def reopen(dialect: Dialect, ids: Sequence[str], *, reset: bool) -> Plan[None]:
             yield Step("revive_items", {"id": execution, "stage": stage, "reset": int(reset)})
             yield Step("detach_parts", {"id": execution})
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
     reached("redrive.before_commit")
 
 

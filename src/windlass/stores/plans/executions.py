@@ -56,7 +56,7 @@ def submit(
         yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
         first = LogRow("submitted", 0, 1)
         rows = [_log_row(one.execution.id, 1, first, 0, None) for one in stored]
-        yield Step("insert_transitions", {"rows": json_text(rows)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", rows))
     reached("submit.before_commit")
     return answers
 
@@ -138,7 +138,7 @@ class Written(NamedTuple):
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Written]]:
     """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
     claims = [(one.job_id, one.fence, one.execution_id) for one in writes]
-    rows = yield Step("lock_pipeline_claims", {"rows": json_text(sorted(set(claims)))})
+    rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", sorted(set(claims))))
     locked = {(row[0], row[1]): row[2:] for row in rows}
     held = [one for one in writes if (one.job_id, one.fence) in locked]
     if not held:
@@ -171,19 +171,18 @@ def _answer(
 
 def advance(dialect: Dialect, writes: Sequence[Checkpoint], nodes: Mapping[str, str | None]) -> Plan[dict[str, int]]:
     """Write the states of executions and their log; return their versions, but of those that were written before."""
-    del dialect
     if not writes:
         return {}
     by_id = {one.execution_id: one for one in writes}
     rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
-    versions = dict((yield Step("advance_executions", {"rows": json_text(rows)})))
+    versions = dict((yield Step("advance_executions", dialect.bulk("execution_advances", rows))))
     logged = [
         _log_row(execution, version, one.log, one.state.stage, nodes.get(one.job_id), one.fence)
         for execution, version in versions.items()
         if (one := by_id[execution]).log is not None and one.state is not None
     ]
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
     return versions
 
 
@@ -215,9 +214,9 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset
         if one.trying is not None:
             yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
     if written:
-        yield Step("write_items", {"rows": json_text(written)})
+        yield Step("write_items", dialect.bulk("item_writes", written))
     if new:
-        yield Step("insert_items", {"rows": json_text(new)})
+        yield Step("insert_items", dialect.bulk("new_items", new))
     parts = [part for one in held for part in one.new_parts]
     if parts:
         yield Step("insert_parts", {"rows": json_text(parts)})
@@ -253,7 +252,6 @@ class EndedExecution(NamedTuple):
 
 def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     """End executions, in the transaction that ends their main jobs."""
-    del dialect
     rows = [(one.id, one.status, one.transition_key, one.error_code, one.error_message) for one in ended]
     found = yield Step("end_executions", {"rows": json_text(rows)})
     by_id = {one.id: one for one in ended}
@@ -263,7 +261,7 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
         log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
         logged.append(_log_row(execution, version, log, stage, one.node, one.fence))
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
 
 
 def wake(dialect: Dialect, ids: Iterable[str]) -> Plan[frozenset[tuple[str, int]]]:
@@ -289,7 +287,7 @@ def steer(dialect: Dialect, ids: Sequence[str], *, pause: bool) -> Plan[tuple[li
         for execution, version, cursor, attempt, stage in rows
     ]
     if logged:
-        yield Step("insert_transitions", {"rows": json_text(logged)})
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
     woken: list[tuple[str, int]] = []
     if rows and not pause:
         parts = yield from items.live_jobs(dialect, [row[0] for row in rows])

@@ -17,8 +17,8 @@ from windlass.domain.dependencies import (
     ALL,
     BATCH,
     BRANCHES,
+    NOT_CHOSEN,
     UNDECIDED,
-    UPSTREAM_CANCELED,
     UPSTREAM_FAILED,
     CountedGroup,
     Edge,
@@ -115,6 +115,8 @@ class _Wave:
         self._canceled_groups: set[str] = set()
         """Groups of which a canceled member was counted here."""
         self._failed_groups: set[str] = set()
+        self._unchosen_groups: set[str] = set()
+        """Groups in branches that were not chosen: nothing that follows them runs, whatever they are counted."""
         self._work: set[tuple[str, int]] = set()
         self._ended: dict[str, Ended] = {}
         self._edges: list[Edge] = []
@@ -179,12 +181,10 @@ class _Wave:
                 yield from self._count_members()
         if not (self._work or self._ended or self._groups or self._operations or self._reports):
             return NO_EFFECTS
-        unfinished = Unfinished(frozenset(self._groups), frozenset(self._operations))
-        canceled = tuple(self._ended[job] for job in depth_first(self._edges))
         return Effects(
             work=frozenset(self._work),
-            canceled=canceled,
-            unfinished=unfinished,
+            canceled=tuple(self._ended[job] for job in depth_first(self._edges)),
+            unfinished=Unfinished(frozenset(self._groups), frozenset(self._operations)),
             branches=self._branches.fired,
             batches=tuple(self._reports),
         )
@@ -195,7 +195,7 @@ class _Wave:
         failed = yield from self._branches.cancel(self._dialect)
         for one in failed:
             self._canceled(one)
-            self._cancel_later(ToCancel(one.job_id, kind.value, one.cause, UPSTREAM_CANCELED) for kind in ALL)
+            self._cancel_later(ToCancel(one.job_id, kind.value, one.cause, NOT_CHOSEN) for kind in ALL)
 
     def _release(self) -> Plan[None]:
         parents, self.releases = self.releases, []
@@ -228,9 +228,13 @@ class _Wave:
         """Note a canceled follower, and count it; its group has failed if it was a failure that canceled it."""
         self._ended[follower.job_id] = follower.ended
         self._edges.append(Edge(follower.job_id, follower.parent_id))
-        if follower.group_id is not None:
-            failed = follower.reason == UPSTREAM_FAILED
-            self._count(follower.group_id, JobStatus.FAILED if failed else JobStatus.CANCELED)
+        group = follower.group_id
+        if group is None:
+            return
+        self._count(group, JobStatus.FAILED if follower.reason == UPSTREAM_FAILED else JobStatus.CANCELED)
+        if follower.reason == NOT_CHOSEN:
+            self._unchosen_groups.add(group)
+            self._cancel_later(ToCancel(group, kind.value, follower.cause, NOT_CHOSEN) for kind in ALL)
 
     def _leave_cancels(self, parents: Sequence[ToCancel]) -> Plan[None]:
         """Leave those with followers that still wait to an operation."""
@@ -254,9 +258,8 @@ class _Wave:
             if group.counts.kind == BATCH:
                 batches.append(group)
                 continue
-            decision = after_members(group.counts)
-            if decision is not UNDECIDED:
-                name = group.group_id
+            name, decision = group.group_id, after_members(group.counts)
+            if decision is not UNDECIDED and name not in self._unchosen_groups:
                 reason = self._reason(name) if group.counts.failed else reason_for(JobStatus.SUCCEEDED)
                 self.releases += followers_to_release(name, decision.release)
                 self._cancel_later(ToCancel(name, kind.value, name, reason) for kind in decision.cancel)

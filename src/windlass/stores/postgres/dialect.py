@@ -11,12 +11,14 @@ from typing import Any, ClassVar
 from windlass.domain.dependencies import CountedGroup, GroupCounts, MemberChange
 from windlass.domain.job import Claim, NewJob, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
-from windlass.domain.transition import NO_FAILURE, Transition
+from windlass.domain.transition import Transition
 from windlass.stores.claim_order import ANY_NUMBER, ClaimRequest, Head, QueueLane, Share, WaitingLane, at_least
 from windlass.stores.columns import NEW_JOB, NEW_JOB_TYPES
 from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres.text import copy_lines, ids, numbers, texts
+from windlass.stores.postgres.transition_columns import TransitionColumns
+from windlass.stores.queries import bulk_columns
 
 COPY_FROM = 100  # rows of a submission: COPY is a quarter faster than arrays
 COPY_CHUNK = 500
@@ -36,6 +38,14 @@ class PostgresDialect(Dialect):
     def names(self, values: Sequence[str]) -> str:
         """Return an array literal."""
         return texts(values)
+
+    def bulk(self, table: str, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """Return one array for each column."""
+        columns = zip(*rows, strict=True)
+        return {
+            name: _ARRAYS[kind](column)
+            for (name, kind), column in zip(bulk_columns(self.name)[table], columns, strict=True)
+        }
 
     # ------------------------------------------------------------------ submission
 
@@ -156,7 +166,7 @@ class PostgresDialect(Dialect):
 
     def finish(self, transitions: Sequence[Transition], *, alone: bool) -> Plan[list[bool]]:
         """Write ends, history and counts with one statement; if all succeeded, as usual, with half the arrays."""
-        columns = _Columns(transitions)
+        columns = TransitionColumns(transitions)
         if columns.moves.count(Move.SUCCEED) == len(transitions):
             name, params = "finish_succeeded", columns.of_successes()
         else:
@@ -178,7 +188,7 @@ class PostgresDialect(Dialect):
         return (yield from self._reopen_all(transitions, [None] * len(transitions)))
 
     def _reopen_all(self, transitions: Sequence[Transition], delays: Sequence[int | None]) -> Plan[list[bool]]:
-        params = _Columns(transitions).of_all()
+        params = TransitionColumns(transitions).of_all()
         params["delays"] = numbers(delays)
         params["lanes"] = texts([t.lane for t in transitions])
         rows = yield Step("reopen", params)
@@ -232,38 +242,6 @@ def _won(transitions: Sequence[Transition], held: Iterable[tuple[str, int]]) -> 
     """Match by id and fence: a late transition may share its flush with one of the job's current holder."""
     winners = set(held)
     return [(t.job_id, t.fence) in winners for t in transitions]
-
-
-class _Columns:
-    """Transitions as columns instead of rows, transposed in one call because this is the hot path."""
-
-    def __init__(self, transitions: Sequence[Transition]) -> None:
-        values = dict(zip(Transition._fields, zip(*transitions, strict=True), strict=True))
-        self.ids, self.fences, self.moves = values["job_id"], values["fence"], values["move"]
-        self.outcomes, self.numbers, self.attempts = values["outcome"], values["number"], values["attempts"]
-        self.results, self.failures, self.reasons = values["result"], values["failure"], values["reason"]
-        self.started, self.ended, self.waits = zip(*values["times"], strict=True)
-
-    def of_successes(self) -> dict[str, str]:
-        return {
-            "ids": ids(self.ids),
-            "fences": numbers(self.fences),
-            "numbers": numbers(self.numbers),
-            "started": numbers(self.started),
-            "ended": numbers(self.ended),
-            "waits": numbers(self.waits),
-        }
-
-    def of_all(self) -> dict[str, str]:
-        failures = [failure or NO_FAILURE for failure in self.failures]
-        return {
-            **self.of_successes(),
-            "outcomes": texts(self.outcomes),
-            "attempts": numbers(self.attempts),
-            "errors": texts([failure.error or None for failure in failures]),
-            "error_classes": texts([failure.error_class or None for failure in failures]),
-            "tracebacks": texts([failure.traceback for failure in failures]),
-        }
 
 
 CopyColumns = list[Sequence[str | int | None]]

@@ -20,7 +20,7 @@ SELECT id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash,
 FROM {new_executions} n WHERE true
 ON CONFLICT (tenant, pipeline, pipeline_version, key) WHERE key IS NOT NULL DO NOTHING
 
--- name: log_rows :table
+-- name: log_rows :bulk
 execution_id id, version integer, kind text, step integer, attempt integer, stage integer, node text, fence integer, run_us integer,
 error_class text, error text, type integer, value text
 
@@ -38,7 +38,7 @@ LEFT JOIN windlass_transition t ON t.execution_id = e.id AND t.version = e.value
 WHERE e.id = i.id
 
 -- Claims of main jobs and of parts, with the execution that each belongs to.
--- name: pipeline_claims :table
+-- name: pipeline_claims :bulk
 id id, fence integer, execution_id id
 
 -- name: lock_pipeline_claims :rows
@@ -49,7 +49,7 @@ WHERE h.id = c.id AND h.fence = c.fence AND e.id = c.execution_id ORDER BY h.id 
 -- name: clear_crashes :count
 UPDATE windlass_hot SET crash_count = 0 WHERE id {in_ids} AND crash_count > 0
 
--- name: execution_advances :table
+-- name: execution_advances :bulk
 id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
 emitted integer, last_hash text, cut text, keeps_position integer
 

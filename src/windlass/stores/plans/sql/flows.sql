@@ -144,16 +144,17 @@ SELECT m.group_id, count(*) FROM (
     UNION ALL SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
 ) m GROUP BY m.group_id ORDER BY m.group_id
 
--- Groups of the same flows without a failed member, whose followers were canceled when there was one.
+-- Groups of the same flows without a failed member, whose followers were canceled when there was one. Not the batch that a flow follows:
+-- it is live again only if a child is started over.
 -- name: reopened_groups :rows
 SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id
-WHERE f.job_id {in_ids} AND g.failed = 0
+WHERE f.job_id {in_ids} AND g.kind = 1 AND g.failed = 0
     AND EXISTS (SELECT 1 FROM windlass_done d WHERE d.canceled_by = g.id AND d.reason <> 'not_chosen')
 
 -- The same before these jobs are taken off the failed members of their groups.
 -- name: reopening_groups :rows
 SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id
-WHERE f.job_id {in_ids} AND g.failed = (SELECT count(*) FROM windlass_flow m WHERE m.group_id = g.id AND m.job_id {in_ids})
+WHERE f.job_id {in_ids} AND g.kind = 1 AND g.failed = (SELECT count(*) FROM windlass_flow m WHERE m.group_id = g.id AND m.job_id {in_ids})
     AND EXISTS (SELECT 1 FROM windlass_done d WHERE d.canceled_by = g.id AND d.reason <> 'not_chosen')
 UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM windlass_done d WHERE d.id = j.batch_id AND d.status = 'CANCELED')

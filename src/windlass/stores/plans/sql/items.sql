@@ -1,7 +1,7 @@
 -- Items of executions, parts (ranges of items that one job works off) and rejects. In bulk updates every column of a key comes from the
 -- rows: with a bound one SQLite would read all items of the execution for each row.
 
--- name: item_writes :table
+-- name: item_writes :bulk
 execution_id id, stage integer, path text, version integer, status integer, cursor integer, attempt integer, emitted integer,
 last_hash text, delay_us integer, type integer, value text, error_class text, error text
 
@@ -12,7 +12,7 @@ UPDATE windlass_item SET version = windlass_item.version + 1, status = w.status,
 FROM {item_writes} w WHERE windlass_item.execution_id = w.execution_id AND windlass_item.stage = w.stage
     AND windlass_item.path = w.path AND windlass_item.version = w.version
 
--- name: new_items :table
+-- name: new_items :bulk
 execution_id id, stage integer, path text, status integer, cursor integer, type integer, value text
 
 -- name: insert_items :count

@@ -13,6 +13,9 @@
 -- name: array_column :fragment
 :{name}::{type}[]
 
+-- name: bulk_form :fragment
+array
+
 -- name: id :fragment
 uuid
 

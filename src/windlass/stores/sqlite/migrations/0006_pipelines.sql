@@ -88,6 +88,7 @@ CREATE TABLE windlass_part (
 ) WITHOUT ROWID;
 CREATE INDEX windlass_part_job ON windlass_part (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX windlass_part_waiting ON windlass_part (execution_id, stage, segment, lo) WHERE job_id IS NULL;
+CREATE INDEX windlass_part_live ON windlass_part (execution_id, stage, segment) WHERE job_id IS NOT NULL;
 
 -- Items that were given up while their execution went on. One row for each, however often its step runs again.
 CREATE TABLE windlass_reject (

@@ -7,6 +7,9 @@
 -- name: json_column :fragment
 json_extract(value, '$[{position}]') AS {name}
 
+-- name: bulk_form :fragment
+json
+
 -- name: id :fragment
 text
 
