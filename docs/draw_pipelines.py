@@ -102,12 +102,12 @@ def channel(one: Channel) -> str:
     head = 30
     drawn = [
         (
-            f'<rect x="{one.left:g}" y="{CHANNELS}" width="{WIDTH}" height="116" rx="8" fill="none" stroke="{one.color}" '
-            f'stroke-width="1.8"{dashes}/>'
+            f'<rect x="{one.left:g}" y="{CHANNELS}" width="{WIDTH}" height="116" rx="8" fill="none" '
+            f'stroke="{one.color}" stroke-width="1.8"{dashes}/>'
         ),
         (
-            f'<path d="M{one.left:g} {CHANNELS + head}v-{head - 8}a8 8 0 0 1 8 -8h{WIDTH - 16}a8 8 0 0 1 8 8v{head - 8}z" '
-            f'fill="{one.color}"/>'
+            f'<path d="M{one.left:g} {CHANNELS + head}v-{head - 8}a8 8 0 0 1 8 -8h{WIDTH - 16}a8 8 0 0 1 8 8'
+            f'v{head - 8}z" fill="{one.color}"/>'
         ),
         (
             f'<text x="{one.left + 14:g}" y="{CHANNELS + 20}" font-size="14" font-weight="600" fill="#fff">'
