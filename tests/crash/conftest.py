@@ -6,6 +6,7 @@ import pytest
 
 from tests.crash.programs.application import make_app
 from tests.support.crashing import Stage, stage_on
+from tests.support.pipeline_crashing import PipelineStage, pipeline_stage_on
 from tests.support.programs import Programs
 from tests.support.tcp_proxy import TcpProxy
 from windlass import Windlass
@@ -16,6 +17,13 @@ from windlass.testing.embedded_postgres import EmbeddedPostgres
 def stage(store_url: str, programs: Programs) -> Iterator[Stage]:
     """An empty store of each kind in turn, with workers that can be made to die."""
     with stage_on(store_url, programs) as ready:
+        yield ready
+
+
+@pytest.fixture
+def pipeline_stage(store_url: str, programs: Programs) -> Iterator[PipelineStage]:
+    """The same with workers of pipelines."""
+    with pipeline_stage_on(store_url, programs) as ready:
         yield ready
 
 

@@ -56,14 +56,31 @@ def test_every_reason_of_the_specification_has_a_meaning_and_a_first_action():
     """P6.1: in this order."""
     assert list(REASONS) == [
         *("retry_exhausted", "non_retryable", "circuit_deferral_exhausted", "await_timeout", "signal_timeout"),
-        *("worker_lost", "poison_payload", "target_not_found", "target_not_allowed"),
+        *("worker_lost", "poison_payload", "target_not_found", "target_not_allowed", "reject_limit"),
     ]
     for name, reason in REASONS.items():
         assert reason.meaning
         assert reason.first_action.endswith(".")
         assert about(name) is reason
     never = {name for name, reason in REASONS.items() if not reason.retryable}
-    assert never == {"non_retryable", "poison_payload", "target_not_found", "target_not_allowed"}
+    assert never == {"non_retryable", "poison_payload", "target_not_found", "target_not_allowed", "reject_limit"}
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "transition_key", "step", "item"),
+    [
+        ("job", "0190:0:3", None, None),
+        ("pipeline", "0190:2:3", 2, None),
+        ("pipeline", "0190:12:3:4.0", 12, "4.0"),
+        ("pipeline", "damaged", None, None),
+    ],
+)
+def test_the_step_and_the_item_are_read_from_the_transition_key(
+    resource_type: str, transition_key: str, step: int | None, item: str | None
+):
+    """P6.1: of executions; a job has neither."""
+    letter = dataclasses.replace(LETTER, resource_type=resource_type, transition_key=transition_key)
+    assert (letter.step, letter.item) == (step, item)
 
 
 def test_it_cannot_be_changed():

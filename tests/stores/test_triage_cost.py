@@ -40,9 +40,11 @@ SELECT {new_id}, 'default', 'shop:charge', 'FAILED', 1, 1, 0, n FROM {numbers}
 """
 LETTERS = """
 INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, error_class, reason,
-    raised)
+    raised, kind)
 SELECT {new_id}, 'f' || (n % 50), '{{"errorMessage":"{filler}"}}', n, CASE WHEN n % 5 = 0 THEN 1 ELSE 0 END,
-    'shop:t' || (n % 50), 'q' || (n % 50), 'E' || (n % 50), 'r' || (n % 50), 0 FROM {numbers}
+    'shop:t' || (n % 50), 'q' || (n % 50), 'E' || (n % 50), 'r' || (n % 50), 0,
+    CASE WHEN n % 50 = 7 THEN 'execution' ELSE 'job' END
+FROM {numbers}
 """
 GROUPS = """
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
@@ -57,6 +59,7 @@ FILTERS = {
     "queue": triage.LetterFilters(queue="q7"),
     "error_class": triage.LetterFilters(error_class="E7"),
     "reason": triage.LetterFilters(reason="r7"),
+    "kind": triage.LetterFilters(kind="execution"),
     "time": triage.LetterFilters(after=100, before=900),
 }
 
@@ -75,6 +78,7 @@ PLANS: dict[str, Callable[[Dialect], Plan[Any]]] = {
     "groups": lambda dialect: triage.groups(dialect, triage.LetterFilters(), BATCH),
     "groups of a target": lambda dialect: triage.groups(dialect, triage.LetterFilters(target="shop:charge"), BATCH),
     "purge": lambda dialect: dead_letters.purge(dialect, 0, BATCH),
+    "purge of a kind": lambda dialect: dead_letters.purge(dialect, 0, BATCH, kind="execution"),
 }
 each_plan = pytest.mark.parametrize("name", PLANS)
 

@@ -15,6 +15,9 @@ async def dead_letters(app: Windlass) -> None:
     assert_type(app.dead_letters.redrive(10, rate=5, note="mended", reason="worker_lost", stop_at=0.2), Redrive)
     assert_type((await app.dead_letters.aredrive(dry_run=True)).ids, tuple[UUID, ...])
     assert_type(app.dead_letters.purge(timedelta(days=90)), int)
+    assert_type(app.dead_letters.find("execution", target="invoices"), Page[DeadLetter])
+    assert_type(app.dead_letters.redrive(kind="execution"), Redrive)
+    assert_type(app.dead_letters.purge(1, kind="job"), int)
     assert_type(app.alerts.find(target="shop:charge"), Page[Alert])
     app.dead_letters.find(color="red")  # type: ignore[call-arg]
     app.dead_letters.redrive(fingerprint=7)  # type: ignore[arg-type]

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from windlass.client.filters import Target, check_filter_names, checked_moment, checked_target
 from windlass.domain.clock import from_micros, micros
-from windlass.domain.dead_letter import REASONS, TENANT, Alert, DeadLetter, DeadLetterGroup
+from windlass.domain.dead_letter import EXECUTION, JOB, KINDS, PIPELINE, REASONS, Alert, DeadLetter, DeadLetterGroup
+from windlass.domain.execution import ExecutionStatus
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.domain.suggestions import did_you_mean
@@ -19,12 +20,11 @@ from windlass.stores.plans.alerts import AlertFilters
 from windlass.stores.plans.dead_letters import unpacked
 from windlass.stores.plans.triage import LetterFilters, LetterGroup, Spot
 
-KINDS: Final = ("job", "execution")
 _SPOT: Final = re.compile(r"([0-9]{1,19})\.([0-9a-f-]{36})")
 
 
 class DeadLetterFilters(TypedDict, total=False):
-    """The filters of `dead_letters.find`, `groups` and `redrive` as keywords; None matches anything."""
+    """The filters of `dead_letters.find` and `groups` as keywords; None matches anything."""
 
     fingerprint: str | None
     target: Target | None
@@ -34,6 +34,12 @@ class DeadLetterFilters(TypedDict, total=False):
     tag: str | None
     created_after: datetime | None
     created_before: datetime | None
+
+
+class RedriveFilters(DeadLetterFilters, total=False):
+    """The filters of `dead_letters.redrive` as keywords: the same, and the kind."""
+
+    kind: str | None
 
 
 class AlertFilter(TypedDict, total=False):
@@ -46,10 +52,10 @@ class AlertFilter(TypedDict, total=False):
     created_before: datetime | None
 
 
-def checked_letter_filters(filters: DeadLetterFilters, verb: str) -> LetterFilters:
+def checked_letter_filters(filters: RedriveFilters, verb: str) -> LetterFilters:
     """Return the filters for the store, or raise an error that names the invalid one."""
     given: Mapping[str, Any] = filters
-    check_filter_names(given, DeadLetterFilters.__optional_keys__, f"dead_letters.{verb}")
+    check_filter_names(given, RedriveFilters.__optional_keys__, f"dead_letters.{verb}")
     reason, queue, tag = given.get("reason"), given.get("queue"), given.get("tag")
     return LetterFilters(
         _text(given, "fingerprint"),
@@ -60,6 +66,7 @@ def checked_letter_filters(filters: DeadLetterFilters, verb: str) -> LetterFilte
         None if tag is None else check_tags([tag])[0],
         _micros(given, "created_after"),
         _micros(given, "created_before"),
+        kind=checked_kind(given.get("kind")),
     )
 
 
@@ -79,11 +86,12 @@ def checked_reason(reason: object) -> str:
     raise InvalidOptionError(f"reason must be one of {', '.join(REASONS)}, got {reason!r}{hint}")
 
 
-def checked_kind(kind: object) -> str:
-    """Return a kind of dead letters if it exists, or raise InvalidOptionError."""
-    if kind in KINDS:
-        return str(kind)
-    raise InvalidOptionError(f"kind must be 'job' or 'execution', got {kind!r}")
+def checked_kind(kind: object) -> str | None:
+    """Return a kind of dead letters if it exists, None for all, or raise InvalidOptionError."""
+    if kind is None or (isinstance(kind, str) and kind in KINDS):
+        return kind
+    hint = did_you_mean(kind, KINDS)
+    raise InvalidOptionError(f"kind must be 'job' or 'execution', or None for both, got {kind!r}{hint}")
 
 
 def spot_of(cursor: str | None) -> Spot | None:
@@ -103,21 +111,22 @@ def cursor_of(spot: tuple[int, str] | None) -> str | None:
 
 def letter_of(row: Sequence[Any]) -> DeadLetter:
     """Return a row of `get_letters` as a `DeadLetter`."""
-    job_id, fingerprint, created_at, target, error_class, reason, execution_key, correlation_id, text, _ = row
-    envelope = unpacked(text)
+    job_id, fingerprint, created_at, target, error_class, reason, execution_key, correlation_id, text = row[:9]
+    kind, tenant, _ = row[9:]
+    envelope, of_execution = unpacked(text), kind == EXECUTION
     return DeadLetter(
         job_id=UUID(job_id),
         fingerprint=fingerprint,
-        tenant_id=TENANT,
+        tenant_id=tenant,
         execution_id=job_id,
         execution_key=execution_key,
         transition_key=envelope.transition_key,
         correlation_id=correlation_id,
-        resource_type="job",
+        resource_type=PIPELINE if of_execution else JOB,
         resource_name=target,
         transport=envelope.transport,
         platform=envelope.platform,
-        terminal_status=JobStatus.FAILED.value,
+        terminal_status=(ExecutionStatus.DLQ if of_execution else JobStatus.FAILED).value,
         created_at_epoch_ms=created_at // 1000,
         terminal_reason=reason,
         error_code=error_class,
@@ -126,7 +135,7 @@ def letter_of(row: Sequence[Any]) -> DeadLetter:
         retries_observed=envelope.retries_observed,
         traceback=envelope.traceback,
         host=envelope.host,
-        definition_hash=None,
+        definition_hash=envelope.definition_hash,
     )
 
 

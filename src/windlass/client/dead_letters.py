@@ -1,4 +1,4 @@
-"""`app.dead_letters` and `app.alerts`: find, re-drive and purge jobs that failed for good."""
+"""`app.dead_letters` and `app.alerts`: find, re-drive and purge jobs and executions that failed for good."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uuid import UUID
 from windlass.client.dead_letter_views import (
     AlertFilter,
     DeadLetterFilters,
+    RedriveFilters,
     alert_of,
     checked_alert_filters,
     checked_kind,
@@ -42,10 +43,11 @@ OnProgress = Callable[[Redrive], object]
 
 
 class DeadLetters:
-    """`app.dead_letters`: jobs that failed for good, each with the envelope that was stored at its failure.
+    """`app.dead_letters`: jobs and executions that failed for good, each with the envelope stored at its failure.
 
     Filters, everywhere: `fingerprint, target, error_class, reason, queue, tag, created_after, created_before` (of its
-    failure). A PAUSED job does not count as a dead letter.
+    failure). The target of an execution is its pipeline. `kind` is `"job"`, `"execution"` or None for both. It is the
+    view of operators: of all tenants. A PAUSED job does not count as a dead letter.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class DeadLetters:
         self._authorization = authorization
         self._names_of = names_of
 
-    def _asked(self, filters: DeadLetterFilters, verb: str) -> triage.LetterFilters:
+    def _asked(self, filters: RedriveFilters, verb: str) -> triage.LetterFilters:
         return with_names(checked_letter_filters(filters, verb), self._names_of)
 
     def _actor(self) -> str:
@@ -72,32 +74,42 @@ class DeadLetters:
     # ------------------------------------------------------------------ looking
 
     def find(
-        self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+        self,
+        kind: str | None = None,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
+        **filters: Unpack[DeadLetterFilters],
     ) -> Page[DeadLetter]:
         """Return dead letters that match every filter given, latest first.
 
         A page reads a bounded number of rows: where few of many match, it may hold fewer than `limit`, even none, and
-        still have a `next_cursor`. There are none of kind `"execution"` yet.
+        still have a `next_cursor`.
         """
         return drive(self._find(kind, cursor, limit, filters))
 
     async def afind(
-        self, kind: str = "job", *, cursor: str | None = None, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+        self,
+        kind: str | None = None,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
+        **filters: Unpack[DeadLetterFilters],
     ) -> Page[DeadLetter]:
         """Async twin of `find`."""
         return await adrive(self._find(kind, cursor, limit, filters))
 
-    def _find(self, kind: str, cursor: str | None, limit: int, filters: DeadLetterFilters) -> Verb[Page[DeadLetter]]:
+    def _find(
+        self, kind: str | None, cursor: str | None, limit: int, filters: DeadLetterFilters
+    ) -> Verb[Page[DeadLetter]]:
         yield from self._authorization.check("dead_letters")
-        wanted = (self._asked(filters, "find"), spot_of(cursor), checked_limit(limit))
-        if checked_kind(kind) != "job":
-            return Page([])
+        wanted = (self._asked({**filters, "kind": kind}, "find"), spot_of(cursor), checked_limit(limit))
         rows, spot = yield from self._access.read(triage.page, *wanted)
         visible = yield from self._authorization.visible([letter_of(row) for row in rows])
         return Page(visible, cursor_of(spot))
 
     def get(self, job_id: UUID | str) -> DeadLetter:
-        """Return the dead letter of a job.
+        """Return the dead letter of a job or an execution.
 
         `JobNotFoundError` if there is no such job, `JobStateError` if it is not one.
         """
@@ -118,25 +130,24 @@ class DeadLetters:
         raise JobStateError(UUID(key), f"it is not a dead letter, but {job.job['status']}; look at it with app.get(id)")
 
     def groups(
-        self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+        self, kind: str | None = None, *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> list[DeadLetterGroup]:
         """Return dead letters grouped by fingerprint (target, error class, shape of message), largest group first.
 
-        With filters other than `fingerprint`, `target` and `error_class` the latest 20,000 matches are counted.
+        Of executions, the step counts too. With filters other than `fingerprint`, `target` and `error_class` the latest
+        20,000 matches are counted.
         """
         return drive(self._groups(kind, limit, filters))
 
     async def agroups(
-        self, kind: str = "job", *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
+        self, kind: str | None = None, *, limit: int = 100, **filters: Unpack[DeadLetterFilters]
     ) -> list[DeadLetterGroup]:
         """Async twin of `groups`."""
         return await adrive(self._groups(kind, limit, filters))
 
-    def _groups(self, kind: str, limit: int, filters: DeadLetterFilters) -> Verb[list[DeadLetterGroup]]:
+    def _groups(self, kind: str | None, limit: int, filters: DeadLetterFilters) -> Verb[list[DeadLetterGroup]]:
         yield from self._authorization.check("dead_letters")
-        wanted = (self._asked(filters, "groups"), checked_limit(limit))
-        if checked_kind(kind) != "job":
-            return []
+        wanted = (self._asked({**filters, "kind": kind}, "groups"), checked_limit(limit))
         return [group_of(group) for group in (yield from self._access.read(triage.groups, *wanted))]
 
     # ------------------------------------------------------------------ starting over
@@ -150,7 +161,7 @@ class DeadLetters:
         note: str = "",
         *,
         on_progress: OnProgress | None = None,
-        **filters: Unpack[DeadLetterFilters],
+        **filters: Unpack[RedriveFilters],
     ) -> Redrive:
         """Start dead letters that fit over, those that died first first, up to `limit` (1 to 100,000) of them.
 
@@ -158,7 +169,8 @@ class DeadLetters:
         than `rate` jobs per second. It stops when more than the share `stop_at` (0 to 1; None is a half, 1 is never) of
         at least 20 jobs that have ended since have failed again. A job whose business key another one holds is skipped,
         and so is one of an archived flow of more than 1,000 jobs. A `dry_run` selects, and touches nothing. `note` is
-        kept in the audit log. `on_progress` is called with the sum so far after every batch.
+        kept in the audit log. `on_progress` is called with the sum so far after every batch. Executions go on at the
+        step that failed, with all its retries; `app.executions.redrive` starts one over from elsewhere.
         """
         return drive(self._redrive((limit, rate, dry_run, stop_at, note), filters, on_progress))
 
@@ -171,7 +183,7 @@ class DeadLetters:
         note: str = "",
         *,
         on_progress: OnProgress | None = None,
-        **filters: Unpack[DeadLetterFilters],
+        **filters: Unpack[RedriveFilters],
     ) -> Redrive:
         """Async twin of `redrive`."""
         return await adrive(self._redrive((limit, rate, dry_run, stop_at, note), filters, on_progress))
@@ -179,7 +191,7 @@ class DeadLetters:
     def _redrive(
         self,
         options: tuple[int, float | None, bool, float | None, str],
-        filters: DeadLetterFilters,
+        filters: RedriveFilters,
         on_progress: OnProgress | None,
     ) -> Verb[Redrive]:
         yield from self._authorization.check("redrive")
@@ -192,26 +204,27 @@ class DeadLetters:
 
     # ------------------------------------------------------------------ forgetting
 
-    def purge(self, older_than: float | timedelta) -> int:
-        """Delete jobs that failed for good longer ago than so many seconds, with all their data; return how many.
+    def purge(self, older_than: float | timedelta, *, kind: str | None = None) -> int:
+        """Delete jobs and executions that failed for good longer ago than so many seconds; return how many.
 
-        In batches, live or archived, and alerts of that age too. Only their idempotency keys stay. Those of a flow of
-        which another job has not ended are kept.
+        In batches, live or archived, with all their data, and alerts of that age unless `kind` is given. Only the
+        idempotency keys of jobs stay. Jobs of a flow of which another job has not ended are kept.
         """
-        return drive(self._purge(older_than))
+        return drive(self._purge(older_than, kind))
 
-    async def apurge(self, older_than: float | timedelta) -> int:
+    async def apurge(self, older_than: float | timedelta, *, kind: str | None = None) -> int:
         """Async twin of `purge`."""
-        return await adrive(self._purge(older_than))
+        return await adrive(self._purge(older_than, kind))
 
-    def _purge(self, older_than: float | timedelta) -> Verb[int]:
+    def _purge(self, older_than: float | timedelta, kind: str | None) -> Verb[int]:
         yield from self._authorization.check("purge")
-        age = seconds(older_than, "older_than")
-        entry = AuditEntry(new_job_id(), self._actor(), "dead_letters.purge", 0, {"older_than": age})
+        age, chosen = seconds(older_than, "older_than"), checked_kind(kind)
+        detail = {"older_than": age} if chosen is None else {"older_than": age, "kind": chosen}
+        entry = AuditEntry(new_job_id(), self._actor(), "dead_letters.purge", 0, detail)
         age_us = int(age * MICROSECONDS)
         after: tuple[int, str] | None = dead_letters.FIRST
         while after is not None:
-            gone, after = yield from self._access.run(dead_letters.purge, age_us, PURGE_BATCH, after, entry)
+            gone, after = yield from self._access.run(dead_letters.purge, age_us, PURGE_BATCH, after, entry, chosen)
             entry = entry._replace(affected=entry.affected + gone)
         return entry.affected
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from windlass.domain.transition_keys import read_transition_key
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.definition import Definition, StepKind
@@ -21,7 +22,7 @@ class RepeatedStep:
     effect_key: str
     """The key that its calls have had, and will have; with the position of the item after an expansion."""
     attempts: int
-    """Number of its attempts so far; 0: it was not called."""
+    """Number of its attempts so far, of the item that failed if there are items; 0: it was not called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +47,31 @@ def definition_of(declared: DeclaredPipelines, stored: StoredExecution) -> Defin
 
 
 def plan_of(declared: DeclaredPipelines, stored: StoredExecution) -> RedrivePlan:
-    """Return what a re-drive from where an execution failed would call."""
+    """Return what a re-drive from where an execution failed would call; raise if its steps are not known here."""
     definition = definition_of(declared, stored)
+    if definition.hash != stored.definition_hash:
+        raise InvalidOptionError(
+            f"pipeline {stored.pipeline}@{stored.pipeline_version} is declared here with other steps than those of "
+            f"execution {stored.id}, so what it calls is not known; do this where it has them"
+        )
     steps = tuple(
         RepeatedStep(
             index=step.index,
             name=step.name,
             effect_key=f"{stored.id}:{step.index}",
-            attempts=stored.attempt if step.index == stored.cursor else 0,
+            attempts=_attempts(stored, step.index),
         )
         for step in definition.steps[stored.cursor :]
     )
     return RedrivePlan(execution_id=stored.id, status=stored.status, row_version=stored.row_version, steps=steps)
+
+
+def _attempts(stored: StoredExecution, index: int) -> int:
+    """Return how often a step was tried: the one that failed, and those before it that items have passed."""
+    failed = read_transition_key(stored.transition_key or "")
+    if failed is None or failed.step < stored.cursor:
+        return stored.attempt if index == stored.cursor else 0
+    return failed.attempt if index == failed.step else int(index < failed.step)
 
 
 def choose_rewind(

@@ -220,6 +220,7 @@ class Executions:
         return await adrive(self._plan_redrive(execution_id, tenant))
 
     def _plan_redrive(self, execution_id: UUID | str, tenant: str | None) -> Verb[RedrivePlan]:
+        yield from self._verbs.jobs.authorization.check("get", parse_job_id(execution_id))
         found = yield from self._verbs.found(execution_id, tenant)
         return plan_of(self._declared, found.stored)
 

@@ -1,4 +1,4 @@
-"""Dead letters as values: envelopes of failed jobs, groups, alerts, and the first action for each reason."""
+"""Dead letters of jobs and executions as values: envelopes, groups, alerts, and the first action for each reason."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from windlass.domain.clock import from_micros
+from windlass.domain.transition_keys import TransitionKey, read_transition_key
 
+JOB: Final = "job"
+EXECUTION: Final = "execution"
+KINDS: Final = (JOB, EXECUTION)
+"""What a dead letter may be of."""
 TENANT: Final = "default"
 PLATFORM: Final = "python"
+PIPELINE: Final = "pipeline"
+"""The resource type of executions; that of jobs is `job`."""
 
 
 class Reason(NamedTuple):
-    """Why a job was not retried, and what to do about it first."""
+    """Why a job or execution was not retried, and what to do about it first."""
 
     meaning: str
     first_action: str
@@ -71,6 +78,11 @@ REASONS: Final[Mapping[str, Reason]] = MappingProxyType(
             "Register it with @app.job, or allow its module with allow=[…]; then re-drive.",
             False,
         ),
+        "reject_limit": Reason(
+            "more items of the execution were rejected than max_rejected allows",
+            "Look at the rejects with `windlass reject groups`; fix the data or the rule, then re-drive.",
+            False,
+        ),
     }
 )
 """Every reason that Windlass gives."""
@@ -87,29 +99,33 @@ def about(reason: str) -> Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A job that failed for good, from `app.dead_letters`: the envelope that was stored as it died.
+    """A job or execution that failed for good, from `app.dead_letters`: the envelope that was stored as it died.
 
     Errors are sanitised. `envelope()` gives the same under the names that other systems know.
     """
 
     job_id: UUID
+    """Of the job; of an execution: that of the execution."""
     fingerprint: str
-    """Equal for failures of the same target, error class and shape of message."""
+    """Equal for failures of the same target (of executions: pipeline and step), error class and shape of message."""
     tenant_id: str
+    """Of an execution; `default` for a job."""
     execution_id: str
-    """The job's id."""
+    """The same id as text."""
     execution_key: str | None
-    """Its idempotency key."""
+    """The idempotency key of a job, the key of an execution."""
     transition_key: str
-    """`jobId:0:attempt`."""
+    """`jobId:0:attempt`; of an execution `executionId:stepIndex:attempt`, and `:item` after an expansion."""
     correlation_id: str | None
     resource_type: str
+    """`job` or `pipeline`."""
     resource_name: str
-    """Its target."""
+    """The target of a job, the name of a pipeline."""
     transport: str
     """The kind of store."""
     platform: str
     terminal_status: str
+    """`FAILED` for a job, `DLQ` for an execution."""
     created_at_epoch_ms: int
     """When it failed for good, by the store's clock."""
     terminal_reason: str
@@ -119,6 +135,7 @@ class DeadLetter:
     retryable: bool
     """Whether this kind of failure may go away by itself."""
     retries_observed: int
+    """Of the job, or of the step that failed."""
     traceback: str | None
     """The end of the traceback."""
     host: str | None
@@ -130,6 +147,20 @@ class DeadLetter:
     def created_at(self) -> datetime:
         """When it failed for good, aware, in UTC, to the millisecond."""
         return from_micros(self.created_at_epoch_ms * 1000)
+
+    @property
+    def step(self) -> int | None:
+        """Index of the step at which an execution failed; None for a job."""
+        return None if (found := self._transition) is None else found.step
+
+    @property
+    def item(self) -> str | None:
+        """Position of the item that failed, e.g. `3.0`; None for a job, and for an execution before an expansion."""
+        return None if (found := self._transition) is None else found.item
+
+    @property
+    def _transition(self) -> TransitionKey | None:
+        return read_transition_key(self.transition_key) if self.resource_type == PIPELINE else None
 
     @property
     def first_action(self) -> str:
@@ -148,6 +179,7 @@ class DeadLetterGroup:
 
     fingerprint: str
     target: str
+    """The target of jobs, the pipeline of executions."""
     error_class: str
     sample: str
     """The error of one of them."""
@@ -158,12 +190,13 @@ class DeadLetterGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """Jobs of a target fail with one kind of error, from `app.alerts.find()`.
+    """Jobs of a target, or executions of a pipeline, fail with one kind of error, from `app.alerts.find()`.
 
     Further ones within an hour are counted.
     """
 
     target: str
+    """The target of jobs, the pipeline of executions."""
     error_hash: str
     """The fingerprint of its dead letters."""
     error_class: str
@@ -184,7 +217,7 @@ class Redrive:
     """Number of matching dead letters."""
     redriven: int
     ids: tuple[UUID, ...]
-    """The jobs that were re-driven."""
+    """The jobs and executions that were re-driven."""
     skipped: Mapping[UUID, str] = field(default_factory=dict)
     """Jobs that stay dead letters because another job holds their business key, with the reason as text."""
     stopped: str = ""

@@ -102,6 +102,7 @@ class Unfinished(NamedTuple):
 NOTHING_UNFINISHED = Unfinished()
 
 _NO_TIMES: Mapping[str, int] = MappingProxyType({})
+_NO_FINGERPRINTS: Mapping[str, str | None] = MappingProxyType({})
 _NO_BRANCHES: Mapping[str, tuple[TriggeredBranch, ...]] = MappingProxyType({})
 
 
@@ -126,6 +127,8 @@ class Effects(NamedTuple):
     """Branches that were released because their conditions held, in order, by the job whose branches they are."""
     batches: tuple[BatchReport, ...] = ()
     """Batches whose progress is to be published."""
+    fingerprints: Mapping[str, str | None] = _NO_FINGERPRINTS
+    """Fingerprints of the dead letters of executions; None: it failed without one. That of a job follows from it."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -141,6 +144,7 @@ class Effects(NamedTuple):
             self.skipped + other.skipped,
             {**self.branches, **other.branches},
             self.batches + other.batches,
+            {**self.fingerprints, **other.fingerprints},
         )
 
 

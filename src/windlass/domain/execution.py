@@ -129,6 +129,15 @@ class LogRow(NamedTuple):
     value: str | None = None
 
 
+class FailedStep(NamedTuple):
+    """What the claim of an execution that fails for good hands to the follow-ups of its end."""
+
+    log: LogRow
+    transition_key: str
+    items: tuple[ItemWrite, ...] = ()
+    """Items that have failed."""
+
+
 class Failing(NamedTuple):
     """The failure of an item that ends its execution; decided by the execution's own claim."""
 

@@ -19,6 +19,7 @@ from windlass.domain.branches import OpenGuard
 from windlass.domain.circuit import ServiceCall, class_names
 from windlass.domain.clock import from_micros, monotonic
 from windlass.domain.control_characters import one_line, visible
+from windlass.domain.execution import is_part
 from windlass.domain.job import Payload
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import Failure, Transition
@@ -96,7 +97,7 @@ class Runner:
                 found = found if stopped is None else stopped
             if isinstance(found, Known):
                 attempt.started = monotonic()
-                if self._bus.wanted(JobStarted):
+                if self._bus.wanted(JobStarted) and not is_part(attempt.claim.target):
                     self._bus.publish([_started(attempt, attempt.started, node)])
                 reached("run.before_body")
                 if attempt.claim.lane is None:

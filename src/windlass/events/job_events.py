@@ -10,6 +10,7 @@ from uuid import UUID
 from windlass.domain.circuit import CircuitChange
 from windlass.domain.clock import from_micros
 from windlass.domain.ended import Effects, Ended
+from windlass.domain.execution import is_part
 from windlass.domain.keys import error_fingerprint
 from windlass.domain.states import Move
 from windlass.domain.stored_schedule import SkippedTick
@@ -39,7 +40,12 @@ JOB_EVENTS: Final = (
 
 
 def job_events(ended: Ended, effects: Effects, now: datetime) -> list[Event]:
-    """Return the events of one job, in order; `now` is the time of a job that ended without an attempt."""
+    """Return the events of one job, in order; `now` is the time of a job that ended without an attempt.
+
+    Jobs that run items of executions have none.
+    """
+    if is_part(ended.target):
+        return []
     at = now if ended.times is None else from_micros(ended.times.ended_at)
     base: dict[str, Any] = {
         "job_id": UUID(ended.job_id),
@@ -58,8 +64,7 @@ def job_events(ended: Ended, effects: Effects, now: datetime) -> list[Event]:
         case Move.CANCEL:
             return [JobCanceled(**base, reason=ended.reason or "")]
         case Move.FAIL | Move.GIVE_UP:
-            alerted = ended.job_id in effects.alerts
-            failed = [*_failed(ended, base, will_retry=False), *_dead(ended, base, alerted=alerted)]
+            failed = [*_failed(ended, base, will_retry=False), *_dead(ended, base, effects)]
             return [*failed, *_triggered(ended, base, effects)]
         case Move.REQUEUE | Move.PARK if ended.failure is not None:
             return [*_failed(ended, base, will_retry=True), _retrying(ended, base, effects.due)]
@@ -135,11 +140,16 @@ def _failed(ended: Ended, base: Mapping[str, Any], *, will_retry: bool) -> list[
     return [JobTimedOut(**base, timeout=timedelta(seconds=ended.timeout or 0)), failed]
 
 
-def _dead(ended: Ended, base: Mapping[str, Any], *, alerted: bool) -> list[Event]:
+def _dead(ended: Ended, base: Mapping[str, Any], effects: Effects) -> list[Event]:
     failure = ended.failure or NO_FAILURE
-    fingerprint = error_fingerprint(ended.target, failure.error_class, failure.error)
+    if ended.job_id in effects.fingerprints:
+        fingerprint = effects.fingerprints[ended.job_id]
+        if fingerprint is None:
+            return []
+    else:
+        fingerprint = error_fingerprint(ended.target, failure.error_class, failure.error)
     dead_lettered = JobDeadLettered(**base, **_error(ended), reason=ended.reason or "", fingerprint=fingerprint)
-    if not alerted:
+    if ended.job_id not in effects.alerts:
         return [dead_lettered]
     alert = AlertRaised(**base, error_hash=fingerprint, error_class=failure.error_class, sample=failure.error)
     return [dead_lettered, alert]

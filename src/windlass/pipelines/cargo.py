@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windlass.domain.execution import Failing, LogRow, NewReject
+from windlass.domain.execution import Failing, ItemWrite, LogRow, NewReject
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.items import Release
 
@@ -25,13 +25,6 @@ class Finished(NamedTuple):
     rejects: tuple[NewReject, ...] = ()
 
 
-class FailedStep(NamedTuple):
-    """The execution fails for good."""
-
-    log: LogRow
-    transition_key: str
-
-
 class PartEnded(NamedTuple):
     """All items of a part have ended, or its execution has: the next part gets a job."""
 
@@ -43,6 +36,7 @@ class PartFailed(NamedTuple):
 
     execution_id: str
     failing: Failing
+    items: tuple[ItemWrite, ...] = ()
 
 
 class PartParked(NamedTuple):

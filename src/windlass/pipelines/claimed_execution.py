@@ -85,14 +85,14 @@ class ClaimedExecution:
         return parts, max(1, most // parts)
 
     def release(self, stage: int, segment: Segment) -> Release:
-        """Return what gives jobs to parts of a segment."""
-        options = self.definition.options
+        """Return what gives jobs to parts of a segment: in the queue of this claim, whatever is declared by now."""
+        claim = self.context.claim
         circuit, resource = segment.lane_key
         template = NewJob(
             id="",
-            queue=options.queue,
+            queue=claim.queue,
             target=self.definition.items_target,
-            priority=int(options.priority),
+            priority=claim.priority,
             args="",
             options=NO_TIMEOUT,
             correlation_id=self.context.correlation_id,

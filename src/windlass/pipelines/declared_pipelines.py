@@ -18,6 +18,7 @@ from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.pipeline_parts import PipelineParts
 from windlass.pipelines.values import Values
+from windlass.settings import PipelinesSettings
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction
 
@@ -46,6 +47,16 @@ class DeclaredPipelines:
 
     def __iter__(self) -> Any:
         return iter(self._declared.values())
+
+    @property
+    def any(self) -> bool:
+        """Whether any pipeline is declared."""
+        return bool(self._declared)
+
+    @property
+    def settings(self) -> PipelinesSettings:
+        """The settings of pipelines."""
+        return self._parts.settings
 
     def get(self, name: str, version: str) -> AppPipeline | None:
         """Return a pipeline; None if it is not declared here."""

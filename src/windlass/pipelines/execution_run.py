@@ -13,16 +13,16 @@ import msgspec
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
-from windlass.domain.execution import Failing, LogRow
+from windlass.domain.execution import FailedStep, Failing, LogRow
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
+from windlass.domain.transition_keys import transition_key
 from windlass.errors import StopJob
-from windlass.pipelines.cargo import Boundary, FailedStep, Finished
+from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, is_called_once, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind
 from windlass.pipelines.item_segments import ItemSegments
 from windlass.pipelines.results import result_of_items, result_of_value
-from windlass.pipelines.step_context import transition_key
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
 from windlass.pipelines.stream_steps import StreamSteps
 from windlass.pipelines.transitions import Transitions

@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
-from windlass.domain.execution import Failing, failing_of, is_execution, is_part
+from windlass.domain.execution import FailedStep, Failing, failing_of, is_execution, is_part
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE
-from windlass.pipelines.cargo import Boundary, FailedStep, Finished, PartEnded, PartFailed, PartParked
+from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
@@ -56,6 +56,9 @@ def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     rejects = [reject for job in ended if isinstance(job.cargo, Finished) for reject in job.cargo.rejects]
     if rejects:
         yield from executions.store_rejects(dialect, rejects)
+    failed = [item for job in ended if isinstance(job.cargo, FailedStep) for item in job.cargo.items]
+    if failed:
+        yield from items.write(dialect, failed)
     yield from executions.finish(dialect, [_ended_execution(job) for job in ended])
     unfinished = [job.job_id for job in ended if job.move is not Move.SUCCEED]
     parts = (yield from items.live_jobs(dialect, unfinished)) if unfinished else []
@@ -127,6 +130,9 @@ def _end_parts(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     unfinished = sorted(parts.keys() - set(done))
     if unfinished:  # none may be left with a job that has ended: it would never get another
         yield Step("strand_parts", {"ids": dialect.ids(unfinished)})
+    failed = [item for job in ended if isinstance(job.cargo, PartFailed) for item in job.cargo.items]
+    if failed:
+        yield from items.write(dialect, failed)
     for job in ended:
         failing = _failing(job, parts[job.job_id]) if job.job_id in parts else None
         if failing is not None:

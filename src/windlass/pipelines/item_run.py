@@ -54,6 +54,8 @@ class ItemRun:
         self.stopped = False
         """Whether it ended early: the execution was paused or canceled, or the claim should end."""
         self.failing: Failing | None = None
+        self.failed: list[ItemWrite] = []
+        """Items that have failed for good, which is not stored yet."""
         self.called: BaseException | bool | None = None
         """How the last call of a step ended: an error, or True for success."""
 
@@ -180,7 +182,8 @@ class ItemRun:
             )
             await self._store(item, ItemStatus.REJECTED, told, rejects=(reject,))
             return True
-        await self._store(item, ItemStatus.FAILED, told)
+        # Stored with the end of the claim: a failed item whose failure is noted nowhere would be dropped.
+        self.failed.append(item.write(claimed.state.id, self._range.stage, ItemStatus.FAILED, told))
         self.failing = self.failing or failing_of(found.reason, failure, step.index, item.path, item.attempt)
         self.stopped = True
         return False

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import Failing, ItemStatus, LogRow
+from windlass.domain.execution import FailedStep, Failing, ItemStatus, LogRow
 from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE
+from windlass.domain.transition_keys import transition_key
 from windlass.errors import WorkerLostError
-from windlass.pipelines.cargo import Boundary, FailedStep
+from windlass.pipelines.cargo import Boundary
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
 from windlass.pipelines.definition import Segment
 from windlass.pipelines.item_run import ItemRange, ItemRun
 from windlass.pipelines.running_item import RunningItem
-from windlass.pipelines.step_context import transition_key
 from windlass.pipelines.stream_steps import COMPLETE, EMPTY, parts_of
 from windlass.pipelines.transitions import Transitions
 from windlass.stores.plans import items
@@ -85,7 +85,8 @@ class ItemSegments:
             failing = run.failing
             key = transition_key(state.id, failing.step, failing.attempt, failing.path)
             log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
-            raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=FailedStep(log, key))
+            cargo = FailedStep(log, key, tuple(run.failed))
+            raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=cargo)
         due_us = await claimed.runtime.database.aread(items.next_due, (state.id, state.stage, FIRST, LAST))
         if due_us is not None:
             raise EndAttempt("advanced", delay_us=due_us, lane="", cargo=Boundary())

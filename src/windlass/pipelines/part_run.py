@@ -36,7 +36,7 @@ async def run_part(
     await run.run()
     called = None if claim.lane is None else run.called
     if run.failing is not None:
-        raise EndAttempt("succeeded", called=called, cargo=PartFailed(execution_id, run.failing))
+        raise EndAttempt("succeeded", called=called, cargo=PartFailed(execution_id, run.failing, tuple(run.failed)))
     due_us = await runtime.database.aread(items.next_due, (execution_id, part.stage, part.lo, part.hi))
     if due_us is not None:
         raise EndAttempt("advanced", delay_us=due_us, called=called)

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from windlass import loggers
 from windlass.domain.cluster import NOTHING_DECLARED, Declared
-from windlass.feature import Feature, NodeStart
+from windlass.domain.rhythm import Every
+from windlass.feature import Feature, NodeStart, NodeTools
+from windlass.pipelines import deferral_duty
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.deferral_duty import DeferralDuty
 from windlass.pipelines.definition import Definition
+from windlass.pipelines.execution_check_duty import ExecutionChecks
 from windlass.pipelines.follow_ups import follow_ups
 from windlass.pipelines.step_types import type_name
+from windlass.runtime.duty import Duty
 from windlass.stores.database import Database
 from windlass.stores.plans import executions
+from windlass.stores.plans.leases import EXECUTIONS
 
 logger = loggers.logger("windlass.pipelines")
 
 
-def feature(declared: DeclaredPipelines | None, database: Database) -> Feature:
-    """Return the executions of pipelines as a feature."""
+def feature(declared: DeclaredPipelines | None, database: Database, check_interval: float) -> Feature:
+    """Return the executions of pipelines as a feature; an application without pipelines has no duties of it."""
     if declared is None:
         return Feature("pipelines", follow_ups())
+
+    def duties(tools: NodeTools) -> Sequence[Duty]:
+        if not declared.any:
+            return ()
+        longest = declared.settings.max_circuit_deferral
+        deferrals = tools.lease(deferral_duty.NAME, Every(deferral_duty.interval_for(longest)))
+        checks = tools.lease(EXECUTIONS, Every(check_interval))
+        return ExecutionChecks(checks, tools), DeferralDuty(deferrals, longest, tools)
 
     async def announce() -> None:
         await _announce(declared, database)
 
-    return Feature("pipelines", follow_ups(), start=NodeStart(_nothing, _before, announce))
+    return Feature("pipelines", follow_ups(), duties, start=NodeStart(_nothing, _before, announce))
 
 
 def _nothing() -> Declared:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from windlass.context import JobContext
 from windlass.domain.item_paths import readable
+from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.definition import PipelineStep
 
 
@@ -80,8 +81,3 @@ class StepContext(JobContext):
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report the progress of the claim that runs this step; shown in `app.get(id).progress`."""
         self._claimed.progress(done, total, message)
-
-
-def transition_key(execution_id: str, step: int, attempt: int, path: str) -> str:
-    """Return `executionId:stepIndex:attempt[:item]`."""
-    return ":".join(filter(None, (execution_id, str(step), str(attempt), readable(path))))

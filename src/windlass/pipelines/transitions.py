@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import ExecutionState, LogRow
+from windlass.domain.execution import ExecutionState, FailedStep, LogRow
 from windlass.domain.transition import Failure
-from windlass.pipelines.cargo import FailedStep
+from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.claimed_execution import ClaimedExecution
-from windlass.pipelines.step_context import transition_key
 from windlass.stores.plans.executions import Checkpoint, Written
 
 

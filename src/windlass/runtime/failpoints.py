@@ -101,6 +101,7 @@ POINTS: Final[Mapping[str, str]] = {
     "part.before_commit": "a part has ended and the next one has a job, nothing is committed",
     "redrive.before_commit": "an execution is open again, nothing is committed",
     "redrive.after_commit": "an execution is open again; no node was woken, the caller has no answer yet",
+    "sweep.execution_woken": "executions that waited for nothing are due, nothing is committed",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }

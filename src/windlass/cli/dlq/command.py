@@ -10,7 +10,7 @@ from windlass.cli.groups import NounGroup
 
 @click.group(name="dlq", cls=NounGroup)
 def command() -> None:
-    """List, group, show, re-drive and purge dead letters: jobs that failed for good."""
+    """List, group, show, re-drive and purge dead letters: jobs and executions that failed for good."""
 
 
 for verb in (list_command.command, list_command.groups, show.command, redrive.command, purge.command):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final
 
 import click
 
 from windlass.cli.parameters import Command, moment
-from windlass.client.dead_letter_views import DeadLetterFilters
-from windlass.domain.dead_letter import REASONS
+from windlass.client.dead_letter_views import RedriveFilters
+from windlass.domain.dead_letter import KINDS, REASONS
 
-NAMES: Final = tuple(sorted(DeadLetterFilters.__optional_keys__))
+NAMES: Final = tuple(sorted(RedriveFilters.__optional_keys__))
 """The names that `--filter` takes; the options have the same names, except for the two times."""
+KIND: Final[Mapping[str, Any]] = {"type": click.Choice(KINDS), "help": "Of jobs, or of executions; both if not given."}
+"""How the option `--kind` is declared."""
 _OPTIONS: Final = {"created_after": "since", "created_before": "until"}
 
 
@@ -27,7 +29,7 @@ def letter_filters(command: Command) -> Command:
             if named[name] is not None:
                 raise click.UsageError(f"{name} is given twice: by its option and by --filter")
             named[name] = value
-        return command(*args, filters=DeadLetterFilters(**named), **options)  # type: ignore[typeddict-item]
+        return command(*args, filters=RedriveFilters(**named), **options)  # type: ignore[typeddict-item]
 
     wrapped: Command = with_filters
     for option in reversed(_options()):
@@ -36,9 +38,13 @@ def letter_filters(command: Command) -> Command:
 
 
 def _options() -> list[Callable[[Command], Command]]:
-    named: list[tuple[tuple[str, ...], dict[str, Any]]] = [
-        (("--fingerprint", "-f"), {"help": "Of this kind, as `dlq groups` names it."}),
-        (("--target",), {"metavar": "MODULE:NAME", "help": "That called this, e.g. shop:charge."}),
+    named: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [
+        (("--kind", "-k"), KIND),
+        (("--fingerprint", "-f"), {"help": "With this fingerprint, as `dlq groups` shows it."}),
+        (
+            ("--target",),
+            {"metavar": "NAME", "help": "That called this, e.g. shop:charge; or the pipeline of executions."},
+        ),
         (("--error-class", "-e"), {"metavar": "NAME", "help": "That died of an error of this class."}),
         (("--reason", "-r"), {"type": click.Choice(list(REASONS)), "help": "That died for this reason."}),
         (("--queue", "-q"), {"metavar": "NAME", "help": "Of this queue."}),

@@ -14,7 +14,7 @@ from windlass.cli.output import note, write_items
 from windlass.cli.pages import show_page
 from windlass.cli.parameters import json_option, limit_option, on_application
 from windlass.cli.tables import Cell, Column, pipe_epilog, table
-from windlass.client.dead_letter_views import DeadLetterFilters
+from windlass.client.dead_letter_views import RedriveFilters
 from windlass.domain.dead_letter import DeadLetter, DeadLetterGroup
 
 LETTERS: Final = (
@@ -42,13 +42,14 @@ GROUPS: Final = (
 @limit_option(50, "Dead letters in a page.")
 @click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
 @json_option("dlq list")
-def command(app: Windlass, filters: DeadLetterFilters, limit: int, cursor: str | None, as_json: bool) -> None:
+def command(app: Windlass, filters: RedriveFilters, limit: int, cursor: str | None, as_json: bool) -> None:
     """List dead letters that fit every filter given, the latest first.
 
     Where few of very many fit, a page may hold fewer than --limit, even none, and still have a next one.
 
     \b
         windlass dlq list --since 2h
+        windlass dlq list --kind execution --target invoices
         windlass dlq list --target shop:charge --filter reason=retry_exhausted --json
     """
     page = app.dead_letters.find(cursor=cursor, limit=limit, **filters)
@@ -64,10 +65,11 @@ def command(app: Windlass, filters: DeadLetterFilters, limit: int, cursor: str |
 @letter_filters
 @limit_option(50, "Groups at most.")
 @json_option("dlq groups")
-def groups(app: Windlass, filters: DeadLetterFilters, limit: int, as_json: bool) -> None:
+def groups(app: Windlass, filters: RedriveFilters, limit: int, as_json: bool) -> None:
     """Group dead letters by target, error class and shape of message, the largest group first.
 
-    Numbers, ids and quoted values in messages make no difference. A group's fingerprint is what `dlq redrive` takes.
+    Executions are grouped by pipeline and step. Numbers, ids and quoted values in messages make no difference. A
+    group's fingerprint is what `dlq redrive` takes.
 
     \b
         windlass dlq groups

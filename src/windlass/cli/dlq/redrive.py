@@ -11,12 +11,15 @@ import click
 from windlass.app import Windlass
 from windlass.cli.confirmation import confirm
 from windlass.cli.dlq.filters import letter_filters
+from windlass.cli.dlq.repeated_steps import repeated_steps
 from windlass.cli.output import console, drawn, note, write_line
 from windlass.cli.parameters import dry_run_option, limit_option, on_application, yes_option
-from windlass.client.dead_letter_views import DeadLetterFilters
+from windlass.client.dead_letter_views import RedriveFilters
 from windlass.client.redrives import MOST
-from windlass.domain.dead_letter import Redrive
+from windlass.domain.dead_letter import JOB, Redrive
 
+MOST_PLANNED: Final = 100
+"""Number of dead letters of which a dry run looks the steps up."""
 CODES: Final = "Exit codes: 0 all were re-driven, 1 some were not, 2 wrong usage."
 
 
@@ -30,7 +33,7 @@ CODES: Final = "Exit codes: 0 all were re-driven, 1 some were not, 2 wrong usage
     show_envvar=True,
     help="Jobs per second; no limit if not given.",
 )
-@dry_run_option("Say which it would be, and touch nothing.")
+@dry_run_option("Say which it would be, and which steps of executions would be called; touch nothing.")
 @click.option(
     "--note",
     "text",
@@ -51,7 +54,7 @@ CODES: Final = "Exit codes: 0 all were re-driven, 1 some were not, 2 wrong usage
 @yes_option
 def command(
     app: Windlass,
-    filters: DeadLetterFilters,
+    filters: RedriveFilters,
     limit: int,
     rate: float | None,
     dry_run: bool,
@@ -62,7 +65,8 @@ def command(
     """Start dead letters that fit every filter given over, with all their retries, due now.
 
     In batches of at most 100, each a transaction with its entry in the audit log. Jobs whose business key another job
-    holds are skipped. Fix the cause first, and make sure that the jobs may run twice.
+    holds are skipped. Executions go on at the step that failed; only their unfinished items are run again. Fix the
+    cause first, and make sure that the jobs may run twice.
 
     \b
         windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 10 --dry-run
@@ -70,8 +74,11 @@ def command(
     """
     found = app.dead_letters.redrive(limit, dry_run=True, **filters)
     if dry_run:
-        for job in found.ids:
+        for number, job in enumerate(found.ids):
             write_line(str(job))
+            if number < MOST_PLANNED and filters.get("kind") != JOB:
+                for line in repeated_steps(app, str(job)):
+                    write_line(line)
         note(f"{letters(found.selected)} would be re-driven")
         return
     if not found.selected:

@@ -9,12 +9,13 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
+from windlass.cli.dlq.repeated_steps import failed_step
 from windlass.cli.job.show import HISTORY, attempt_row, heading, traceback_lines
 from windlass.cli.output import drawn, facts, write_json
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import table
-from windlass.domain.dead_letter import DeadLetter, about
+from windlass.domain.dead_letter import JOB, PIPELINE, DeadLetter, about
 from windlass.errors import JobStateError
 
 
@@ -23,9 +24,10 @@ from windlass.errors import JobStateError
 @click.argument("job", metavar="ID", callback=job_id)
 @json_option("dlq show")
 def command(app: Windlass, job: str, as_json: bool) -> None:
-    """Show why a job failed for good, every attempt at it, and what to do first.
+    """Show why a job or an execution failed for good, every attempt at it, and what to do first.
 
-    --json writes every field of the envelope.
+    Of an execution also its tenant, the step that failed, and the hash of its definition. --json writes every field of
+    the envelope.
 
     \b
         windlass dlq show 0198c0de-0000-7000-8000-000000000001
@@ -40,7 +42,7 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     died = letter.created_at
     when = f"{phrases.local(died)} ({phrases.distance(died, now)})" if drawn() else phrases.utc(died)
     styles = {"error": "red", "first action": "bold"}
-    rows = [("id", str(letter.job_id)), ("died", when), *_rows(letter)]
+    rows = [("id", str(letter.job_id)), ("died", when), *_place(app, letter), *_rows(letter)]
     facts(letter.resource_name, [(label, value) for label, value in rows if value], styles)
     if history:
         heading("history")
@@ -60,6 +62,16 @@ def _letter(app: Windlass, job: str) -> DeadLetter:
         ) from None
 
 
+def _place(app: Windlass, letter: DeadLetter) -> Iterator[tuple[str, str]]:
+    """Yield where an execution failed; a job has nothing of that."""
+    if letter.resource_type == PIPELINE:
+        yield "tenant", letter.tenant_id
+        yield "pipeline", letter.resource_name
+        yield "step", failed_step(app, letter)
+        yield "definition hash", letter.definition_hash or ""
+        yield "execution key", letter.execution_key or ""
+
+
 def _rows(letter: DeadLetter) -> Iterator[tuple[str, str]]:
     """Yield the rows that help to decide.
 
@@ -73,7 +85,7 @@ def _rows(letter: DeadLetter) -> Iterator[tuple[str, str]]:
     yield "retryable", "yes" if letter.retryable else "no"
     yield "host", letter.host or ""
     yield "correlation id", letter.correlation_id or ""
-    yield "idempotency key", letter.execution_key or ""
+    yield "idempotency key", (letter.execution_key or "") if letter.resource_type == JOB else ""
     yield "first action", letter.first_action
     yield "to retry it", f"windlass job retry {letter.job_id}"
     yield "to re-drive its kind", f"windlass dlq redrive --fingerprint {letter.fingerprint} --dry-run"

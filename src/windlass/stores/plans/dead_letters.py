@@ -8,11 +8,12 @@ to hold the lock briefly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.dead_letter import EXECUTION, JOB, TENANT
 from windlass.domain.identity import new_job_ids
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_of
@@ -39,6 +40,10 @@ class Letter(NamedTuple):
     """The fields without a column."""
     sample: str
     """Its error, for its group and its alert."""
+    kind: str = JOB
+    tenant: str = TENANT
+    execution_key: str | None = None
+    """Of an execution; that of a job is read from the job."""
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,6 +57,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     retryable: bool = True
     retries_observed: int = 0
     traceback: str | None = None
+    definition_hash: str | None = None
 
 
 class AuditEntry(NamedTuple):
@@ -89,7 +95,10 @@ def store_letters(dialect: Dialect, letters: Sequence[Letter], window_us: int) -
     raised = frozenset(death.first_job_id for death in deaths if present[death.fingerprint] == death.alert_id)
     counted = [death._replace(alert_id=present[death.fingerprint]) for death in deaths]
     yield Step("save_alerts", {"rows": json_text(counted)})
-    rows = [(*letter[:7], int(letter.job_id in raised)) for letter in letters]
+    rows = [
+        (*letter[:7], letter.kind, letter.tenant, letter.execution_key, int(letter.job_id in raised))
+        for letter in letters
+    ]
     yield Step("insert_letters", {"rows": json_text(rows)})
     return raised
 
@@ -118,7 +127,7 @@ def show(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     yield Step("hide_letters", {**chosen, "hidden": 0})
     letters = [
         Letter(job, fingerprint, target, "", error_class, reason, envelope, unpacked(envelope).error_message)
-        for job, fingerprint, _, target, error_class, reason, _, _, envelope, _ in rows
+        for job, fingerprint, _, target, error_class, reason, _, _, envelope, *_ in rows
     ]
     if letters:
         yield Step("count_letters", {"rows": json_text(_by_fingerprint(letters))})
@@ -137,24 +146,27 @@ def purge(
     limit: int,
     after: tuple[int, str] = FIRST,
     entry: AuditEntry | None = None,
+    kind: str | None = None,
 ) -> Plan[Purged]:
-    """Delete up to `limit` jobs that failed for good so long ago, wherever they are, with all their data.
+    """Delete up to `limit` jobs and executions that failed for good so long ago, live or archived, with all their data.
 
-    Jobs of a flow stay while another job of it is live. Idempotency keys stay forever. Alerts of that age and empty
-    groups are deleted too. `after`: the time and the job of the last failure that was checked. An `entry` is written
-    with the count added.
+    Jobs of a flow stay while another job of it is live. Idempotency keys of jobs stay forever, and rejects until their
+    own retention. Empty groups are deleted too and, if both kinds are purged, alerts of that age: they have no kind.
+    `after`: the time and the job of the last failure that was checked. An `entry` is written with the count added.
     """
     age, bound = {"older_than_us": older_than_us}, {"window": limit}
-    old = yield Step("old_letters", {**age, "at": after[0], "id": after[1]}, literals=bound)
-    flows = {job: flow for job, _, flow in old if flow is not None}
+    old = yield from _old(age, after, bound, kind)
+    flows = {job: flow for job, _, _, flow in old if flow is not None}
     found = (yield from _still_dead(dialect, [row[0] for row in old])) if old else _Dead([], {})
     ended = yield from flow_retention.lock_ended(dialect, {flows[job] for job in found.live if job in flows})
     gone = [*(job for job in found.live if job not in flows or flows[job] in ended), *found.archived]
     if gone:
         yield from _forget(dialect, gone, found.archived)
+        yield from _forget_executions(dialect, {job for job, _, of, _ in old if of == EXECUTION}.intersection(gone))
     if ended:
         yield from flow_retention.forget(dialect, gone, ended)
-    yield Step("forget_alerts", age, literals=bound)
+    if kind is None:
+        yield Step("forget_alerts", age, literals=bound)
     yield Step("forget_groups", age, literals=bound)
     if entry is not None:
         yield from audit(dialect, entry._replace(affected=entry.affected + len(gone)))
@@ -185,6 +197,7 @@ _FORGET: Final = (
     *("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines", "forget_waits"),
 )
 """Everything else that is stored of a job."""
+_FORGET_EXECUTION: Final = ("purge_parts", "purge_items", "purge_transitions", "purge_executions")
 
 
 class _Dead(NamedTuple):
@@ -226,6 +239,22 @@ def _forget(dialect: Dialect, ids: Sequence[str], archived: Mapping[str, str | N
         yield Step("forget_archived", {"ids": dialect.ids(list(archived))})
     for step in _FORGET:
         yield Step(step, chosen)
+
+
+def _old(
+    age: Mapping[str, int], after: tuple[int, str], bound: Mapping[str, int], kind: str | None
+) -> Plan[Sequence[Sequence[Any]]]:
+    name, params = "old_letters", {**age, "at": after[0], "id": after[1]}
+    if kind is not None:
+        name, params = "old_letters_of_kind", {**params, "kind": kind}
+    rows: Sequence[Sequence[Any]] = yield Step(name, params, literals=bound)
+    return rows
+
+
+def _forget_executions(dialect: Dialect, ids: Collection[str]) -> Plan[None]:
+    if ids:
+        for step in _FORGET_EXECUTION:
+            yield Step(step, {"ids": dialect.ids(sorted(ids))})
 
 
 def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:

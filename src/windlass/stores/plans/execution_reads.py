@@ -73,6 +73,25 @@ class StoredTransition(NamedTuple):
     value: str | None
 
 
+class ExecutionFacts(NamedTuple):
+    """What a dead letter says about its execution."""
+
+    id: str
+    tenant: str
+    pipeline: str
+    key: str | None
+    definition_hash: str
+    cursor: int
+    attempt: int
+    dlq: int
+
+
+def facts(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, ExecutionFacts]]:
+    """Return the facts of executions that fail in this transaction, which holds the locks of their main jobs."""
+    rows = yield Step("facts_of_executions", {"ids": dialect.ids(ids)})
+    return {row[0]: ExecutionFacts(*row) for row in rows}
+
+
 def get(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, FoundExecution]]:
     """Return executions by their ids; unknown ones are left out."""
     rows = yield Step("get_executions", {"ids": dialect.ids(ids)}, autocommit=True)

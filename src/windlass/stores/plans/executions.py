@@ -214,7 +214,7 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset
         if one.trying is not None:
             yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
     if written:
-        yield Step("write_items", dialect.bulk("item_writes", written))
+        yield from items.write(dialect, written)
     if new:
         yield Step("insert_items", dialect.bulk("new_items", new))
     parts = [part for one in held for part in one.new_parts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from windlass.domain.execution import ItemRow, PartKey
+from windlass.domain.execution import ItemRow, ItemWrite, PartKey
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import NewJob
 from windlass.stores.dialect import Dialect, json_text
@@ -62,10 +62,12 @@ def release(dialect: Dialect, releases: Sequence[Release]) -> Plan[frozenset[tup
         return frozenset()
     yield Step("give_jobs", {"rows": json_text(given)})
     yield from dialect.insert_jobs(jobs, alone=False, tell=None)
-    lanes = [job.id for job in jobs if job.lane]
-    if lanes:
-        yield Step("insert_lanes", {"ids": dialect.ids(lanes)})
     return frozenset((job.queue, job.priority) for job in jobs)
+
+
+def write(dialect: Dialect, items: Sequence[ItemWrite]) -> Plan[None]:
+    """Write items, each guarded by the version that was read."""
+    yield Step("write_items", dialect.bulk("item_writes", items))
 
 
 def parts_of_jobs(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Part]]:

@@ -169,7 +169,8 @@ def apply(
         answers = yield from write([transitions[i] for i in group])
         for index, answer in zip(group, answers, strict=True):
             won[index] = answer
-    moved = [transitions[i].job_id for i in todo if won[i] and transitions[i].lane]
+    # Lanes of targets that are not known here are listed, so that they can be given up; others are not.
+    moved = [transitions[i].job_id for i in todo if won[i] and transitions[i].lane and transitions[i].move is _PASSED]
     if moved:
         yield Step("insert_lanes", {"ids": dialect.ids(moved)})
     if crashed:
@@ -183,6 +184,7 @@ def apply(
 Write = Callable[[Sequence[Transition]], Plan[list[bool]]]
 """Writes transitions of one kind, and returns which ones held their fence."""
 
+_PASSED: Final = Move.RELEASE
 FINISHED: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.CANCEL})
 
 

@@ -16,6 +16,7 @@ from windlass.stores.plan import Plan, Step
 T = TypeVar("T")
 
 ARCHIVE: Final = "archive"
+EXECUTIONS: Final = "executions"
 FLOWS: Final = "flows"
 RECOVERY: Final = "recovery"
 SCHEDULES: Final = "schedules"

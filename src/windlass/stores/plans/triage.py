@@ -26,6 +26,7 @@ OLDER: Final = {
     "error_class": "older_of_error_class",
     "queue": "older_of_queue",
     "reason": "older_of_reason",
+    "kind": "older_of_kind",
 }
 NEWER: Final = {
     "any": "newer_of_any",
@@ -34,6 +35,7 @@ NEWER: Final = {
     "error_class": "newer_of_error_class",
     "queue": "newer_of_queue",
     "reason": "newer_of_reason",
+    "kind": "newer_of_kind",
 }
 """Statements by the filter whose index they follow, in either direction of time."""
 LAST_FINGERPRINT: Final = "~"
@@ -54,6 +56,8 @@ class LetterFilters(NamedTuple):
     before: int | None = None
     aliases: frozenset[str] = frozenset()
     """Other names of the same target."""
+    kind: str | None = None
+    """`job` or `execution`."""
 
     @property
     def lead(self) -> tuple[str, str | None]:
@@ -78,6 +82,7 @@ class LetterFilters(NamedTuple):
             and (self.queue is None or facts.queue == self.queue)
             and (self.error_class is None or facts.error_class == self.error_class)
             and (self.reason is None or facts.reason == self.reason)
+            and (self.kind is None or facts.kind == self.kind)
             and (self.after is None or facts.created_at >= self.after)
             and (self.before is None or facts.created_at < self.before)
         )
@@ -106,6 +111,7 @@ class Facts(NamedTuple):
     error_class: str
     reason: str
     queue: str
+    kind: str
 
 
 class Spot(NamedTuple):

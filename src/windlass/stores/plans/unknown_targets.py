@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.lanes import needed_targets, read_lane, target_named
@@ -20,6 +20,16 @@ class UnknownTargets(NamedTuple):
 
     failed: list[Ended]
     effects: Effects
+
+
+class GivenUpFor(NamedTuple):
+    """Why a job that waits is given up."""
+
+    reason: str
+    error_class: str
+
+
+NOT_FOUND: Final = GivenUpFor("target_not_found", "TargetNotFoundError")
 
 
 def targets_known(dialect: Dialect, targets: Collection[str]) -> Plan[None]:
@@ -50,7 +60,7 @@ def fail_unknown(
             params = {"queue": queue, "lane": lane, "level": level, "waited_us": waited_us}
             jobs += yield Step("unknown_targets", params)
         for job, fence, target in jobs:
-            if (yield from _fail(job, fence, error_for(_named(lane, target)))):
+            if (yield from give_up(job, fence, error_for(_named(lane, target)), NOT_FOUND)):
                 ids.append(job)
         if not jobs:
             # Locked first, so that the check is a separate statement, which sees jobs that came in meanwhile.
@@ -69,9 +79,10 @@ def _named(lane: str, target: str) -> str:
     return target_named(needed) if needed_targets(needed)[1] else target
 
 
-def _fail(job: str, fence: int, error: str) -> Plan[bool]:
-    params = {"id": job, "fence": fence, "error": error, "error_class": "TargetNotFoundError"}
-    params |= {"reason": "target_not_found", "crashes": 0, "holder_id": job}
+def give_up(job: str, fence: int, error: str, why: GivenUpFor) -> Plan[bool]:
+    """Fail one job that waits, unless it was claimed or moved meanwhile."""
+    params = {"id": job, "fence": fence, "error": error, "error_class": why.error_class}
+    params |= {"reason": why.reason, "crashes": 0, "holder_id": job}
     if (yield Step("give_up_done", params)) != 1:
         return False
     reached("sweep.given_up")

@@ -5,7 +5,8 @@
 fingerprint text, target text, error_class text, sample text, count integer, first_job_id id, last_job_id id, alert_id id
 
 -- name: letters :table
-id id, fingerprint text, target text, queue text, error_class text, reason text, envelope text, raised integer
+id id, fingerprint text, target text, queue text, error_class text, reason text, envelope text, kind text, tenant text,
+execution_key text, raised integer
 
 -- An alert counts jobs for a while after it was raised; the first job that fails later raises the next one. The lock on this row
 -- decides which job that is.
@@ -32,15 +33,17 @@ FROM {deaths} d JOIN windlass_dead_letter_group g ON g.fingerprint = d.fingerpri
 ON CONFLICT (id) DO UPDATE
 SET count = windlass_alert.count + excluded.count, last_job_id = excluded.last_job_id, last_at = excluded.last_at
 
+-- An execution brings its own key; that of a job is its idempotency key.
 -- name: insert_letters :count
 INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, error_class, reason,
-    execution_key, correlation_id, raised)
-SELECT r.id, r.fingerprint, r.envelope, {now}, 0, r.target, r.queue, r.error_class, r.reason, j.idempotency_key, j.correlation_id,
-    r.raised
+    execution_key, correlation_id, raised, kind, tenant)
+SELECT r.id, r.fingerprint, r.envelope, {now}, 0, r.target, r.queue, r.error_class, r.reason,
+    CASE WHEN r.kind = 'job' THEN j.idempotency_key ELSE r.execution_key END, j.correlation_id, r.raised, r.kind, r.tenant
 FROM {letters} r JOIN windlass_job j ON j.id = r.id WHERE true
 ON CONFLICT (job_id) DO UPDATE
 SET fingerprint = excluded.fingerprint, envelope = excluded.envelope, created_at = excluded.created_at, hidden = 0,
-    reason = excluded.reason, error_class = excluded.error_class, raised = excluded.raised
+    reason = excluded.reason, error_class = excluded.error_class, raised = excluded.raised, target = excluded.target,
+    kind = excluded.kind, tenant = excluded.tenant, execution_key = excluded.execution_key
 
 -- name: letters_counted :rows
 SELECT d.job_id, d.fingerprint, d.hidden FROM windlass_dead_letter d WHERE d.job_id {in_ids}
@@ -56,13 +59,21 @@ DELETE FROM windlass_dead_letter WHERE job_id {in_ids}
 -- name: hide_letters :count
 UPDATE windlass_dead_letter SET hidden = :hidden WHERE job_id {in_ids}
 
--- name: old_letters :rows
-SELECT l.job_id, l.created_at, coalesce(
+-- name: letters_with_flows :fragment
+SELECT l.job_id, l.created_at, l.kind, coalesce(
     (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = l.job_id),
     CASE WHEN {has_batches} THEN (SELECT j.batch_id FROM windlass_job j WHERE j.id = l.job_id) END
 ) FROM windlass_dead_letter l
-WHERE l.hidden = 0 AND l.created_at <= {now} - :older_than_us AND (l.created_at, l.job_id) > (:at, :id)
+
+-- name: next_old :fragment
+l.hidden = 0 AND l.created_at <= {now} - :older_than_us AND (l.created_at, l.job_id) > (:at, :id)
 ORDER BY l.created_at, l.job_id LIMIT {window}
+
+-- name: old_letters :rows
+{letters_with_flows} WHERE {next_old}
+
+-- name: old_letters_of_kind :rows
+{letters_with_flows} WHERE l.kind = :kind AND {next_old}
 
 -- name: tags_of_jobs :rows
 SELECT j.id, j.tags FROM windlass_job j WHERE j.id {in_ids} AND j.tags IS NOT NULL

@@ -72,7 +72,8 @@ id id, status text, transition_key text, error_code text, error_message text
 
 -- name: end_executions :rows
 UPDATE windlass_execution SET status = CASE WHEN r.status <> 'FAILED' THEN r.status WHEN dlq = 1 THEN 'DLQ' ELSE 'FAILED' END,
-    row_version = row_version + 1, transition_key = coalesce(r.transition_key, windlass_execution.transition_key),
+    row_version = row_version + 1, transition_key = CASE WHEN r.status <> 'FAILED' THEN windlass_execution.transition_key
+        ELSE coalesce(r.transition_key, windlass_execution.id || ':' || cursor || ':' || attempt) END,
     error_code = r.error_code, error_message = r.error_message, paused = 0, updated_at = {now}
 FROM {execution_ends} r WHERE windlass_execution.id = r.id AND windlass_execution.status = 'OPEN'
 RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
@@ -80,7 +81,7 @@ RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execut
 
 -- What a dead letter of an execution says about it.
 -- name: facts_of_executions :rows
-SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq, e.failing
+SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq
 FROM windlass_execution e WHERE e.id {in_ids}
 
 -- name: lock_mains :rows
@@ -220,8 +221,19 @@ DELETE FROM windlass_execution WHERE id {in_ids}
 -- name: purge_transitions :count
 DELETE FROM windlass_transition WHERE execution_id {in_ids}
 
+-- name: hot_window :row
+SELECT h.id FROM windlass_hot h WHERE h.id > :after ORDER BY h.id LIMIT 1 OFFSET {window}
+
+-- Executions that wait for parts although one has failed, or none of them has a live job.
 -- name: left_waiting :rows
-SELECT e.id FROM windlass_execution e JOIN windlass_hot h ON h.id = e.id
-WHERE e.status = 'OPEN' AND e.paused = 0 AND e.id > :after AND h.status = 'PENDING' AND h.due IS NULL
-    AND (e.failing IS NOT NULL OR NOT EXISTS (SELECT 1 FROM windlass_part p WHERE p.execution_id = e.id))
-ORDER BY e.id LIMIT {window}
+SELECT h.id FROM windlass_hot h JOIN windlass_execution e ON e.id = h.id
+WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND e.status = 'OPEN' AND e.paused = 0
+    AND (e.failing IS NOT NULL OR NOT EXISTS (
+        SELECT 1 FROM windlass_part p JOIN windlass_hot l ON l.id = p.job_id WHERE p.execution_id = e.id))
+ORDER BY h.id LIMIT {most}
+
+-- Jobs of parts that wait to be resumed although their execution is not paused.
+-- name: left_parked :rows
+SELECT h.id, p.execution_id FROM windlass_hot h JOIN windlass_part p ON p.job_id = h.id JOIN windlass_execution e ON e.id = p.execution_id
+WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND e.status = 'OPEN' AND e.paused = 0
+ORDER BY h.id LIMIT {most}

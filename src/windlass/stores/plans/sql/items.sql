@@ -78,6 +78,10 @@ DELETE FROM windlass_part WHERE job_id {in_ids} RETURNING execution_id, stage, s
 -- name: strand_parts :count
 UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE job_id {in_ids}
 
+-- name: strand_left_parts :count
+UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE execution_id {in_ids} AND job_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM windlass_hot l WHERE l.id = windlass_part.job_id)
+
 -- name: live_parts :row
 SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NOT NULL
 

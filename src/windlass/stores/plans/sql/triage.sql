@@ -8,7 +8,7 @@ AND hidden = 0 AND (created_at, job_id) < (:at, :id) ORDER BY created_at DESC, j
 AND hidden = 0 AND (created_at, job_id) > (:at, :id) ORDER BY created_at, job_id LIMIT {window}
 
 -- name: letter_facts :fragment
-SELECT job_id, created_at, fingerprint, target, error_class, reason, queue FROM windlass_dead_letter
+SELECT job_id, created_at, fingerprint, target, error_class, reason, queue, kind FROM windlass_dead_letter
 
 -- name: older_of_any :rows
 {letter_facts} WHERE true {older_letters}
@@ -28,6 +28,9 @@ SELECT job_id, created_at, fingerprint, target, error_class, reason, queue FROM 
 -- name: older_of_reason :rows
 {letter_facts} WHERE reason = :word {older_letters}
 
+-- name: older_of_kind :rows
+{letter_facts} WHERE kind = :word {older_letters}
+
 -- name: newer_of_any :rows
 {letter_facts} WHERE true {newer_letters}
 
@@ -46,11 +49,15 @@ SELECT job_id, created_at, fingerprint, target, error_class, reason, queue FROM 
 -- name: newer_of_reason :rows
 {letter_facts} WHERE reason = :word {newer_letters}
 
+-- name: newer_of_kind :rows
+{letter_facts} WHERE kind = :word {newer_letters}
+
 -- name: with_tag :rows
 SELECT t.job_id FROM windlass_job_tag t WHERE t.tag = :tag AND t.job_id {in_ids}
 
 -- name: get_letters :rows
-SELECT d.job_id, d.fingerprint, d.created_at, d.target, d.error_class, d.reason, d.execution_key, d.correlation_id, d.envelope, d.hidden
+SELECT d.job_id, d.fingerprint, d.created_at, d.target, d.error_class, d.reason, d.execution_key, d.correlation_id, d.envelope, d.kind,
+    d.tenant, d.hidden
 FROM windlass_dead_letter d WHERE d.job_id {in_ids}
 
 -- name: largest_groups :rows

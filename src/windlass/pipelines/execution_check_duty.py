@@ -1,0 +1,33 @@
+"""The checks of executions, by one node at a time: those that a crash or a bug has left waiting go on."""
+
+from __future__ import annotations
+
+from windlass import loggers
+from windlass.feature import NodeTools
+from windlass.runtime.duty import Duty
+from windlass.stores.lease_holder import LeaseHolder
+from windlass.stores.plans import execution_checks
+
+logger = loggers.logger("windlass.pipelines")
+
+
+class ExecutionChecks(Duty):
+    """Checks a window of live executions in each pass."""
+
+    def __init__(self, lease: LeaseHolder, tools: NodeTools) -> None:
+        super().__init__("checks of executions", lease, tools.errors)
+        self._lease = lease
+        self._publish = tools.publish
+        self._after = execution_checks.FIRST_ID
+
+    async def batch(self) -> bool:
+        """Check once; a pass is one window."""
+        checked = await self._lease.run(execution_checks.wake_left, self._after)
+        self._after = checked.next_after
+        self._publish((), checked.effects)
+        if checked.found:
+            logger.error(
+                "%d executions or parts of them waited with nothing left to wait for; they go on now; report this",
+                checked.found,
+            )
+        return False

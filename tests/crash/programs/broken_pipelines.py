@@ -1,0 +1,69 @@
+"""Builds of pipelines that are broken on purpose, which the invariants must find."""
+
+from collections.abc import Callable
+from typing import Any
+
+from windlass.pipelines import follow_ups
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import executions, items
+
+
+def _no_fence() -> None:
+    """A checkpoint is written whoever holds the claim."""
+    sound = executions.checkpoint
+
+    def checkpoint(dialect: Any, writes: Any) -> Plan[Any]:
+        plan, answer = sound(dialect, writes), None
+        try:
+            while True:
+                step = plan.send(answer)
+                answer = yield step
+                if step.name == "lock_pipeline_claims":
+                    held = {(row[0], row[1]) for row in answer}
+                    facts = (0, None, executions.OPEN, 0, None)
+                    lost = {(one.job_id, one.fence) for one in writes} - held
+                    answer = [*answer, *((job, fence, *facts) for job, fence in lost)]
+        except StopIteration as stop:
+            return stop.value
+
+    executions.checkpoint = checkpoint  # type: ignore[assignment]
+
+
+def _parts_end_first() -> None:
+    """A part ends, and the next one begins, before its items are written: each item is written after a part's end."""
+
+    def to_run(dialect: Any, part: tuple[str, int, str, str], most: int) -> Plan[list[Any]]:
+        del dialect, part, most
+        yield Step("store_now", autocommit=True)
+        return []
+
+    def next_due(dialect: Any, part: tuple[str, int, str, str]) -> Plan[int | None]:
+        del dialect, part
+        yield Step("store_now", autocommit=True)
+        return None
+
+    items.to_run, items.next_due = to_run, next_due  # type: ignore[assignment]
+
+
+def _no_lock() -> None:
+    """The end of a part does not lock the execution, and looks at its parts before the others have committed."""
+
+    def lock_mains(dialect: Any, ids: Any) -> Plan[list[str]]:
+        del dialect
+        yield Step("store_now", autocommit=True)
+        return sorted(ids)
+
+    follow_ups.executions.lock_mains = lock_mains  # type: ignore[assignment]
+
+
+BUILDS: dict[str, Callable[[], None]] = {
+    "no fence": _no_fence,
+    "parts end first": _parts_end_first,
+    "no lock": _no_lock,
+}
+
+
+def break_build(name: str) -> None:
+    """Break this process's build in a way that `BUILDS` names; an empty name leaves it sound."""
+    if name:
+        BUILDS[name]()

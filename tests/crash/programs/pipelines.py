@@ -1,0 +1,137 @@
+"""Pipelines of crash tests. Their steps write down each call: `price order.7,TRANSITION_KEY,EFFECT_KEY`.
+
+What a step does to its process is part of the input, so that all processes declare the same pipelines.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.crash.programs.application import make_app
+from tests.crash.programs.bodies import PAUSE, write_down
+from windlass import JobContext, Windlass
+from windlass.domain.clock import SystemClock, micros
+from windlass.pipelines.pipeline import AppPipeline
+
+RETRY_WAIT = 3.0
+BUFFER = 10
+
+
+@dataclass
+class Order:
+    """The input of all pipelines here."""
+
+    name: str
+    lines: int = 0
+    kills: int = -1
+    """The line, or in `steps` the step, that kills its process."""
+    fails: int = -1
+    """The line, or the step, whose first attempt fails."""
+    broken: int = -1
+    """The line, or the step, that fails for good."""
+    holds: int = -1
+    """The line, or the step, that waits for the gate without giving the loop back."""
+
+
+@dataclass
+class Line:
+    """An item."""
+
+    order: Order
+    number: int
+
+
+def note(step: str, name: str) -> JobContext:
+    """Write a call down."""
+    context = JobContext.current()
+    write_down(step, f"{name},{context.transition_key},{context.effect_key}")
+    write_down(f"{step}-at", f"{name},{micros(SystemClock().now())}")
+    return context
+
+
+def behave(order: Order, number: int, context: JobContext) -> None:
+    """Do what the order says a step, or a line, does."""
+    if order.kills == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if order.fails == number and context.attempt == 1:
+        raise ConnectionError("the gateway does not answer")
+    if order.broken == number:
+        raise ValueError("no such article")
+    if order.holds == number:
+        write_down("began", f"{order.name}.{number}")
+        while not Path(os.environ["TEST_GATE"]).exists():
+            time.sleep(PAUSE)  # noqa: TID251 - another process opens it; the loop is held on purpose
+
+
+def declare_steps(app: Windlass, queue: str) -> AppPipeline:
+    """Three steps of one value."""
+    steps = app.pipeline("steps", version="1", queue=queue, retry_limit=1, retry_wait=RETRY_WAIT, jitter=False)
+
+    @steps.step
+    async def first(order: Order) -> Order:
+        behave(order, 0, note("first", order.name))
+        return order
+
+    @steps.step
+    async def second(order: Order) -> Order:
+        behave(order, 1, note("second", order.name))
+        return order
+
+    @steps.step
+    async def third(order: Order) -> str:
+        behave(order, 2, note("third", order.name))
+        return order.name
+
+    return steps
+
+
+def declare_orders(app: Windlass, queue: str, name: str = "orders", **options: object) -> AppPipeline:
+    """An expansion, a step for each line, and their sum."""
+    chosen = {"retry_limit": 1, "retry_wait": RETRY_WAIT, "jitter": False, "buffer": BUFFER, "concurrency": 4}
+    orders = app.pipeline(name, version="1", queue=queue, **{**chosen, **options})  # type: ignore[arg-type]
+
+    @orders.expand
+    def lines(order: Order) -> Iterator[Line]:
+        note("lines", order.name)
+        for number in range(order.lines):
+            yield Line(order, number)
+
+    @orders.step
+    async def price(line: Line) -> int:
+        context = note("price", f"{line.order.name}.{line.number}")
+        behave(line.order, line.number, context)
+        await asyncio.sleep(0)
+        return line.number
+
+    @orders.reduce
+    def total(prices: Iterable[int]) -> int:
+        context = JobContext.current()
+        write_down("total", f"{context.execution_id}")
+        return sum(prices)
+
+    return orders
+
+
+class Pipelines(NamedTuple):
+    """An application and its pipelines, by name."""
+
+    app: Windlass
+    named: dict[str, AppPipeline]
+
+
+def pipelines_app(url: str, queue: str = "default") -> Pipelines:
+    """An application with all of these pipelines, whose jobs are in one queue."""
+    app = make_app(url)
+    found = [
+        declare_steps(app, queue),
+        declare_orders(app, queue),
+        declare_orders(app, queue, "ordered", ordered=True),
+        declare_orders(app, queue, "recovering", recover_on_failure=True, buffer=128, concurrency=128),
+        declare_orders(app, queue, "wide", buffer=128, concurrency=128),
+    ]
+    return Pipelines(app, {one.name: one for one in found})

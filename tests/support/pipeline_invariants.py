@@ -1,0 +1,111 @@
+"""What must hold of executions of pipelines whatever died, asked in SQL past the code under test."""
+
+from collections import Counter
+from typing import Any
+
+from tests.support.facts import now_of, one, rows
+from tests.support.invariants import check_gates
+
+ENDED_ITEM = {2, 4, 6}
+"""Done, rejected, expanded."""
+
+
+def check_executions(url: str) -> None:
+    """Everything that is true whenever there are no writers: V1 to V6, and V8."""
+    found = broken_rules(url)
+    assert not found, found
+    check_gates(url)
+
+
+def broken_rules(url: str) -> dict[str, list[Any]]:
+    """The rules that do not hold, with what breaks them."""
+    checks = {
+        "V1 versions have no gaps": _gaps(url),
+        "V1 the version of the row is that of the log": rows(url, _VERSIONS),
+        "V2 a stage is entered once": _staged_twice(url),
+        "V3 an execution is open if, and only if, its main job lives": rows(url, _MAINS),
+        "V4 a dead execution has a dead letter, and no other": _letters(url),
+        "V5 parts have live jobs": rows(url, _DANGLING),
+        "V5 an open execution waits for something": rows(url, _WAITING),
+        "V5 parts of ended executions have no jobs": rows(url, _ORPHANS),
+        "V6 all items of an ended execution have ended": _items(url),
+        "V6 rejected items are rejects": _rejects(url),
+        "V8 what runs has a live node": rows(url, _RUNNING.format(now=now_of(url))),
+    }
+    return {rule: broken for rule, broken in checks.items() if broken}
+
+
+_VERSIONS = """SELECT e.id, e.row_version, t.version FROM windlass_execution e
+    LEFT JOIN (SELECT execution_id, max(version) AS version FROM windlass_transition GROUP BY execution_id) t
+        ON t.execution_id = e.id WHERE t.version IS NULL OR t.version <> e.row_version"""
+_MAINS = """SELECT e.id, e.status, h.status FROM windlass_execution e LEFT JOIN windlass_hot h ON h.id = e.id
+    WHERE (e.status = 'OPEN' AND h.id IS NULL) OR (e.status <> 'OPEN' AND h.id IS NOT NULL)"""
+_DANGLING = """SELECT p.execution_id, p.lo, p.job_id FROM windlass_part p
+    JOIN windlass_execution e ON e.id = p.execution_id LEFT JOIN windlass_hot h ON h.id = p.job_id
+    WHERE e.status = 'OPEN' AND p.job_id IS NOT NULL AND h.id IS NULL"""
+_WAITING = """SELECT e.id FROM windlass_execution e JOIN windlass_hot h ON h.id = e.id
+    WHERE e.status = 'OPEN' AND e.paused = 0 AND h.status = 'PENDING' AND h.due IS NULL AND (e.failing IS NOT NULL
+        OR NOT EXISTS (
+            SELECT 1 FROM windlass_part p JOIN windlass_hot l ON l.id = p.job_id WHERE p.execution_id = e.id))"""
+_ORPHANS = """SELECT p.execution_id, p.job_id FROM windlass_part p JOIN windlass_execution e ON e.id = p.execution_id
+    WHERE e.status <> 'OPEN' AND p.job_id IS NOT NULL"""
+_RUNNING = """SELECT h.id, h.node FROM windlass_hot h WHERE h.status = 'RUNNING' AND NOT EXISTS (
+    SELECT 1 FROM windlass_node n WHERE n.id = h.node AND n.state = 'alive' AND n.lease_until >= {now})"""
+
+
+def _gaps(url: str) -> list[Any]:
+    question = """SELECT execution_id, count(*), min(version), max(version) FROM windlass_transition
+        GROUP BY execution_id HAVING count(*) <> max(version) OR min(version) <> 1"""
+    return rows(url, question)
+
+
+def _staged_twice(url: str) -> list[Any]:
+    question = "SELECT execution_id, step, kind FROM windlass_transition WHERE kind IN ('staged', 'redriven')"
+    staged: Counter[tuple[Any, int]] = Counter()
+    redriven: Counter[Any] = Counter()
+    for execution, step, kind in rows(url, question):
+        if kind == "staged":
+            staged[execution, step] += 1
+        else:
+            redriven[execution] += 1
+    return [place for place, times in staged.items() if times > 1 + redriven[place[0]]]
+
+
+def _letters(url: str) -> list[Any]:
+    """Of executions; none are looked for in a build that does not write them."""
+    if one(url, "SELECT count(*) FROM windlass_dead_letter WHERE kind = 'execution'") == 0:
+        return []
+    dead = {str(row[0]) for row in rows(url, "SELECT id FROM windlass_execution WHERE status = 'DLQ'")}
+    letters = {str(row[0]) for row in rows(url, "SELECT job_id FROM windlass_dead_letter WHERE kind = 'execution'")}
+    return sorted(dead ^ letters)
+
+
+def _items(url: str) -> list[Any]:
+    """Of executions that have succeeded: as many items as were emitted, all of which have ended."""
+    succeeded = {row[0] for row in rows(url, "SELECT id FROM windlass_execution WHERE status = 'SUCCEEDED'")}
+    emitted: dict[Any, int] = {}
+    question = "SELECT id, emitted FROM windlass_execution WHERE status = 'SUCCEEDED' AND streams = 1"
+    emitted.update(rows(url, question))
+    found: Counter[Any] = Counter()
+    broken = []
+    for execution, stage, path, status in rows(url, "SELECT execution_id, stage, path, status FROM windlass_item"):
+        if execution not in succeeded:
+            continue
+        if status not in ENDED_ITEM:
+            broken.append((execution, stage, path, status))
+        if "." not in path:
+            found[execution] += 1
+    return broken + [
+        (execution, count, found[execution]) for execution, count in emitted.items() if found[execution] < count
+    ]
+
+
+def _rejects(url: str) -> list[Any]:
+    items = Counter(str(row[0]) for row in rows(url, "SELECT execution_id FROM windlass_item WHERE status = 4"))
+    known = """SELECT r.execution_id FROM windlass_reject r JOIN windlass_item i
+        ON i.execution_id = r.execution_id AND i.path = r.item AND i.status = 4"""
+    rejects = Counter(str(row[0]) for row in rows(url, known))
+    counted = {str(execution): count for execution, count in rows(url, "SELECT id, rejected FROM windlass_execution")}
+    return [
+        execution for execution, count in items.items() if rejects[execution] != count or counted[execution] < count
+    ]
