@@ -12,6 +12,7 @@ from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
+from windlass.domain.execution_progress import ExecutionProgress
 from windlass.domain.explanation import Explanation
 from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
 from windlass.domain.intervals import Every, every
@@ -20,6 +21,8 @@ from windlass.domain.job_result import RESULT, JobResult
 from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.limits import CircuitStatus, Resource
 from windlass.domain.options import JobOptions
+from windlass.domain.output_differences import StepDifference
+from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, TriageRule
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
 from windlass.domain.schedule_plan import Misfire, Overlap
@@ -156,6 +159,7 @@ __all__ = [
     "Execution",
     "ExecutionHandle",
     "ExecutionNotFoundError",
+    "ExecutionProgress",
     "ExecutionStateError",
     "ExecutionStatus",
     "ExecutionTransition",
@@ -169,6 +173,7 @@ __all__ = [
     "FlowsSettings",
     "Group",
     "Health",
+    "HourlyCount",
     "InstanceResolver",
     "InvalidOptionError",
     "InvocationResolver",
@@ -209,6 +214,8 @@ __all__ = [
     "Page",
     "PayloadTooLargeError",
     "Pipeline",
+    "PipelineSummary",
+    "PipelineVersion",
     "PipelinesSettings",
     "PollerSettings",
     "PollingStrategy",
@@ -234,12 +241,14 @@ __all__ = [
     "StaleClaimError",
     "StaleVersionError",
     "StepDefaults",
+    "StepDifference",
     "StopJob",
     "StoreStatementError",
     "StoreUnavailableError",
     "TargetNotAllowedError",
     "TargetNotFoundError",
     "TargetPolicy",
+    "TriageRule",
     "UnknownCircuitError",
     "UnknownQueueError",
     "UnknownResourceError",

@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 
 from windlass.cli.application import load_app, place_of
+from windlass.client.execution_reports import DEFAULT_TENANT
 from windlass.client.filters import MAX_IN_A_PAGE, JobFilters
 from windlass.domain.clock import SystemClock
 from windlass.domain.limits import PER_US
@@ -112,6 +113,18 @@ def limit_option(default: int, text: str, most: int = MAX_IN_A_PAGE) -> Callable
         show_envvar=True,
         help=text,
     )
+
+
+def tenant_option(command: Command) -> Command:
+    """`--tenant`."""
+    return click.option(
+        "--tenant",
+        metavar="NAME",
+        default=DEFAULT_TENANT,
+        show_default=True,
+        show_envvar=True,
+        help="Of this tenant; executions of others look as if they did not exist.",
+    )(command)
 
 
 def filter_options(command: Command) -> Command:

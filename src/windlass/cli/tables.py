@@ -23,6 +23,10 @@ STATUS_STYLES: Final = {
     "SUCCEEDED": "green",
     "FAILED": "bold red",
     "CANCELED": "bright_black",
+    "QUEUED": "cyan",
+    "WAITING_EXTERNAL": "magenta",
+    "WAIT_RETRY": "yellow",
+    "DLQ": "bold red",
 }
 
 

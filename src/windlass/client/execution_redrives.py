@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windlass.domain.transition_keys import read_transition_key
+from windlass.domain.execution import ItemStatus
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.definition import Definition, StepKind
+from windlass.stores.plans.execution_progress import StoredProgress
 from windlass.stores.plans.execution_reads import StoredExecution, StoredTransition
 from windlass.stores.plans.execution_redrives import Rewind
+
+_TO_CALL = (ItemStatus.READY, ItemStatus.RETRY, ItemStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,11 @@ class RepeatedStep:
     effect_key: str
     """The key that its calls have had, and will have; with the position of the item after an expansion."""
     attempts: int
-    """Number of its attempts so far, of the item that failed if there are items; 0: it was not called."""
+    """Number of its attempts so far; 0: it was not called."""
+    per_item: bool = False
+    """Whether it is called for each item, whose position is then part of the effect key."""
+    items: int | None = None
+    """Number of items that it is called with; None: not known before it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,32 +53,60 @@ def definition_of(declared: DeclaredPipelines, stored: StoredExecution) -> Defin
     return pipeline.definition
 
 
-def plan_of(declared: DeclaredPipelines, stored: StoredExecution) -> RedrivePlan:
-    """Return what a re-drive from where an execution failed would call; raise if its steps are not known here."""
+def plan_of(
+    declared: DeclaredPipelines,
+    stored: StoredExecution,
+    log: Sequence[StoredTransition],
+    far: StoredProgress,
+    from_step: int | str | None = None,
+) -> RedrivePlan:
+    """Return what a re-drive from where an execution failed, or from an earlier step, would call."""
     definition = definition_of(declared, stored)
     if definition.hash != stored.definition_hash:
         raise InvalidOptionError(
             f"pipeline {stored.pipeline}@{stored.pipeline_version} is declared here with other steps than those of "
             f"execution {stored.id}, so what it calls is not known; do this where it has them"
         )
+    first = stored.cursor if from_step is None else choose_rewind(declared, stored, log, from_step).step
+    per_item = _steps_per_item(definition)
     steps = tuple(
         RepeatedStep(
             index=step.index,
             name=step.name,
             effect_key=f"{stored.id}:{step.index}",
-            attempts=_attempts(stored, step.index),
+            attempts=_attempts(log, step.index),
+            per_item=step.index in per_item,
+            items=_items(definition, far, stored.cursor, step.index) if from_step is None else None,
         )
-        for step in definition.steps[stored.cursor :]
+        for step in definition.steps[first:]
     )
     return RedrivePlan(execution_id=stored.id, status=stored.status, row_version=stored.row_version, steps=steps)
 
 
-def _attempts(stored: StoredExecution, index: int) -> int:
-    """Return how often a step was tried: the one that failed, and those before it that items have passed."""
-    failed = read_transition_key(stored.transition_key or "")
-    if failed is None or failed.step < stored.cursor:
-        return stored.attempt if index == stored.cursor else 0
-    return failed.attempt if index == failed.step else int(index < failed.step)
+def _steps_per_item(definition: Definition) -> frozenset[int]:
+    """Return the steps that are called for each item: those behind an expansion, up to a reduction."""
+    found, streams = set(), False
+    for step in definition.steps:
+        if streams and not step.kind.takes_stream:
+            found.add(step.index)
+        streams = step.kind.gives_stream or (streams and step.kind is not StepKind.REDUCE)
+    return frozenset(found)
+
+
+def _attempts(log: Sequence[StoredTransition], step: int) -> int:
+    """Return how often a step was called; of a step that items run through, how often the one that failed was."""
+    rows = [row for row in log if row.step == step]
+    called = sum(1 for row in rows if row.kind in ("step", "retry") or row.run_us is not None)
+    return called or max((row.attempt for row in rows if row.kind == "ended" and row.error_class), default=0)
+
+
+def _items(definition: Definition, far: StoredProgress, cursor: int, step: int) -> int | None:
+    """Return how many items of the present stage have not passed a step; None before and behind them."""
+    stage = far.items[-1].stage if far.items else None
+    reached = next((one for one in definition.segments() if one.first <= cursor < one.end), None)
+    if stage is None or reached is None or not cursor <= step < reached.end or step not in _steps_per_item(definition):
+        return None
+    return sum(one.number for one in far.items if one.stage == stage and one.cursor <= step and one.status in _TO_CALL)
 
 
 def choose_rewind(

@@ -54,6 +54,7 @@ class ExecutionReader:
             status=status_of(found),
             row_version=stored.row_version,
             cursor=stored.cursor,
+            step=self._step(stored),
             attempt=stored.attempt,
             lease_until=None if lease is None else from_micros(lease),
             due_at=None if due is None else from_micros(due),
@@ -67,6 +68,13 @@ class ExecutionReader:
             created_at=from_micros(stored.created_at),
             updated_at=from_micros(stored.updated_at),
         )
+
+    def _step(self, stored: StoredExecution) -> str | None:
+        pipeline = self._declared.get(stored.pipeline, stored.pipeline_version)
+        if pipeline is None or pipeline.definition.hash != stored.definition_hash:
+            return None
+        steps = pipeline.definition.steps
+        return steps[stored.cursor].name if stored.cursor < len(steps) else None
 
     def values(self, stored: StoredExecution) -> Values | None:
         """Return the codec of an execution's values; None if its very definition is not known here."""

@@ -6,32 +6,26 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass.client.execution_redrives import RedrivePlan, choose_rewind, plan_of
-from windlass.client.execution_verbs import OneExecutionVerbs
+from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.execution_views import status_of
 from windlass.client.filters import Page, checked_limit
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.identity import parse_job_id
 from windlass.errors import ExecutionStateError, InvalidOptionError
 from windlass.pipelines.claimed_execution import lane_of
-from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.stores.plans import execution_reads, execution_redrives
+from windlass.stores.plans import execution_progress, execution_reads, execution_redrives
 from windlass.stores.plans.execution_redrives import OtherVersion
 
-DEFAULT_TENANT: Final = "default"
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 MOST_READ: Final = 5_000
 """Number of executions that one page reads at most: where few of many match, it may hold fewer than asked."""
 
 
-class Executions:
+class Executions(ExecutionReports):
     """Executions of the pipelines of an application. Every read is of one tenant."""
-
-    def __init__(self, verbs: OneExecutionVerbs, declared: DeclaredPipelines) -> None:
-        self._verbs = verbs
-        self._declared = declared
 
     # ------------------------------------------------------------------ looking
 
@@ -92,19 +86,21 @@ class Executions:
                 return Page(found)
         return Page(found, before)
 
-    def stranded(self, *, limit: int = 100) -> list[Execution]:
+    def stranded(self, *, pipeline: str | None = None, limit: int = 100) -> list[Execution]:
         """Return open executions, of all tenants, whose version is declared here with other steps."""
-        return drive(self._stranded(limit))
+        return drive(self._stranded(pipeline, limit))
 
-    async def astranded(self, *, limit: int = 100) -> list[Execution]:
+    async def astranded(self, *, pipeline: str | None = None, limit: int = 100) -> list[Execution]:
         """Async twin of `stranded`."""
-        return await adrive(self._stranded(limit))
+        return await adrive(self._stranded(pipeline, limit))
 
-    def _stranded(self, limit: int) -> Verb[list[Execution]]:
+    def _stranded(self, pipeline: str | None, limit: int) -> Verb[list[Execution]]:
         most = checked_limit(limit)
         yield from self._verbs.jobs.authorization.check("executions")
         found: list[Execution] = []
         for definition in self._declared.register_all():
+            if pipeline not in (None, definition.name):
+                continue
             place = (definition.name, definition.version, definition.hash, most)
             rows = yield from self._verbs.jobs.access.read(execution_reads.stranded, *place)
             found += [self._verbs.reader.execution(one) for one in rows]
@@ -122,7 +118,7 @@ class Executions:
         key = parse_job_id(execution_id)
         yield from self._verbs.jobs.authorization.check("history", key)
         found = yield from self._verbs.found(key, tenant)
-        rows = yield from self._verbs.jobs.access.read(execution_reads.transitions, key, 0, MOST_READ)
+        rows = yield from self._log(key)
         return [self._verbs.reader.transition(found.stored, row) for row in rows]
 
     # ------------------------------------------------------------------ re-driving
@@ -177,7 +173,7 @@ class Executions:
         found = yield from self._verbs.found(key, tenant)
         rewind = None
         if from_step is not None:
-            log = yield from jobs.access.read(execution_reads.transitions, key, 0, MOST_READ)
+            log = yield from self._log(key)
             rewind = choose_rewind(self._declared, found.stored, log, from_step)
         moved = None if to_version is None else self._other_version(found.stored, to_version)
         plan = (key, tenant, expected, rewind, moved, jobs.follow_ups)
@@ -211,18 +207,26 @@ class Executions:
         lane = lane_of(definition.steps[stored.cursor]) or None
         return OtherVersion(version, definition.hash, definition.target, lane)
 
-    def plan_redrive(self, execution_id: UUID | str, tenant: str | None = None) -> RedrivePlan:
+    def plan_redrive(
+        self, execution_id: UUID | str, tenant: str | None = None, *, from_step: int | str | None = None
+    ) -> RedrivePlan:
         """Return what a re-drive would call again, with effect keys; nothing is changed."""
-        return drive(self._plan_redrive(execution_id, tenant))
+        return drive(self._plan_redrive(execution_id, tenant, from_step))
 
-    async def aplan_redrive(self, execution_id: UUID | str, tenant: str | None = None) -> RedrivePlan:
+    async def aplan_redrive(
+        self, execution_id: UUID | str, tenant: str | None = None, *, from_step: int | str | None = None
+    ) -> RedrivePlan:
         """Async twin of `plan_redrive`."""
-        return await adrive(self._plan_redrive(execution_id, tenant))
+        return await adrive(self._plan_redrive(execution_id, tenant, from_step))
 
-    def _plan_redrive(self, execution_id: UUID | str, tenant: str | None) -> Verb[RedrivePlan]:
+    def _plan_redrive(
+        self, execution_id: UUID | str, tenant: str | None, from_step: int | str | None
+    ) -> Verb[RedrivePlan]:
         yield from self._verbs.jobs.authorization.check("get", parse_job_id(execution_id))
         found = yield from self._verbs.found(execution_id, tenant)
-        return plan_of(self._declared, found.stored)
+        log = yield from self._log(found.stored.id)
+        far = yield from self._verbs.jobs.access.read(execution_progress.progress, found.stored.id)
+        return plan_of(self._declared, found.stored, log, far, from_step)
 
 
 def checked_status(status: object) -> ExecutionStatus | None:

@@ -261,6 +261,8 @@ class Execution:
     """Grows by one with every transition."""
     cursor: int
     """Index of the step that runs or comes next."""
+    step: str | None
+    """Name of that step; None if its definition is not declared here, or if it has passed the last one."""
     attempt: int
     """Of that step: the one that runs or comes next, from 1."""
     lease_until: datetime | None

@@ -18,7 +18,7 @@ from windlass.pipelines.follow_ups import follow_ups
 from windlass.pipelines.step_types import type_name
 from windlass.runtime.duty import Duty
 from windlass.stores.database import Database
-from windlass.stores.plans import executions
+from windlass.stores.plans import executions, pipeline_counts
 from windlass.stores.plans.leases import EXECUTIONS
 
 logger = loggers.logger("windlass.pipelines")
@@ -58,7 +58,7 @@ async def _announce(declared: DeclaredPipelines, database: Database) -> None:
         return
     await database.arun(executions.save_pipelines, [_row(definition) for definition in definitions])
     known = {(one.name, one.version): one.hash for one in definitions}
-    for name, version, digest, count in await database.aread(executions.open_by_definition):
+    for name, version, digest, count in await database.aread(pipeline_counts.open_by_definition):
         if known.get((name, version), digest) != digest:
             logger.warning(
                 "%d open executions of pipeline %s@%s were begun with other steps (definition %s, here %s): they wait "

@@ -6,9 +6,10 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import write_json, write_line
+from windlass.cli.output import note, write_json, write_line
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
+from windlass.domain.execution import is_execution
 
 
 @click.command(name="explain")
@@ -21,9 +22,12 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     \b
         windlass job explain 0198c0de-0000-7000-8000-000000000001
     """
-    found = app.explain(full_id(app, job))
+    job = full_id(app, job)
+    found = app.explain(job)
     if as_json:
         write_json(found)
         return
     until = "" if found.until is None else f", until {phrases.utc(found.until)}"
     write_line(f"{found.code}: {found.message}{until}")
+    if is_execution(app.get(job).target):
+        note(f"it runs an execution: windlass execution explain {job}")

@@ -172,15 +172,16 @@ def each_job(
         except NotAuthorizedError as error:
             moved, reason = False, f"{error.principal} may not {error.action} it: {error.why}"
         if moved:
-            _tell(job, done, "green")
+            tell_moved(job, done, "green")
         else:
             refused += 1
-            _tell(job, f"{_negated(done)}: {reason or _reason(app, job, why_not)}", "yellow")
+            tell_moved(job, f"{negated(done)}: {reason or _reason(app, job, why_not)}", "yellow")
     if refused:
         raise SystemExit(1)
 
 
-def _negated(done: str) -> str:
+def negated(done: str) -> str:
+    """Return what is said of a job with which that was not done."""
     return done.replace("would be", "would not be") if done.startswith("would") else f"not {done}"
 
 
@@ -213,7 +214,8 @@ def why_not_paused(status: JobStatus) -> str:
     return f"it has ended ({status})" if status in TERMINAL else f"it is {status} now"
 
 
-def _tell(job: str, text: str, style: str) -> None:
+def tell_moved(job: str, text: str, style: str) -> None:
+    """Write what became of a job."""
     if drawn():
         from rich.text import Text
 

@@ -6,16 +6,18 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import console, drawn, facts, json_text, write_json, write_line
+from windlass.cli.output import console, drawn, facts, json_text, note, write_json, write_line
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
 from windlass.domain.control_characters import indented
+from windlass.domain.execution import is_execution, is_part
 from windlass.domain.job import Attempt, Job
 from windlass.domain.progress import Progress
 from windlass.domain.states import JobStatus
@@ -61,6 +63,17 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
         heading("history")
         table(HISTORY, [attempt_row(attempt, now) for attempt in history])
         _last_traceback(history)
+    shown_as = execution_of(found)
+    if shown_as is not None:
+        what = "items of an execution" if is_part(found.target) else "an execution"
+        note(f"it runs {what}: windlass execution show {shown_as}")
+
+
+def execution_of(job: Job) -> UUID | None:
+    """Return the execution that a job belongs to: its main job has the same id, its parts are children of that."""
+    if is_execution(job.target):
+        return job.id
+    return job.parent_id if is_part(job.target) else None
 
 
 def call(job: Job) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.execution import (
@@ -299,13 +299,3 @@ def save_pipelines(dialect: Dialect, rows: Sequence[Mapping[str, str]]) -> Plan[
     """Store definitions that a node has."""
     del dialect
     yield Step("save_pipeline", rows=rows)
-
-
-OfDefinition = Callable[[str, str], str | None]
-
-
-def open_by_definition(dialect: Dialect) -> Plan[list[tuple[str, str, str, int]]]:
-    """Return how many executions are open, by pipeline, version and hash."""
-    del dialect
-    rows = yield Step("open_by_definition", autocommit=True)
-    return [tuple(row) for row in rows]

@@ -194,9 +194,18 @@ ON CONFLICT (name, version, hash) DO UPDATE SET seen_at = excluded.seen_at
 -- name: pipelines :rows
 SELECT name, version, hash, definition, seen_at FROM windlass_pipeline ORDER BY name, version, seen_at DESC
 
--- name: open_by_definition :rows
-SELECT e.pipeline, e.pipeline_version, e.definition_hash, count(*) FROM windlass_execution e WHERE e.status = 'OPEN'
-GROUP BY e.pipeline, e.pipeline_version, e.definition_hash
+-- The next version of a pipeline that has open executions: a walk over the index, however many there are of each.
+-- name: next_open_version :row
+SELECT e.pipeline, e.pipeline_version FROM windlass_execution e
+WHERE e.status = 'OPEN' AND (e.pipeline, e.pipeline_version) > (:pipeline, :version)
+ORDER BY e.pipeline, e.pipeline_version LIMIT 1
+
+-- name: open_of_version :rows
+SELECT o.definition_hash, count(*) FROM (
+    SELECT e.definition_hash FROM windlass_execution e
+    WHERE e.status = 'OPEN' AND e.pipeline = :pipeline AND e.pipeline_version = :version
+    ORDER BY e.pipeline, e.pipeline_version, e.id LIMIT {window}
+) o GROUP BY o.definition_hash ORDER BY o.definition_hash
 
 -- name: open_of_hash :rows
 SELECT {execution_view} FROM {e_tables}
@@ -204,11 +213,11 @@ WHERE e.status = 'OPEN' AND e.pipeline = :pipeline AND e.pipeline_version = :ver
 ORDER BY e.id LIMIT {window}
 
 -- name: ended_lately :rows
-SELECT r.pipeline, r.status, count(*) FROM (
-    SELECT e.pipeline, e.status FROM windlass_execution e
+SELECT r.pipeline, count(*) FROM (
+    SELECT e.pipeline FROM windlass_execution e
     WHERE e.status = :status AND e.status <> 'OPEN' AND e.updated_at > {now} - :since_us AND e.updated_at <= {now} - :until_us
     ORDER BY e.status, e.updated_at, e.id LIMIT {window}
-) r GROUP BY r.pipeline, r.status
+) r GROUP BY r.pipeline
 
 -- name: old_executions :rows
 SELECT e.id, e.updated_at FROM windlass_execution e
@@ -237,3 +246,28 @@ ORDER BY h.id LIMIT {most}
 SELECT h.id, p.execution_id FROM windlass_hot h JOIN windlass_part p ON p.job_id = h.id JOIN windlass_execution e ON e.id = p.execution_id
 WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND e.status = 'OPEN' AND e.paused = 0
 ORDER BY h.id LIMIT {most}
+
+-- Items of all stages of an execution, by the step that they are given to next.
+-- name: item_states :rows
+SELECT stage, cursor, status, count(*) FROM windlass_item WHERE execution_id = :id GROUP BY stage, cursor, status
+ORDER BY stage, cursor, status
+
+-- The step that has made a stage.
+-- name: steps_of_stages :rows
+SELECT t.stage, min(t.step) FROM windlass_transition t
+WHERE t.execution_id = :id AND t.stage > 0 AND t.kind IN ('chunk', 'staged') GROUP BY t.stage
+
+-- name: parts_left :row
+SELECT count(*) FROM windlass_part WHERE execution_id = :id
+
+-- name: jobs_of_live_parts :rows
+SELECT p.job_id, p.stage, p.segment, p.lo, p.hi, h.status, h.due, h.node FROM windlass_part p JOIN windlass_hot h ON h.id = p.job_id
+WHERE p.execution_id = :id AND p.job_id IS NOT NULL ORDER BY p.stage, p.segment, p.lo LIMIT {window}
+
+-- name: next_retried_item :row
+SELECT path, cursor, attempt, due, error FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND status = 1 ORDER BY due, path LIMIT 1
+
+-- name: last_retry :row
+SELECT t.step, t.attempt, t.error FROM windlass_transition t
+WHERE t.execution_id = :id AND t.kind = 'retry' ORDER BY t.version DESC LIMIT 1

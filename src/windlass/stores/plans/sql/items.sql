@@ -151,6 +151,12 @@ ORDER BY r.at DESC, r.id DESC LIMIT {window}
 SELECT {reject_view} FROM windlass_reject r WHERE r.execution_id = :value AND (r.at, r.id) < (:at, :id)
 ORDER BY r.at DESC, r.id DESC LIMIT {window}
 
+-- name: rejected_lately :rows
+SELECT l.pipeline, count(*) FROM (
+    SELECT r.pipeline FROM windlass_reject r WHERE r.at > {now} - :since_us AND r.at <= {now} - :until_us
+    ORDER BY r.at, r.id LIMIT {window}
+) l GROUP BY l.pipeline
+
 -- name: mark_redriven :count
 UPDATE windlass_reject SET redriven_as = :redriven_as WHERE id = :id
 

@@ -1,0 +1,26 @@
+"""`windlass execution`."""
+
+from __future__ import annotations
+
+import click
+
+from windlass.cli.execution import diff, explain, list_command, moves, redrive, show
+from windlass.cli.groups import NounGroup
+
+
+@click.group(name="execution", cls=NounGroup)
+def command() -> None:
+    """List, show, explain, cancel, pause, resume, re-drive and compare executions of pipelines."""
+
+
+for verb in (
+    list_command.command,
+    show.command,
+    explain.command,
+    moves.cancel,
+    moves.pause,
+    moves.resume,
+    redrive.command,
+    diff.command,
+):
+    command.add_command(verb)

@@ -1,0 +1,82 @@
+"""Pipelines at a glance, made of what is declared, what nodes have stored, and what was counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, triage
+from windlass.pipelines.definition import Definition
+from windlass.stores.plans.pipeline_counts import MOST_COUNTED, CountWindow, OpenCount, StoredCounts
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def summaries(
+    declared: Sequence[Definition], stored: Sequence[Mapping[str, Any]], counts: StoredCounts
+) -> list[PipelineSummary]:
+    """Return every pipeline that is declared, stored or has open executions, by name."""
+    found: dict[str, dict[str, PipelineVersion]] = {}
+    for version in _versions(declared, stored, counts.open):
+        name, made = version
+        found.setdefault(name, {})[made.version] = made
+    return [_summary(name, found[name].values(), counts) for name in sorted(found)]
+
+
+def _versions(
+    declared: Sequence[Definition], stored: Sequence[Mapping[str, Any]], opened: Sequence[OpenCount]
+) -> Iterable[tuple[str, PipelineVersion]]:
+    """Yield each version once: as declared here, else as the last node had it, else by its executions alone."""
+    known: dict[tuple[str, str], tuple[str, tuple[str, ...], bool]] = {}
+    for one in declared:
+        known[one.name, one.version] = (one.hash, tuple(step.name for step in one.steps), True)
+    for row in stored:  # newest first
+        known.setdefault((row["name"], row["version"]), (row["hash"], names_of(row["definition"]), False))
+    for count in opened:
+        known.setdefault((count.pipeline, count.version), (count.definition_hash, (), False))
+    for (name, version), (digest, steps, here) in known.items():
+        ours = [one for one in opened if (one.pipeline, one.version) == (name, version)]
+        stranded = sum(one.number for one in ours if one.definition_hash != digest) if here else 0
+        total = sum(one.number for one in ours)
+        made = PipelineVersion(
+            version=version, definition_hash=digest, steps=steps, declared=here, open=total, stranded=stranded
+        )
+        yield name, made
+
+
+def names_of(definition: str) -> tuple[str, ...]:
+    """Return the names of the steps of a stored definition."""
+    return tuple(step["name"] for step in json.loads(definition)["steps"])
+
+
+def _summary(name: str, versions: Iterable[PipelineVersion], counts: StoredCounts) -> PipelineSummary:
+    ordered = tuple(sorted(versions, key=lambda one: version_key(one.version)))
+    rejected, dead = _hours(name, counts.rejected), _hours(name, counts.ended["DLQ"], counts.ended["FAILED"])
+    return PipelineSummary(
+        name=name,
+        versions=ordered,
+        open=sum(one.open for one in ordered),
+        open_bounded=any(one.open >= MOST_COUNTED for one in ordered),
+        stranded=sum(one.stranded for one in ordered),
+        succeeded=_hours(name, counts.ended["SUCCEEDED"]),
+        rejected=rejected,
+        dead=dead,
+        rules=triage(rejected, dead),
+    )
+
+
+def _hours(name: str, *hours: tuple[CountWindow, CountWindow]) -> HourlyCount:
+    return HourlyCount(
+        last=sum(last.counts.get(name, 0) for last, _ in hours),
+        before=sum(before.counts.get(name, 0) for _, before in hours),
+        last_bounded=any(last.bounded for last, _ in hours),
+        before_bounded=any(before.bounded for _, before in hours),
+    )
+
+
+def version_key(version: str) -> list[tuple[int, int, str]]:
+    """Return what sorts versions as people do: 2 before 10, 1.9 before 1.10."""
+    parts = [part for part in _DIGITS.split(version) if part]
+    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]

@@ -1,0 +1,103 @@
+"""Pipelines at a glance: what is open, what ended in the last two hours, and the rule to triage by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+STEADY: Final = 1.1
+"""A count that grows by no more than this factor is steady."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourlyCount:
+    """How many there were in the last hour, and in the hour before it. Counting stops at a limit."""
+
+    last: int
+    before: int
+    last_bounded: bool = False
+    """Whether counting stopped before all of the last hour were seen."""
+    before_bounded: bool = False
+    """Whether counting stopped before all of the hour before were seen."""
+
+    @property
+    def rises(self) -> bool:
+        """Whether there were clearly more in the last hour; not known if counting stopped in both."""
+        return not (self.last_bounded and self.before_bounded) and self.last > self.before * STEADY
+
+    @property
+    def falls(self) -> bool:
+        """Whether there were clearly fewer in the last hour."""
+        return not (self.last_bounded and self.before_bounded) and self.before > self.last * STEADY
+
+
+class TriageRule(StrEnum):
+    """What a rising count of a failure channel means; `words` is for people."""
+
+    REJECTS_RISE = "rejects_rise"
+    DEAD_LETTERS_RISE = "dead_letters_rise"
+    NOTHING_RISES = "nothing_rises"
+
+    @property
+    def words(self) -> str:
+        """The rule in words."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    TriageRule.REJECTS_RISE: "rejects rise: data quality or business-rule drift",
+    TriageRule.DEAD_LETTERS_RISE: "DLQ rises: dependency or systemic failure",
+    TriageRule.NOTHING_RISES: "nothing rises",
+}
+
+
+def triage(rejected: HourlyCount, dead: HourlyCount) -> tuple[TriageRule, ...]:
+    """Return the rules that apply, the widest failure first: whole executions before single items."""
+    rising = [TriageRule.DEAD_LETTERS_RISE] if dead.rises else []
+    rising += [TriageRule.REJECTS_RISE] if rejected.rises else []
+    return tuple(rising) or (TriageRule.NOTHING_RISES,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineVersion:
+    """One version of a pipeline."""
+
+    version: str
+    definition_hash: str
+    """As declared in this application, else as the last node had it that started with this version."""
+    steps: tuple[str, ...]
+    """Names of its steps; empty if neither this application nor a node has declared it."""
+    declared: bool
+    """Whether this application declares it."""
+    open: int
+    """Number of its executions that have not ended, counted up to 10,000."""
+    stranded: int
+    """Those of them that were begun with other steps than this application declares."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineSummary:
+    """A pipeline with its executions of all tenants, from `app.executions.overview()`."""
+
+    name: str
+    versions: tuple[PipelineVersion, ...]
+    """In their order; the last one is the newest."""
+    open: int
+    """Number of executions that have not ended; of each version at most 10,000 are counted."""
+    open_bounded: bool
+    """Whether counting stopped before all were seen."""
+    stranded: int
+    """Number of open executions that were begun with other steps than this application declares."""
+    succeeded: HourlyCount
+    rejected: HourlyCount
+    """Items that were given up while their executions went on."""
+    dead: HourlyCount
+    """Executions that failed for good: DLQ or, of pipelines without dead letters, FAILED."""
+    rules: tuple[TriageRule, ...]
+    """What the rising counts mean."""
+
+    @property
+    def triage(self) -> str:
+        """The rules in words."""
+        return "; ".join(rule.words for rule in self.rules)
