@@ -110,7 +110,8 @@ def test_only_unfinished_items_are_called_again(app: Windlass, redrive: Redrive,
     broken.clear()
     assert ends(app, run) is ExecutionStatus.SUCCEEDED
     assert run.result(0) == list(range(count))
-    assert called == {**dict.fromkeys(range(-1, count), 1), 4: 2}
+    assert called.pop(-1) <= 2  # an expansion that the failure has cut off is run again, for the items it had not given
+    assert called == {**dict.fromkeys(range(count), 1), 4: 2}
 
 
 def test_the_second_failure_creates_the_letter_again(app: Windlass):

@@ -204,7 +204,7 @@ class Executions(ExecutionReports):
                     f"execution {stored.id} is at step {stored.cursor}, and the steps before it differ in version "
                     f"{version}: {ours} and {theirs}; re-drive it from step 0, or submit it anew"
                 )
-        lane = lane_of(definition.steps[stored.cursor]) or None
+        lane = lane_of(definition, stored.cursor, stored.tenant) or None
         return OtherVersion(version, definition.hash, definition.target, lane)
 
     def plan_redrive(

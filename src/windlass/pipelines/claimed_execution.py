@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Final
 
 from windlass.context import JobContext
 from windlass.domain.clock import monotonic
 from windlass.domain.execution import ExecutionState
 from windlass.domain.job import NewJob
+from windlass.domain.keys import MAX_NAME
 from windlass.domain.lanes import Lane
 from windlass.pipelines.definition import Definition, PipelineStep, Segment, StepKind
 from windlass.pipelines.node_runtime import NodeRuntime
@@ -45,6 +47,11 @@ class ClaimedExecution:
         keeps = definition.include_payload
         include = runtime.parts.settings.include_payload if keeps is None else keeps
         self.rejects = Rejects(definition, state, context.correlation_id, runtime.tools.describe, include)
+
+    @property
+    def item_lane(self) -> str:
+        """The lane in which the execution waits for its items."""
+        return lane_for(self.definition, self.state.tenant)
 
     @property
     def should_end(self) -> bool:
@@ -97,14 +104,35 @@ class ClaimedExecution:
             options=NO_TIMEOUT,
             correlation_id=self.context.correlation_id,
             parent_id=self.state.id,
-            lane=Lane(resource, None, circuit).text,
+            lane=lane_for(self.definition, self.state.tenant, circuit, resource) or None,
         )
         return Release(self.state.id, stage, segment.first, self.width(segment)[0], template)
 
 
-def lane_of(step: PipelineStep) -> str:
-    """Return the lane of a step of a single value; an empty text for none."""
-    return Lane(step.options.resource, None, step.options.circuit).text or ""
+def lane_for(definition: Definition, tenant: str, circuit: str | None = None, resource: str | None = None) -> str:
+    """Return the lane of jobs behind these limits, and behind that of the tenant; an empty text for none."""
+    if definition.options.tenant_concurrency is not None:
+        return Lane(tenant_resource(definition.name), tenant, circuit).text or ""
+    return Lane(resource, None, circuit).text or ""
+
+
+def lane_of(definition: Definition, cursor: int, tenant: str) -> str:
+    """Return the lane in which an execution with a single value waits for a step; an empty text for none."""
+    options = definition.steps[cursor].options
+    return lane_for(definition, tenant, options.circuit, options.resource)
+
+
+def tenant_resource(pipeline: str) -> str:
+    """Return the resource whose keys are the tenants of a pipeline."""
+    name = f"pipeline:{pipeline}"
+    if len(name) <= MAX_NAME:
+        return name
+    return f"{name[: MAX_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def has_limits(step: PipelineStep) -> bool:
+    """Return whether a step has limits of its own, so that its permit is returned when it has ended."""
+    return step.options.circuit is not None or step.options.resource is not None
 
 
 def is_called_once(step: PipelineStep) -> bool:

@@ -124,6 +124,11 @@ class Pipeline:
         """Add a function as the next step, and return it; the decorators call this."""
         named = self._step_name(kind, function, name)
         options = merged(self.defaults, check_step_options(given, f"{self._where}: {kind.value} {named!r}"))
+        if self.options.tenant_concurrency is not None and options.resource is not None:
+            raise InvalidOptionError(
+                f"{self._where}: {kind.value} {named!r} has a resource, and the pipeline has tenant_concurrency; a job "
+                "holds one of both: leave one out, or put the step into a pipeline of its own"
+            )
         with self._lock:
             self._refuse_late(named)
             declared = [*self._declared, DeclaredStep(named, kind, function, options)]

@@ -19,7 +19,7 @@ from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import StopJob
 from windlass.pipelines.cargo import Boundary, Finished
-from windlass.pipelines.claimed_execution import ClaimedExecution, is_called_once, lane_of
+from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, is_called_once, lane_for, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind
 from windlass.pipelines.item_segments import ItemSegments
 from windlass.pipelines.results import result_of_items, result_of_value
@@ -68,16 +68,20 @@ class ExecutionRun:
 
     def _lane(self) -> str:
         """Return the lane in which the execution waits for its next step."""
-        state, steps = self._claimed.state, self._claimed.definition.steps
-        return "" if state.streams or state.cursor >= len(steps) else lane_of(steps[state.cursor])
+        state, definition = self._claimed.state, self._claimed.definition
+        if state.cursor >= len(definition.steps):
+            return lane_for(definition, state.tenant)
+        if state.streams and not definition.steps[state.cursor].kind.takes_stream:
+            return lane_for(definition, state.tenant)  # items have permits of their own
+        return lane_of(definition, state.cursor, state.tenant)
 
-    def _enter(self, step: PipelineStep) -> str:
-        """End the claim if the step needs other permits than those it holds; return the step's lane."""
-        wanted = "" if self._claimed.state.streams else lane_of(step)
+    def _enter(self, step: PipelineStep) -> bool:
+        """End the claim if the step needs other permits than those it holds; return whether it has limits."""
+        wanted = self._lane()
         held = read_lane(self._claimed.context.claim.lane)._replace(target=None).text or ""
         if wanted != held:
             raise EndAttempt("advanced", lane=wanted)
-        return wanted
+        return has_limits(step)
 
     def _present(self) -> Any:
         """Return the present value, decoded once."""
@@ -97,7 +101,7 @@ class ExecutionRun:
         if not claimed.definition.accepts(step, value):
             claimed.state = claimed.state._replace(cursor=step.index + 1, attempt=1)
             return
-        lane = self._enter(step)
+        limited = self._enter(step)
         attempt, began = claimed.state.attempt, monotonic()
         context = claimed.step_context(step, attempt)
         number = text = result = None
@@ -112,8 +116,8 @@ class ExecutionRun:
         if step.kind is StepKind.STEP:
             following = following._replace(type=number, value=text)
         if step.index + 1 == len(claimed.definition.steps):
-            self._succeed(log, result if step.kind is StepKind.STEP else value, lane)
-        if lane:
+            self._succeed(log, result if step.kind is StepKind.STEP else value, limited)
+        if limited:
             claimed.state = following
             write = self._transitions.write(following, log, has_value=text is not None)
             raise EndAttempt("advanced", lane=self._lane(), called=True, cargo=Boundary(write))
@@ -123,7 +127,7 @@ class ExecutionRun:
 
     async def _run_stream(self, step: PipelineStep) -> None:
         """Run a step that takes or gives many items."""
-        lane, began = self._enter(step), monotonic()
+        limited, began = self._enter(step), monotonic()
         given = None if self._claimed.state.streams else self._present()
         try:
             result = await self._streams.run(step, given)
@@ -132,9 +136,9 @@ class ExecutionRun:
             await self._streams.keep_emitted(step, rejected)
             return
         if step.kind is StepKind.REDUCE and step.index + 1 == len(self._claimed.definition.steps):
-            self._succeed(result.log._replace(run_us=_micros(began)), result.value, lane, result.rejects)
+            self._succeed(result.log._replace(run_us=_micros(began)), result.value, limited, result.rejects)
         await self._streams.store(result, _micros(began))
-        if lane:
+        if limited:
             raise EndAttempt("advanced", lane=self._lane(), called=True)
 
     # ------------------------------------------------------------------ failures
@@ -181,9 +185,9 @@ class ExecutionRun:
 
     # ------------------------------------------------------------------ the end
 
-    def _succeed(self, log: LogRow, value: Any, lane: str, rejects: tuple[Any, ...] = ()) -> NoReturn:
+    def _succeed(self, log: LogRow, value: Any, limited: bool, rejects: tuple[Any, ...] = ()) -> NoReturn:
         result = result_of_value(self._claimed, value)
-        called = True if lane else None
+        called = True if limited else None
         raise EndAttempt("succeeded", result=result, called=called, cargo=Finished(log._replace(kind="ended"), rejects))
 
     async def _finish(self) -> NoReturn:
@@ -193,7 +197,7 @@ class ExecutionRun:
         if state.streams:
             result = await result_of_items(self._claimed)
             raise EndAttempt("succeeded", result=result, cargo=Finished(log))
-        self._succeed(log, self._present(), "")
+        self._succeed(log, self._present(), limited=False)
 
 
 def _micros(began: float) -> int:

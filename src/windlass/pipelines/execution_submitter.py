@@ -15,14 +15,14 @@ from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.keys import check_key
 from windlass.domain.options import UNSET, JobOptions
 from windlass.errors import InvalidOptionError, KeyConflictError, SerializationError
-from windlass.pipelines.claimed_execution import NO_TIMEOUT, lane_of
+from windlass.pipelines.claimed_execution import NO_TIMEOUT, lane_of, tenant_resource
 from windlass.pipelines.definition import INPUT, Definition
 from windlass.pipelines.execution_handle import ExecutionHandle, ExecutionVerbs
 from windlass.pipelines.values import Values, canonical, fingerprint
 from windlass.runtime.verbs import Verb
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
-from windlass.stores.plans import executions
+from windlass.stores.plans import executions, limits
 from windlass.stores.plans.executions import NewSubmission, SubmittedExecution
 from windlass.submission.current_connection import connection_for
 from windlass.submission.group_commit import levels_of
@@ -68,6 +68,7 @@ class ExecutionSubmitter:
             return []
         parts = self._parts()
         yield from parts.submission.authorization.check("submit", None)
+        yield from _limit_tenants(parts.submission, definition)
         options = JobOptions() if connection is UNSET else JobOptions.make(connection=connection)
         chosen = connection_for(options, self._owner)
         if chosen is None:
@@ -104,6 +105,15 @@ class ExecutionSubmitter:
         if parts.inline is not None:
             parts.inline.uncommitted = True
         return answers
+
+
+def _limit_tenants(parts: SubmissionParts, definition: Definition) -> Verb[None]:
+    """Store how many executions of a tenant may run at a time, once per process."""
+    most, resource = definition.options.tenant_concurrency, tenant_resource(definition.name)
+    if most is None or resource in parts.known_resources:
+        return
+    yield from parts.access.run(limits.configure_resource, resource, limits.Limit(most, None, None))
+    parts.known_resources.add(resource)
 
 
 def _submit_or_raise(
@@ -149,7 +159,7 @@ def _row(definition: Definition, values: Values, job_id: str, value: Any, option
         args=args,
         options=NO_TIMEOUT,
         correlation_id=correlation or job_id,
-        lane=lane_of(definition.steps[0]) or None,
+        lane=lane_of(definition, 0, tenant) or None,
     )
     return NewSubmission(execution, job)
 

@@ -43,7 +43,7 @@ class ItemSegments:
         if await database.aread(items.any_part, state.id):
             if not await database.aread(items.any_live_part, state.id):  # it was started over, or a crash came between
                 await self._release(segment)
-            raise EndAttempt("advanced", delay_us=NEVER_DUE, lane="", cargo=Boundary())
+            raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=claimed.item_lane, cargo=Boundary())
         await self._run_here(segment)
         await self._end(segment)
 
@@ -71,7 +71,7 @@ class ItemSegments:
             release = claimed.release(state.stage, segment)
             await self._transitions.store(following, log, new_parts=parts, readies=readies, release=release)
             if claimed.state.paused or claimed.should_end:
-                raise EndAttempt("advanced", lane="")
+                raise EndAttempt("advanced", lane=claimed.item_lane)
 
     async def _run_here(self, segment: Segment) -> None:
         """Run the items that no part was made for: of an expansion into a few."""
@@ -89,7 +89,7 @@ class ItemSegments:
             raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=cargo)
         due_us = await claimed.runtime.database.aread(items.next_due, (state.id, state.stage, FIRST, LAST))
         if due_us is not None:
-            raise EndAttempt("advanced", delay_us=due_us, lane="", cargo=Boundary())
+            raise EndAttempt("advanced", delay_us=due_us, lane=claimed.item_lane, cargo=Boundary())
 
     async def _leave_to_part(self, segment: Segment) -> None:
         """Leave items to a part after a crash: it finds the one that kills its process, which the others survive."""
@@ -102,7 +102,7 @@ class ItemSegments:
         part = parts_of(state.id, state.stage, segment, [first])[0]._replace(hi=LAST)
         log = LogRow("chunk", segment.first, state.attempt)
         await self._transitions.store(state, log, new_parts=(part,), release=claimed.release(state.stage, segment))
-        raise EndAttempt("advanced", delay_us=NEVER_DUE, lane="", cargo=Boundary())
+        raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=claimed.item_lane, cargo=Boundary())
 
     async def _end(self, segment: Segment) -> None:
         claimed = self._claimed

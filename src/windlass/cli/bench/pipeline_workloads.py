@@ -13,7 +13,7 @@ from windlass.cli.bench.checks import differences
 from windlass.cli.bench.measure import MEGABYTE, Load, Measure, migrated
 from windlass.cli.bench.scratch import Scratch
 from windlass.domain.clock import monotonic
-from windlass.stores.plans import executions
+from windlass.stores.plans import pipeline_counts
 
 BUFFER: Final = 500
 KILOBYTE: Final = 1024
@@ -78,7 +78,7 @@ def run_quick(scratch: Scratch, load: Load) -> Measure:
         writes = _CommitCount(bench.app)
         began = monotonic()
         with bench.app.worker(concurrency=load.concurrency):
-            while bench.app.database.read(executions.open_by_definition):
+            while bench.app.database.read(pipeline_counts.open_by_definition):
                 threading.Event().wait(PAUSE)
             seconds = monotonic() - began
         succeeded = sum(run.status() is ExecutionStatus.SUCCEEDED for run in runs)
