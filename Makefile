@@ -133,6 +133,7 @@ docs-pictures: $(VENV)/.installed-dev
 	@$(BIN)/python -m docs.draw_life
 	@$(BIN)/python -m docs.draw_clock_changes
 	@$(BIN)/python -m docs.draw_flow
+	@$(BIN)/python -m docs.draw_pipelines
 	@$(BIN)/python -m docs.draw_terminal
 
 clean:

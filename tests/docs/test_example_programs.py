@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT
 EXAMPLES = ROOT / "examples"
 
 
-@pytest.mark.parametrize("name", ["order_and_job", "retries"])
+@pytest.mark.parametrize("name", ["order_and_job", "retries", "pipeline_orders"])
 def test_a_program_prints_what_its_docstring_says(name: str, tmp_path: Path):
     file = EXAMPLES / f"{name}.py"
     docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import draw_clock_changes
+from docs import draw_clock_changes, draw_pipelines
 from docs.draw_life import IMAGES, MOVES, PICTURES
 from docs.draw_terminal import replayed
 from tests.docs.pages import PAGES, ROOT
@@ -21,6 +21,11 @@ def test_the_picture_of_clock_changes_is_what_its_script_draws():
     """J9.1: its ticks are those of the expressions."""
     picture = draw_clock_changes.PICTURE
     assert picture.read_text(encoding="utf-8") == draw_clock_changes.draw(), "stale: run `make docs-pictures`"
+
+
+def test_the_picture_of_pipelines_is_what_its_script_draws():
+    picture = draw_pipelines.PICTURE
+    assert picture.read_text(encoding="utf-8") == draw_pipelines.draw(), "stale: run `make docs-pictures`"
 
 
 def test_the_picture_of_states_has_every_move_of_the_state_machine():

@@ -15,6 +15,7 @@ from windlass.cli.demo.control import steering
 from windlass.cli.demo.crash import crash
 from windlass.cli.demo.failures import dead_letters, open_circuit
 from windlass.cli.demo.flow_scene import flow
+from windlass.cli.demo.pipeline_scene import pipeline
 from windlass.cli.demo.presenter import Presenter
 from windlass.cli.demo.scenes import first_program, priorities, retries
 from windlass.cli.demo.schedule_scene import schedule
@@ -27,7 +28,7 @@ from windlass.domain.clock import monotonic
 @click.command(name="demo", epilog="Exit codes: 0 if everything happened as described, else 1.")
 @click.option("--keep", is_flag=True, show_envvar=True, help="Keep the folder with the program and its database.")
 def command(keep: bool) -> None:
-    """Watch it work: retries, a killed worker, a flow, a batch, dead letters, an open circuit, a schedule. 25 s."""
+    """Watch it work: retries, a killed worker, a flow, a batch, a pipeline, an open circuit, a schedule. 25 s."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())  # failures are part of the story
     folder = Path(tempfile.mkdtemp(prefix="windlass-demo-"))
     place = f"{folder} ({'kept' if keep else 'removed at the end'})"
@@ -48,9 +49,10 @@ def play(presenter: Presenter, folder: Path) -> list[str]:
     try:
         scenes = [scene(presenter, shop) for scene in (retries, priorities, crash, steering, flow, batch)]
         dead_letters(presenter, shop)
+        scenes.append(pipeline(presenter, shop))
         scenes.append(open_circuit(presenter, shop))
         scenes.append(schedule(presenter, shop))
-        presenter.scene(11, "What the store says", "Read back from the database, job by job and attempt by attempt.")
+        presenter.scene(12, "What the store says", "Read back from the database, job by job and attempt by attempt.")
         summary(presenter, shop.app, scenes)
     finally:
         shop.app.close()

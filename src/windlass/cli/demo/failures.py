@@ -42,7 +42,7 @@ def dead_letters(presenter: Presenter, shop: Shop) -> None:
 def open_circuit(presenter: Presenter, shop: Shop) -> SceneJobs:
     """A service that is down is left alone: its jobs wait without spending attempts, and trials find it back."""
     presenter.scene(
-        9,
+        10,
         "A service that is down",
         "The carrier does not answer. After three failures its circuit opens: no parcel is tried any more.",
     )

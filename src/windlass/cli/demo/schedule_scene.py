@@ -22,7 +22,7 @@ def declare(shop: Shop) -> None:
 def schedule(presenter: Presenter, shop: Shop) -> SceneJobs:
     """Let a schedule fire a few times, pause it, and trigger it once more."""
     presenter.scene(
-        10,
+        11,
         "A schedule",
         "A report every second. Any worker may fire it, and each tick fires once; a pause holds until it is resumed.",
     )
