@@ -22,6 +22,7 @@ from windlass.domain.limits import CircuitStatus, Resource
 from windlass.domain.options import JobOptions
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
+from windlass.domain.reject import Reject, RejectGroup, RejectRedrive, SinkFailure
 from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
@@ -41,7 +42,9 @@ from windlass.errors import (
     KeyConflictError,
     MigrationRequiredError,
     NotAuthorizedError,
+    PayloadNotKeptError,
     PayloadTooLargeError,
+    RejectSinkError,
     ResultDroppedError,
     SerializationError,
     SignalTimeoutError,
@@ -83,6 +86,7 @@ from windlass.events.types import (
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import AppPipeline as Pipeline
+from windlass.pipelines.reject_sinks import LogSink, MemorySink
 from windlass.retry_signals import DoNotRetry, NonRetryable, RejectItem, RetryAfter, do_not_retry
 from windlass.settings import (
     CircuitsSettings,
@@ -106,6 +110,7 @@ from windlass.spi import (
     InvocationResolver,
     JobMiddleware,
     PollingStrategy,
+    RejectSink,
     ResilienceStrategy,
     RetryPolicy,
     Serializer,
@@ -198,6 +203,8 @@ __all__ = [
     "KeyConflictError",
     "KeyPolicy",
     "LogLine",
+    "LogSink",
+    "MemorySink",
     "MigrationRequiredError",
     "Misfire",
     "Node",
@@ -207,6 +214,7 @@ __all__ = [
     "NotAuthorizedError",
     "Overlap",
     "Page",
+    "PayloadNotKeptError",
     "PayloadTooLargeError",
     "Pipeline",
     "PipelinesSettings",
@@ -218,7 +226,12 @@ __all__ = [
     "QueueHour",
     "RecurringSettings",
     "Redrive",
+    "Reject",
+    "RejectGroup",
     "RejectItem",
+    "RejectRedrive",
+    "RejectSink",
+    "RejectSinkError",
     "ResilienceStrategy",
     "Resource",
     "ResultDroppedError",
@@ -231,6 +244,7 @@ __all__ = [
     "Settings",
     "Signal",
     "SignalTimeoutError",
+    "SinkFailure",
     "StaleClaimError",
     "StaleVersionError",
     "StepDefaults",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from windlass.context import JobContext
 from windlass.domain.job import Claim, Job, Payload
 from windlass.domain.poll_interval import PollObservation
+from windlass.domain.reject import Reject
 
 _T = TypeVar("_T")
 
@@ -220,6 +221,34 @@ class JobMiddleware(Protocol):
 
         Around a coroutine it may be async. What it raises is the attempt's error; if it suppresses an error of the
         body, the job succeeds with the result None.
+        """
+        ...
+
+
+class RejectSink(Protocol):
+    """Where rejected items go (`app.pipeline(…, sink=…)`); the default is the store.
+
+    ```python
+    class Ticketing:
+        durable = True
+
+        def reject(self, reject: Reject) -> None:
+            tickets.create(reject.error_message, details=reject.envelope())
+    ```
+    A plain function that takes the `Reject` is a durable sink, too.
+    """
+
+    @property
+    def durable(self) -> bool:
+        """Whether the store keeps every reject as well; if not, what this sink loses is lost."""
+        ...
+
+    def reject(self, reject: Reject, /) -> None:
+        """Take a reject. Called from several threads, and again if the process dies at the wrong moment.
+
+        With `SinkFailure.CONTINUE` it is called after the commit, and what it raises is logged; with `FAIL_PIPELINE`
+        before it, and what it raises fails the step. Until sinks are fed by an outbox, a call that fails after the
+        commit is not repeated: the reject is in the store then, if the sink is durable.
         """
         ...
 

@@ -6,7 +6,7 @@ the follow-ups of features wrote there is returned as `Effects`, which are publi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -126,6 +126,8 @@ class Effects(NamedTuple):
     """Branches that were released because their conditions held, in order, by the job whose branches they are."""
     batches: tuple[BatchReport, ...] = ()
     """Batches whose progress is to be published."""
+    calls: tuple[Callable[[], None], ...] = ()
+    """What features do after the commit; they must not block, and must not raise."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -141,6 +143,7 @@ class Effects(NamedTuple):
             self.skipped + other.skipped,
             {**self.branches, **other.branches},
             self.batches + other.batches,
+            calls=self.calls + other.calls,
         )
 
 

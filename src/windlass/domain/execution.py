@@ -75,6 +75,11 @@ class NewExecution(NamedTuple):
     input_hash: str
     dlq: int
     source: str | None = None
+    """What it was submitted by, if not by a caller: the id of a re-driven reject."""
+    cursor: int = 0
+    """Index of its first step."""
+    value_version: int = 0
+    """1: its first value is in the first row of its log."""
 
 
 class KnownExecution(NamedTuple):
@@ -237,6 +242,10 @@ class NewReject(NamedTuple):
     envelope: str
     payload: str | None
     type: int | None
+    item_count: int = 1
+    """Number of items that it stands for."""
+    kept: bool = True
+    """Whether the store keeps it; if not, it is only counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

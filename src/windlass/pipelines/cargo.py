@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from windlass.domain.execution import Failing, LogRow, NewReject
@@ -16,11 +17,19 @@ class Boundary(NamedTuple):
     """None: nothing but the wait."""
 
 
+class LastRejects(NamedTuple):
+    """What the last step of an execution has rejected."""
+
+    rejects: Sequence[NewReject]
+    deliver: Callable[[Sequence[NewReject]], None]
+    """Passes those that are new to the sink of the pipeline, after the commit."""
+
+
 class Finished(NamedTuple):
     """The execution has succeeded."""
 
     log: LogRow
-    rejects: tuple[NewReject, ...] = ()
+    rejects: LastRejects | None = None
 
 
 class FailedStep(NamedTuple):
@@ -28,6 +37,8 @@ class FailedStep(NamedTuple):
 
     log: LogRow
     transition_key: str
+    rejects: LastRejects | None = None
+    """What it is over the limit of rejects with."""
 
 
 class PartEnded(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterable, Callable
-from typing import Any
+from collections.abc import AsyncIterable, Callable, Sequence
+from typing import Any, NamedTuple
 
 from windlass.context import EndAttempt
-from windlass.domain.execution import ItemStatus
+from windlass.domain.execution import ItemStatus, NewItem, NewReject
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import PipelineStep
 from windlass.pipelines.emitter import Chunk, Emitter, Position
@@ -15,10 +15,17 @@ from windlass.pipelines.running_item import RunningItem
 from windlass.pipelines.step_context import StepContext
 from windlass.runtime.failpoints import reached
 from windlass.runtime.middleware import around
+from windlass.stores.database import StoreDataError
 from windlass.stores.plans.executions import Checkpoint, Written
 
-ChunkWrite = Callable[[Chunk], Checkpoint]
-"""Makes the write of a chunk, and notes what it leads to."""
+
+class ChunkWrites(NamedTuple):
+    """Makes the writes of chunks."""
+
+    rejects: Callable[[], Sequence[NewReject]]
+    """Returns what the body has rejected since the chunk before."""
+    write: Callable[[Chunk, Sequence[NewReject]], Checkpoint]
+    """Makes the write of a chunk, and notes what it leads to."""
 
 
 async def emit(
@@ -27,7 +34,7 @@ async def emit(
     context: StepContext,
     given: Any,
     emitter: Emitter,
-    write: ChunkWrite,
+    writes: ChunkWrites,
 ) -> None:
     """Run the body of a step that gives many items, and store them in chunks; the last one is left in the emitter.
 
@@ -42,8 +49,10 @@ async def emit(
     def body(*args: Any, **kwargs: Any) -> None:
         for value in step.function(*args, **kwargs):
             if emitter.add(value):
+                rejects = writes.rejects()
+                claimed.sink.offer_blocking(rejects)
                 reached("expand.chunk_before_commit")
-                after(claimed.runtime.checkpoint_blocking(write(emitter.take())))
+                after(claimed.checkpoint_blocking(writes.write(emitter.take(), rejects)))
         emitter.check_end()
 
     async def abody(*args: Any, **kwargs: Any) -> None:
@@ -52,8 +61,10 @@ async def emit(
             produced = await produced
         async for value in produced if isinstance(produced, AsyncIterable) else _each(produced):
             if emitter.add(value):
+                rejects = writes.rejects()
+                await claimed.sink.offer(rejects)
                 reached("expand.chunk_before_commit")
-                after(await claimed.runtime.checkpoint(write(emitter.take())))
+                after(await claimed.checkpoint(writes.write(emitter.take(), rejects)))
         emitter.check_end()
 
     function: Callable[..., Any] = abody if step.is_async else body
@@ -69,23 +80,55 @@ async def _each(produced: Any) -> Any:
         yield value
 
 
-async def expand_item(
-    claimed: ClaimedExecution, step: PipelineStep, context: StepContext, item: RunningItem, stage: int, end: int
-) -> None:
-    """Expand one item of a stage into others, which lie behind it in the order of paths."""
-    job = (claimed.context.claim.job_id, claimed.context.claim.fence, claimed.state.id)
-    born = (ItemStatus.READY, item.cursor + 1) if item.cursor + 1 < end else (ItemStatus.DONE, end)
-    place = (claimed.state.id, stage, item.path)
-    position = Position(item.emitted, item.last_hash)
-    emitter = Emitter(claimed.definition, claimed.values, step, place, position, lambda value: born)
-    seen: Counter[str] = Counter()
+class ItemExpansion:
+    """Expands one item of a stage into others, which lie behind it in the order of paths."""
 
-    def write(chunk: Chunk, status: ItemStatus = ItemStatus.READY) -> Checkpoint:
+    def __init__(
+        self, claimed: ClaimedExecution, context: StepContext, item: RunningItem, place: tuple[PipelineStep, int, int]
+    ) -> None:
+        self._claimed = claimed
+        self._context = context
+        self._item = item
+        self._step, self._stage, self._end = place
+        self._emitter: Emitter | None = None
+        self._seen: Counter[str] = Counter()
+        self._before = item.position
+        """What is stored for certain."""
+
+    async def run(self) -> None:
+        """Run the body, and store what it gives."""
+        claimed, item, end = self._claimed, self._item, self._end
+        born = (ItemStatus.READY, item.cursor + 1) if item.cursor + 1 < end else (ItemStatus.DONE, end)
+        place = (claimed.state.id, self._stage, item.path)
+        position = Position(item.emitted, item.last_hash)
+        self._emitter = Emitter(claimed.definition, claimed.values, self._step, place, position, lambda value: born)
+        writes = ChunkWrites(self.taken_rejects, self._write)
+        try:
+            await emit(claimed, self._step, self._context, item.value, self._emitter, writes)
+            rejects = self.taken_rejects()
+            await claimed.sink.offer(rejects)
+            await claimed.checkpoint(self._write(self._emitter.take(), rejects, ItemStatus.EXPANDED))
+        except StoreDataError:
+            item.position = self._before  # the store has refused a chunk, which is emitted again
+            raise
+
+    def _write(self, chunk: Chunk, rejects: Sequence[NewReject], status: ItemStatus = ItemStatus.READY) -> Checkpoint:
+        claim, item = self._claimed.context.claim, self._item
+        self._before = item.position
         item.emitted, item.last_hash = chunk.position
-        given, context.rejected = context.rejected, []
-        rejects = claimed.rejects.of_stream(step, item.attempt, given, seen)
-        changed = item.write(claimed.state.id, stage, status)
+        changed = item.write(self._claimed.state.id, self._stage, status)
+        job = (claim.job_id, claim.fence, self._claimed.state.id)
         return Checkpoint(*job, items=(changed,), new_items=chunk.items, rejects=rejects)
 
-    await emit(claimed, step, context, item.value, emitter, write)
-    await claimed.runtime.checkpoint(write(emitter.take(), ItemStatus.EXPANDED))
+    def taken_rejects(self) -> list[NewReject]:
+        """Return what the body has rejected since the last time."""
+        given, self._context.rejected = self._context.rejected, []
+        return self._claimed.rejects.of_stream(self._step, self._item.attempt, given, self._seen)
+
+    def unstored(self) -> list[NewItem]:
+        """Return what a failed body has given that is not stored yet, to be kept."""
+        if self._emitter is None:
+            return []
+        chunk = self._emitter.take()
+        self._item.emitted, self._item.last_hash = chunk.position
+        return chunk.items

@@ -104,10 +104,10 @@ class ItemSegments:
     async def _end(self, segment: Segment) -> None:
         claimed = self._claimed
         if claimed.definition.max_rejected is not None:
-            current = await claimed.runtime.execution(claimed.state.id)
-            if current is not None:
-                claimed.state = claimed.state._replace(rejected=current.rejected)
-            self._transitions.check_rejects(segment.end - 1, claimed.state.emitted)
+            state = claimed.state
+            counts = await claimed.runtime.database.aread(items.counts, state.id, state.stage)
+            total = sum(counts.values()) - counts.get(ItemStatus.EXPANDED, 0)
+            await self._transitions.check_rejects(segment.end - 1, counts.get(ItemStatus.REJECTED, 0), total)
         following = claimed.state._replace(cursor=segment.end, attempt=1, filled=EMPTY, cut="")
         await self._transitions.store(following, LogRow("staged", segment.end - 1, 1))
 
@@ -120,7 +120,8 @@ class ItemSegments:
         if row is not None and segment is not None:
             item = RunningItem(row, claimed.values.decode(row.type, row.value))
             error = WorkerLostError(failing.error)
-            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.text, item.number)
+            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.stored)
+            await claimed.sink.offer((reject,))
             told = (failing.error_class, failing.error)
             claim = claimed.context.claim
             write = Checkpoint(
@@ -130,5 +131,5 @@ class ItemSegments:
                 release=claimed.release(state.stage, segment),
                 clears_failing=True,
             )
-            await claimed.runtime.checkpoint(write)
+            await claimed.checkpoint(write)
         claimed.state = state._replace(failing=None)

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 
 from windlass import loggers
 from windlass.domain.cluster import NOTHING_DECLARED, Declared
-from windlass.feature import Feature, NodeStart
+from windlass.feature import Feature, NodeStart, NodeTools
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.follow_ups import follow_ups
 from windlass.pipelines.step_types import type_name
+from windlass.purge_duty import PurgeDuty, purge_duties
+from windlass.settings import PipelinesSettings
 from windlass.stores.database import Database
-from windlass.stores.plans import executions
+from windlass.stores.plans import execution_retention, executions, rejects
 
 logger = loggers.logger("windlass.pipelines")
 
 
-def feature(declared: DeclaredPipelines | None, database: Database) -> Feature:
+def feature(declared: DeclaredPipelines | None, database: Database, settings: PipelinesSettings) -> Feature:
     """Return the executions of pipelines as a feature."""
+    duties = _purges(settings)
     if declared is None:
-        return Feature("pipelines", follow_ups())
+        return Feature("pipelines", follow_ups(), duties)
 
     async def announce() -> None:
         await _announce(declared, database)
 
-    return Feature("pipelines", follow_ups(), start=NodeStart(_nothing, _before, announce))
+    return Feature("pipelines", follow_ups(), duties, start=NodeStart(_nothing, _before, announce))
+
+
+def _purges(settings: PipelinesSettings) -> Callable[[NodeTools], Sequence[PurgeDuty]]:
+    """Return the duties that delete executions and rejects, each after its own retention."""
+    of_executions = purge_duties("executions", execution_retention.purge, settings.retention, settings.purge_cron)
+    of_rejects = purge_duties("rejects", rejects.purge, settings.reject_retention, settings.purge_cron)
+    return lambda tools: (*of_executions(tools), *of_rejects(tools))
 
 
 def _nothing() -> Declared:

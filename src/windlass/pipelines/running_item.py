@@ -25,6 +25,20 @@ class RunningItem:
         self.text = row.value
         self.value = value
 
+    @property
+    def position(self) -> tuple[int, int, str | None]:
+        """Its version, and how far its expansion has come."""
+        return self.version, self.emitted, self.last_hash
+
+    @position.setter
+    def position(self, position: tuple[int, int, str | None]) -> None:
+        self.version, self.emitted, self.last_hash = position
+
+    @property
+    def stored(self) -> tuple[int, str] | None:
+        """Its value as it is stored: the number of its type, and its text."""
+        return None if self.text is None else (self.number, self.text)
+
     def write(
         self,
         execution_id: str,
