@@ -138,7 +138,6 @@ class JobExecutor(Protocol):
 
     async def close(self) -> None:
         """Release threads, processes or connections; safe to call twice."""
-        ...
 
 
 class ExecutorProvider(Protocol):
@@ -154,15 +153,12 @@ class Coordinator(Protocol):
 
     def notify_new_work(self, queue: str, priority: int) -> None:
         """Wake nodes that serve `queue`; must not block and must not raise."""
-        ...
 
     def listen(self, callback: Callable[[str, int], None]) -> None:
         """Call `callback(queue, priority)` for every message from now on, from any thread."""
-        ...
 
     def close(self) -> None:
         """Stop listening; safe to call twice."""
-        ...
 
 
 class PollingStrategy(Protocol):
@@ -226,31 +222,13 @@ class JobMiddleware(Protocol):
 
 
 class RejectSink(Protocol):
-    """Where rejected items go (`app.pipeline(…, sink=…)`); the default is the store.
+    """Where rejected items go (`app.pipeline(…, sink=…)`); the default is the store. A function is one, too."""
 
-    ```python
-    class Ticketing:
-        durable = True
-
-        def reject(self, reject: Reject) -> None:
-            tickets.create(reject.error_message, details=reject.envelope())
-    ```
-    A plain function that takes the `Reject` is a durable sink, too.
-    """
-
-    @property
-    def durable(self) -> bool:
-        """Whether the store keeps every reject as well; if not, what this sink loses is lost."""
-        ...
+    durable: bool
+    """Whether the store keeps every reject as well; if not, what this sink loses is lost."""
 
     def reject(self, reject: Reject, /) -> None:
-        """Take a reject. Called from several threads, and again if the process dies at the wrong moment.
-
-        With `SinkFailure.CONTINUE` it is called after the commit, and what it raises is logged; with `FAIL_PIPELINE`
-        before it, and what it raises fails the step. Until sinks are fed by an outbox, a call that fails after the
-        commit is not repeated: the reject is in the store then, if the sink is durable.
-        """
-        ...
+        """Take a reject, perhaps again, from any thread; `windlass.SinkFailure` says when, and what an error does."""
 
 
 class CallParameter(Protocol):
@@ -259,12 +237,10 @@ class CallParameter(Protocol):
     @property
     def name(self) -> str:
         """The name in the signature."""
-        ...
 
     @property
     def annotation(self) -> Any:
         """The resolved annotation; `typing.Any` where there is none."""
-        ...
 
 
 class CallShape(Protocol):
@@ -273,36 +249,29 @@ class CallShape(Protocol):
     @property
     def name(self) -> str:
         """The target's name in errors."""
-        ...
 
     @property
     def positional(self) -> Sequence[CallParameter]:
         """The parameters that may be given by position, in order."""
-        ...
 
     @property
     def keyword(self) -> Mapping[str, CallParameter]:
         """The parameters that may be given by name."""
-        ...
 
     @property
     def var_positional(self) -> CallParameter | None:
         """The `*args` of the target, if it has them."""
-        ...
 
     @property
     def var_keyword(self) -> CallParameter | None:
         """The `**kwargs` of the target, if it has them."""
-        ...
 
     @property
     def returns(self) -> Any:
         """The resolved return annotation (for a coroutine function: of the awaited value); `typing.Any` if none."""
-        ...
 
     def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise `TypeError`, naming the target, unless it could be called with these arguments."""
-        ...
 
 
 class Serializer(Protocol):

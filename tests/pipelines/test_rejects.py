@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from windlass import ExecutionStatus, JobContext, JobFailedError, Reject, RejectItem, Windlass
+from windlass import ExecutionStatus, JobContext, JobFailedError, Pipeline, Reject, RejectItem, Windlass
 
 RUN = 60.0
 
@@ -78,6 +78,19 @@ def test_an_item_is_not_kept_without_include_payload(app: Windlass):
 def test_items_that_a_stream_step_rejects_are_recorded_once_however_often_it_runs(app: Windlass, kind: str):
     """P5.1, P5.3: keyed by fingerprint and occurrence; equal items are told apart."""
     shop = app.pipeline("shop", version="1", buffer=2, retry_wait=0.01, include_payload=True)
+    _declare_sieve(shop, kind)
+    with app.worker():
+        run = shop.submit(12)
+        assert run.result(RUN) == [0, 2, 4, 6, 8, 10]
+    found = rejects(app)
+    assert sorted(one.payload for one in found) == [0, 0, 1, 1, 2, 2]
+    assert {one.reject_scope for one in found} == {"ITEM"}
+    assert {one.error_class for one in found} == {"RejectItem"}
+    assert app.executions.get(run.id).rejected == 6
+
+
+def _declare_sieve(shop: Pipeline, kind: str) -> None:
+    """Reject odd numbers in a step of this kind, which fails twice."""
     tries: list[int] = []
 
     def sift(numbers: Iterable[int], ctx: JobContext) -> Iterator[int]:
@@ -113,15 +126,6 @@ def test_items_that_a_stream_step_rejects_are_recorded_once_however_often_it_run
         @shop.reduce
         def total(numbers: Iterable[int], ctx: JobContext) -> list[int]:
             return list(sift(numbers, ctx))
-
-    with app.worker():
-        run = shop.submit(12)
-        assert run.result(RUN) == [0, 2, 4, 6, 8, 10]
-    found = rejects(app)
-    assert sorted(one.payload for one in found) == [0, 0, 1, 1, 2, 2]
-    assert {one.reject_scope for one in found} == {"ITEM"}
-    assert {one.error_class for one in found} == {"RejectItem"}
-    assert app.executions.get(run.id).rejected == 6
 
 
 def test_rejecting_another_item_is_refused_in_a_step_of_one(app: Windlass):
@@ -164,6 +168,17 @@ def test_a_recovered_reduction_rejects_its_stream_with_a_sample_and_a_count(app:
 def test_what_a_recovered_expansion_has_emitted_goes_on(app: Windlass, kind: str):
     """P5.1: also what was not stored yet when it failed, and what it had rejected itself."""
     shop = app.pipeline("shop", version="1", buffer=4, include_payload=True)
+    _declare_broken(shop, kind)
+    with app.worker():
+        assert shop.submit(5).result(RUN) == [0, 2, 4, 6, 8, 10, 12]
+    item, stream = sorted(rejects(app), key=lambda one: one.reject_scope)
+    assert (item.reject_scope, item.payload) == ("ITEM", 77)
+    assert (stream.reject_scope, stream.item_count, stream.error_class) == ("STREAM", 1, "ConnectionError")
+    assert stream.payload == ([5] if kind == "transform" else 5)
+
+
+def _declare_broken(shop: Pipeline, kind: str) -> None:
+    """Emit seven items and reject one in a step of this kind, which then fails."""
 
     def broken(ctx: JobContext) -> Iterator[int]:
         yield from range(6)
@@ -198,13 +213,6 @@ def test_what_a_recovered_expansion_has_emitted_goes_on(app: Windlass, kind: str
     @shop.step
     def double(number: int) -> int:
         return number * 2
-
-    with app.worker():
-        assert shop.submit(5).result(RUN) == [0, 2, 4, 6, 8, 10, 12]
-    item, stream = sorted(rejects(app), key=lambda one: one.reject_scope)
-    assert (item.reject_scope, item.payload) == ("ITEM", 77)
-    assert (stream.reject_scope, stream.item_count, stream.error_class) == ("STREAM", 1, "ConnectionError")
-    assert stream.payload == ([5] if kind == "transform" else 5)
 
 
 @pytest.mark.parametrize(("limit", "bad", "ends"), [(3, 3, False), (3, 4, True), (0.1, 20, False), (0.1, 21, True)])

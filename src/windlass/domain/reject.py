@@ -19,12 +19,23 @@ GROUPINGS: Final = ("fingerprint", "error_class", "step")
 
 
 class SinkFailure(StrEnum):
-    """What follows when the sink of a pipeline fails to take a reject."""
+    """What follows when the sink of a pipeline fails to take a reject: `app.pipeline(…, sink=…, sink_failure=…)`.
+
+    ```python
+    def open_ticket(reject: Reject) -> None:
+        tickets.create(reject.error_message, details=reject.envelope())
+
+    orders = app.pipeline("orders", sink=open_ticket, sink_failure=SinkFailure.FAIL_PIPELINE)
+    ```
+    """
 
     CONTINUE = "CONTINUE"
-    """The failure is logged, and the execution goes on."""
+    """The sink is called after the commit. Its error is logged, and the execution goes on.
+
+    The call is not repeated, until sinks are fed by an outbox; a durable sink's reject is in the store then.
+    """
     FAIL_PIPELINE = "FAIL_PIPELINE"
-    """The step that rejected the item fails."""
+    """The sink is called before the commit. Its error is that of the step, which is retried, and then fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

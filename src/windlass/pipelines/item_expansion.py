@@ -49,8 +49,7 @@ async def emit(
     def body(*args: Any, **kwargs: Any) -> None:
         for value in step.function(*args, **kwargs):
             if emitter.add(value):
-                rejects = writes.rejects()
-                claimed.sink.offer_blocking(rejects)
+                claimed.sink.offer_blocking(rejects := writes.rejects())
                 reached("expand.chunk_before_commit")
                 after(claimed.checkpoint_blocking(writes.write(emitter.take(), rejects)))
         emitter.check_end()
@@ -61,8 +60,7 @@ async def emit(
             produced = await produced
         async for value in produced if isinstance(produced, AsyncIterable) else _each(produced):
             if emitter.add(value):
-                rejects = writes.rejects()
-                await claimed.sink.offer(rejects)
+                await claimed.sink.offer(rejects := writes.rejects())
                 reached("expand.chunk_before_commit")
                 after(await claimed.checkpoint(writes.write(emitter.take(), rejects)))
         emitter.check_end()
