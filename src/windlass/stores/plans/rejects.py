@@ -22,6 +22,25 @@ LARGEST_WINDOW: Final = 4096
 FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 END_OF_TIME: Final = 2**62
+OLDER: Final = {
+    "any": "older_rejects_of_any",
+    "fingerprint": "older_rejects_of_fingerprint",
+    "execution": "older_rejects_of_execution",
+    "step": "older_rejects_of_step",
+    "error_class": "older_rejects_of_error_class",
+    "pipeline": "older_rejects_of_pipeline",
+    "tenant": "older_rejects_of_tenant",
+}
+NEWER: Final = {
+    "any": "newer_rejects_of_any",
+    "fingerprint": "newer_rejects_of_fingerprint",
+    "execution": "newer_rejects_of_execution",
+    "step": "newer_rejects_of_step",
+    "error_class": "newer_rejects_of_error_class",
+    "pipeline": "newer_rejects_of_pipeline",
+    "tenant": "newer_rejects_of_tenant",
+}
+"""Statements by the filter whose index they follow, in either direction of time."""
 STORED_COLUMNS: Final = 12
 """The first fields of `NewReject`, which have columns."""
 
@@ -151,7 +170,7 @@ def find(filters: RejectFilters, spot: RejectSpot | None, limit: int) -> Plan[Re
     here = spot or RejectSpot(END_OF_TIME, LAST_ID)
     read = 0
     while len(found) < limit and read < MOST_READ:
-        page, rows = yield from _window(filters, here, limit - len(found), "older")
+        page, rows = yield from _window(filters, here, limit - len(found), OLDER)
         read += max(rows, 1)
         found += page.rejects
         if page.next_spot is None:
@@ -162,7 +181,7 @@ def find(filters: RejectFilters, spot: RejectSpot | None, limit: int) -> Plan[Re
 
 def oldest(filters: RejectFilters, spot: RejectSpot | None, limit: int) -> Plan[RejectPage]:
     """Return the next matching rejects of a window, oldest first."""
-    page, _ = yield from _window(filters, spot or RejectSpot(-1, FIRST_ID), limit, "newer")
+    page, _ = yield from _window(filters, spot or RejectSpot(-1, FIRST_ID), limit, NEWER)
     return page
 
 
@@ -183,9 +202,11 @@ def load(dialect: Dialect, ids: Sequence[str]) -> Plan[list[StoredReject]]:
     return [found[one] for one in ids if one in found]
 
 
-def _window(filters: RejectFilters, spot: RejectSpot, limit: int, way: str) -> Plan[tuple[RejectPage, int]]:
+def _window(
+    filters: RejectFilters, spot: RejectSpot, limit: int, way: Mapping[str, str]
+) -> Plan[tuple[RejectPage, int]]:
     """Return up to `limit` of the next rows within a window, and the number of rows read."""
-    older = way == "older"
+    older = way is OLDER
     if older and filters.before is not None and spot.at > filters.before:
         spot = RejectSpot(filters.before, FIRST_ID)
     if not older and filters.after is not None and spot.at < filters.after:
@@ -197,7 +218,7 @@ def _window(filters: RejectFilters, spot: RejectSpot, limit: int, way: str) -> P
         params["word"] = word
     if lead == "step":
         params["step"] = filters.step
-    rows = yield Step(f"{way}_rejects_of_{lead}", params, literals={"window": size})
+    rows = yield Step(way[lead], params, literals={"window": size})
     facts = [RejectFacts._make(row) for row in rows]
     fitting = [one for one in facts if filters.fits(one)]
     if len(fitting) >= limit:
