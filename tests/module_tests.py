@@ -80,6 +80,7 @@ TESTED_BY = {
     "maintenance/permit_keeper.py": "cluster/test_permits.py",
     "resilience/breaker.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ pipelines
+    "pipelines/execution_check_duty.py": "pipelines/test_execution_checks.py",
     "pipelines/pipeline_options.py": "pipelines/test_declare.py",
     "pipelines/step_signature.py": "pipelines/test_declare.py",
     "pipelines/step_types.py": "pipelines/test_type_rules.py",

@@ -54,6 +54,7 @@ def judge(stage: PipelineStage, executions: int) -> None:
     called = stage.counts("price")
     assert called.keys() == {f"o{n}.{line}" for n in range(executions) for line in range(LINES)}
     lost = one(stage.url, "SELECT count(*) FROM windlass_attempt WHERE outcome = 'lost'")
+    assert lost, "no worker held anything when it was killed"
     retries = sum(1 for n in range(executions) if n % 50 < LINES)
     at_a_time = 4
     assert sum(called.values()) <= executions * LINES + retries + at_a_time * lost
