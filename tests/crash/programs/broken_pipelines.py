@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.pipelines import follow_ups
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import executions, items
 
@@ -53,7 +52,7 @@ def _no_lock() -> None:
         yield Step("store_now", autocommit=True)
         return sorted(ids)
 
-    follow_ups.executions.lock_mains = lock_mains  # type: ignore[assignment]
+    executions.lock_mains = lock_mains
 
 
 BUILDS: dict[str, Callable[[], None]] = {

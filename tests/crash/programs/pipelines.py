@@ -17,6 +17,7 @@ from tests.crash.programs.bodies import PAUSE, write_down
 from windlass import JobContext, Windlass
 from windlass.domain.clock import SystemClock, micros
 from windlass.pipelines.pipeline import AppPipeline
+from windlass.pipelines.step_context import StepContext
 
 RETRY_WAIT = 3.0
 BUFFER = 10
@@ -46,9 +47,16 @@ class Line:
     number: int
 
 
+def running_step() -> StepContext:
+    """The context of the step that runs."""
+    context = JobContext.current()
+    assert isinstance(context, StepContext)
+    return context
+
+
 def note(step: str, name: str) -> JobContext:
     """Write a call down."""
-    context = JobContext.current()
+    context = running_step()
     write_down(step, f"{name},{context.transition_key},{context.effect_key}")
     write_down(f"{step}-at", f"{name},{micros(SystemClock().now())}")
     return context
@@ -110,8 +118,7 @@ def declare_orders(app: Windlass, queue: str, name: str = "orders", **options: o
 
     @orders.reduce
     def total(prices: Iterable[int]) -> int:
-        context = JobContext.current()
-        write_down("total", f"{context.execution_id}")
+        write_down("total", running_step().execution_id)
         return sum(prices)
 
     return orders
