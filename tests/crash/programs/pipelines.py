@@ -37,6 +37,8 @@ class Order:
     """The line, or the step, that fails for good."""
     holds: int = -1
     """The line, or the step, that waits for the gate without giving the loop back."""
+    seconds: float = 0.0
+    """How long a line takes."""
 
 
 @dataclass
@@ -113,7 +115,7 @@ def declare_orders(app: Windlass, queue: str, name: str = "orders", **options: o
     async def price(line: Line) -> int:
         context = note("price", f"{line.order.name}.{line.number}")
         behave(line.order, line.number, context)
-        await asyncio.sleep(0)
+        await asyncio.sleep(line.order.seconds)
         return line.number
 
     @orders.reduce
