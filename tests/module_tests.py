@@ -45,6 +45,9 @@ TESTED_BY = {
     "client/commits.py": "flow/test_large_flows.py",
     "client/signal_verbs.py": "flow/test_signals.py",
     "client/dead_letter_views.py": "client/test_dead_letters.py",
+    "client/execution_details.py": "cli/test_execution.py",
+    "client/execution_reports.py": "cli/test_execution.py",
+    "client/pipeline_summaries.py": "cli/test_pipeline.py",
     "client/flow_views.py": "client/test_flow_graphs.py",
     "client/health.py": "client/test_reads.py",
     "client/job_verbs.py": "submission/test_handle.py",
@@ -55,6 +58,7 @@ TESTED_BY = {
     # ------------------------------------------------------------------ domain
     "domain/caller_connections.py": "client/test_refused_connections.py",
     "domain/circuit_mark.py": "engine/test_circuit_marks.py",
+    "domain/execution_progress.py": "cli/test_execution.py",
     "domain/flow_graph.py": "client/test_flow_graphs.py",
     "domain/job_result.py": "submission/test_job_results.py",
     "domain/key_policy.py": "pipelines/test_declare.py",

@@ -255,3 +255,33 @@ def test_a_plan_is_refused_to_those_who_may_not_read_the_execution(store_url: st
     with pytest.raises(NotAuthorizedError):
         other.executions.plan_redrive("0198c0de-0000-7000-8000-000000000001")
     other.close()
+
+
+@pytest.mark.parametrize("items", [False, True], ids=["single value", "items"])
+@pytest.mark.parametrize(("reset", "calls"), [(True, 3), (False, 1)])
+def test_attempts_are_kept_on_request(app: Windlass, items: bool, reset: bool, calls: int):
+    """P6.3: `reset_attempts=False` leaves a step, or an item, what it had: one more try, and it is dead again."""
+    shop = app.pipeline("shop", version="1", retry_limit=2, retry_wait=0.01)
+    called: Counter[int] = Counter()
+
+    if items:
+
+        @shop.expand
+        def lines(number: int) -> Iterator[int]:
+            yield from range(number)
+
+    @shop.step
+    def price(number: int) -> int:
+        called[number] += 1
+        if number == 2:
+            raise ValueError("no price")
+        return number
+
+    run = shop.submit(3 if items else 2)
+    assert ends(app, run) is ExecutionStatus.DLQ
+    assert called[2] == 3
+    before = app.executions.get(run.id).row_version
+    assert app.executions.redrive(run.id, reset_attempts=reset).row_version == before + 1
+    assert [row.kind for row in app.executions.history(run.id)].count("redriven") == 1
+    assert ends(app, run) is ExecutionStatus.DLQ
+    assert called[2] == 3 + calls

@@ -92,7 +92,7 @@ def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     mains = [job for job in ended if isinstance(job.cargo, Boundary)]
     writes = [job.cargo.write for job in mains if isinstance(job.cargo, Boundary) and job.cargo.write is not None]
     if writes:
-        yield from executions.advance(dialect, writes, {})
+        yield from executions.advance(dialect, writes)
     work: frozenset[tuple[str, int]] = frozenset()
     if mains:
         work |= yield from executions.wake(dialect, [job.job_id for job in mains])

@@ -22,11 +22,10 @@ class Transitions:
     def write(self, state: ExecutionState, log: LogRow, *, has_value: bool = False, **more: Any) -> Checkpoint:
         """Return the write of a new state."""
         self._number += 1
-        claim = self._claimed.context.claim
+        claim, node = self._claimed.context.claim, self._claimed.context.node
+        held = (claim.job_id, claim.fence, state.id)
         mark = f"{claim.fence}:{self._number}"
-        return Checkpoint(
-            claim.job_id, claim.fence, state.id, mark=mark, state=state, has_value=has_value, log=log, **more
-        )
+        return Checkpoint(*held, mark=mark, state=state, has_value=has_value, log=log, node=node, **more)
 
     async def store(self, state: ExecutionState, log: LogRow, *, has_value: bool = False, **more: Any) -> None:
         """Write a new state, and return when it is committed."""

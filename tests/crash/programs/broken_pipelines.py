@@ -30,7 +30,7 @@ def _no_fence() -> None:
 
 
 def _parts_end_first() -> None:
-    """A part ends, and the next one begins, before its items are written: each item is written after a part's end."""
+    """A part ends, and its execution goes on, while its items are not written."""
 
     def to_run(dialect: Any, part: tuple[str, int, str, str], most: int) -> Plan[list[Any]]:
         del dialect, part, most

@@ -67,13 +67,14 @@ def redrive(
     row = yield Step("execution_version", {"id": execution_id})
     if row is None or (tenant is not None and row[0] != tenant):
         raise ExecutionNotFoundError(execution_id, tenant or "any")
-    _, status, version, attempt = row
+    _, status, version = row
     _check(execution_id, status, version, expected_version, stranded=moved is not None)
+    if status != OPEN and not reset:  # before the follow-up of the retry, which then finds it open
+        yield Step("lock_ended", {"ids": dialect.ids([execution_id])})
+        yield from reopen(dialect, [execution_id], reset=False)
     started = MovedJobs([]) if status == OPEN else (yield from moves.retry(dialect, [execution_id], follow_ups))
     if status != OPEN and not started.ended:
         raise ExecutionStateError(f"execution {execution_id} could not be started over: its job is no dead letter")
-    if started.ended and not reset:
-        yield Step("keep_attempt", {"id": execution_id, "attempt": attempt})
     if rewind is not None:
         yield from _rewind(execution_id, rewind)
     if note:

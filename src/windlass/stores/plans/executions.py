@@ -120,6 +120,7 @@ class Checkpoint(NamedTuple):
     """Items that have passed a segment and are given to the next one: after a path, up to another, at a step."""
     clears_failing: int | None = None
     """The stage whose failure does not end the execution; None: nothing is cleared."""
+    node: str | None = None
 
 
 class Written(NamedTuple):
@@ -147,8 +148,7 @@ def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Writ
     crashed = sorted({job for (job, _), facts in locked.items() if facts[0] and job in progress})
     if crashed:
         yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
-    nodes = {job: facts[1] for (job, _), facts in locked.items()}
-    versions = yield from advance(dialect, [one for one in held if one.state is not None], nodes)
+    versions = yield from advance(dialect, [one for one in held if one.state is not None])
     work = yield from _write_items(dialect, held)
     reached("checkpoint.written")
     reached("checkpoint.before_commit")
@@ -169,7 +169,7 @@ def _answer(
     return Written(True, version, str(status), bool(paused), None if failing is None else str(failing), work)
 
 
-def advance(dialect: Dialect, writes: Sequence[Checkpoint], nodes: Mapping[str, str | None]) -> Plan[dict[str, int]]:
+def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, int]]:
     """Write the states of executions and their log; return their versions, but of those that were written before."""
     if not writes:
         return {}
@@ -177,7 +177,7 @@ def advance(dialect: Dialect, writes: Sequence[Checkpoint], nodes: Mapping[str, 
     rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
     versions = dict((yield Step("advance_executions", dialect.bulk("execution_advances", rows))))
     logged = [
-        _log_row(execution, version, one.log, one.state.stage, nodes.get(one.job_id), one.fence)
+        _log_row(execution, version, one.log, one.state.stage, one.node, one.fence)
         for execution, version in versions.items()
         if (one := by_id[execution]).log is not None and one.state is not None
     ]
@@ -252,8 +252,7 @@ class EndedExecution(NamedTuple):
 
 def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     """End executions, in the transaction that ends their main jobs."""
-    rows = [(one.id, one.status, one.transition_key, one.error_code, one.error_message) for one in ended]
-    found = yield Step("end_executions", {"rows": json_text(rows)})
+    found = yield Step("end_executions", {"rows": json_text([one[:5] for one in ended])})
     by_id = {one.id: one for one in ended}
     logged = []
     for execution, version, cursor, attempt, stage in found:

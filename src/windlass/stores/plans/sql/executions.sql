@@ -182,10 +182,7 @@ ORDER BY t.version DESC LIMIT 1
 SELECT coalesce(max(t.stage), 0) FROM windlass_transition t WHERE t.execution_id = :id
 
 -- name: execution_version :row
-SELECT e.tenant, e.status, e.row_version, e.attempt FROM windlass_execution e WHERE e.id = :id
-
--- name: keep_attempt :count
-UPDATE windlass_execution SET attempt = :attempt WHERE id = :id
+SELECT e.tenant, e.status, e.row_version FROM windlass_execution e WHERE e.id = :id
 
 -- name: save_pipeline :count
 INSERT INTO windlass_pipeline (name, version, hash, definition, seen_at) VALUES (:name, :version, :hash, :definition, {now})
