@@ -53,6 +53,8 @@ TESTED_BY = {
     "client/job_verbs.py": "submission/test_handle.py",
     "client/reader.py": "engine/test_results.py",
     "client/redrives.py": "client/test_dead_letters.py",
+    "client/reject_filters.py": "client/test_rejects.py",
+    "client/reject_redrives.py": "client/test_rejects.py",
     "client/results.py": "client/test_other_processes.py",
     "client/views.py": "engine/test_history.py",
     # ------------------------------------------------------------------ domain
@@ -65,6 +67,7 @@ TESTED_BY = {
     "domain/limits.py": "client/test_limits.py",
     "domain/option_checks.py": "domain/test_options.py",
     "domain/stored_schedule.py": "stores/test_contract.py",
+    "domain/reject.py": "pipelines/test_rejects.py",
     "domain/progress.py": "engine/test_progress_writer.py",
     # ------------------------------------------------------------------ engine
     "engine/invoke.py": "engine/test_runner.py",
@@ -85,6 +88,8 @@ TESTED_BY = {
     "resilience/breaker.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ pipelines
     "pipelines/pipeline_options.py": "pipelines/test_declare.py",
+    "pipelines/reject_delivery.py": "pipelines/test_reject_sinks.py",
+    "pipelines/reject_records.py": "pipelines/test_rejects.py",
     "pipelines/step_signature.py": "pipelines/test_declare.py",
     "pipelines/step_types.py": "pipelines/test_type_rules.py",
     "pipelines/value_types.py": "pipelines/test_definition.py",
@@ -125,6 +130,9 @@ TESTED_BY = {
     "stores/plans/explanations.py": "engine/test_explanations.py",
     "stores/plans/moves.py": "client/test_moves.py",
     "stores/plans/redrives.py": "client/test_dead_letters.py",
+    "stores/plans/execution_retention.py": "pipelines/test_pipeline_retention.py",
+    "stores/plans/reject_redrives.py": "client/test_rejects.py",
+    "stores/plans/rejects.py": "client/test_rejects.py",
     "stores/plans/search.py": "client/test_filters.py",
     "stores/postgres/": "stores/test_contract.py",
     "stores/postgres/connections.py": "cluster/test_own_connections.py",

@@ -34,7 +34,7 @@ SPECIFIED = words(
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
     Alert AlertRaised DeadLetter DeadLetterGroup Redrive
     PollingStrategy Clock Authorizer
-    Misfire Overlap every
+    Misfire Overlap every Reject RejectGroup
 """
 )
 """Names of api.md that exist so far."""

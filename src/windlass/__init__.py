@@ -25,6 +25,7 @@ from windlass.domain.output_differences import StepDifference
 from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, TriageRule
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
+from windlass.domain.reject import Reject, RejectGroup, RejectRedrive, SinkFailure
 from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
@@ -44,7 +45,9 @@ from windlass.errors import (
     KeyConflictError,
     MigrationRequiredError,
     NotAuthorizedError,
+    PayloadNotKeptError,
     PayloadTooLargeError,
+    RejectSinkError,
     ResultDroppedError,
     SerializationError,
     SignalTimeoutError,
@@ -86,6 +89,7 @@ from windlass.events.types import (
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import AppPipeline as Pipeline
+from windlass.pipelines.reject_sinks import LogSink, MemorySink
 from windlass.retry_signals import DoNotRetry, NonRetryable, RejectItem, RetryAfter, do_not_retry
 from windlass.settings import (
     CircuitsSettings,
@@ -109,6 +113,7 @@ from windlass.spi import (
     InvocationResolver,
     JobMiddleware,
     PollingStrategy,
+    RejectSink,
     ResilienceStrategy,
     RetryPolicy,
     Serializer,
@@ -203,6 +208,8 @@ __all__ = [
     "KeyConflictError",
     "KeyPolicy",
     "LogLine",
+    "LogSink",
+    "MemorySink",
     "MigrationRequiredError",
     "Misfire",
     "Node",
@@ -212,6 +219,7 @@ __all__ = [
     "NotAuthorizedError",
     "Overlap",
     "Page",
+    "PayloadNotKeptError",
     "PayloadTooLargeError",
     "Pipeline",
     "PipelineSummary",
@@ -225,7 +233,12 @@ __all__ = [
     "QueueHour",
     "RecurringSettings",
     "Redrive",
+    "Reject",
+    "RejectGroup",
     "RejectItem",
+    "RejectRedrive",
+    "RejectSink",
+    "RejectSinkError",
     "ResilienceStrategy",
     "Resource",
     "ResultDroppedError",
@@ -238,6 +251,7 @@ __all__ = [
     "Settings",
     "Signal",
     "SignalTimeoutError",
+    "SinkFailure",
     "StaleClaimError",
     "StaleVersionError",
     "StepDefaults",

@@ -19,6 +19,7 @@ from windlass.client.limits import Limits
 from windlass.client.moves import Moves
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
+from windlass.client.rejects import AppRejects
 from windlass.client.signal_verbs import SignalVerbs
 from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
@@ -187,6 +188,11 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     def executions(self) -> Executions:
         """Executions of pipelines: `find`, `get`, `history`, `redrive`."""
         return Executions(self._execution_verbs, self._pipelines)
+
+    @property
+    def rejects(self) -> AppRejects:
+        """Items of executions that were given up: `find`, `groups`, `redrive`."""
+        return AppRejects(self._execution_verbs, self._pipelines.submitter)
 
     @property
     def alerts(self) -> Alerts:

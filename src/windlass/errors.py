@@ -289,6 +289,26 @@ class StaleVersionError(WindlassError):
         )
 
 
+class RejectSinkError(WindlassError):
+    """The sink of a pipeline did not take a reject, and `sink_failure=FAIL_PIPELINE` makes that the step's failure."""
+
+    def __init__(self, reject_id: object, step: str, error: BaseException) -> None:
+        super().__init__(
+            f"the sink did not take reject {reject_id} of step {step!r} ({type(error).__name__}: {error}), and "
+            "sink_failure=FAIL_PIPELINE fails the step for that"
+        )
+
+
+class PayloadNotKeptError(WindlassError):
+    """Rejects cannot be re-driven because their items were not kept."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"none of the {count:,} rejects that fit has kept its item, so none can be re-driven; items are kept from "
+            "now on with include_payload=True on the pipeline, or the setting pipelines.include_payload"
+        )
+
+
 class StaleClaimError(StopJob):
     """Raised in a body whose job another claim has taken over, since its node was given up: nothing it does counts."""
 

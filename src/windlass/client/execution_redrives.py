@@ -130,7 +130,8 @@ def choose_rewind(
 def _possible(definition: Definition, stored: StoredExecution, log: Sequence[StoredTransition]) -> dict[int, Rewind]:
     """Return the steps whose input is stored: up to the first expansion, and those that take a complete stage."""
     found: dict[int, Rewind] = {}
-    for step in definition.steps:
+    first = log[0].step if log and log[0].kind == "submitted" else 0  # of a re-driven reject: that of the item
+    for step in definition.steps[first:]:
         if step.index > stored.cursor:
             break
         found[step.index] = Rewind(step.index)

@@ -74,7 +74,8 @@ class OneExecutionVerbs(NamedTuple):
         found = yield from self.found(execution_id, tenant)
         state = (yield from self.jobs.access.read(executions.load, [execution_id]))[execution_id]
         if not state.streams:
-            return [], None
+            value = self.reader.last_item(found.stored, state)
+            return [] if value is None else [value], None
         place = (execution_id, state.stage, after, PAGE)
         page = yield from self.jobs.access.read(items.done, *place)
         values = [self.reader.value(found.stored, item.type, item.value) for item in page]

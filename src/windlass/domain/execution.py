@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -73,6 +74,11 @@ class NewExecution(NamedTuple):
     input_hash: str
     dlq: int
     source: str | None = None
+    """What it was submitted by, if not by a caller: the id of a re-driven reject."""
+    cursor: int = 0
+    """Index of its first step."""
+    value_version: int = 0
+    """1: its first value is in the first row of its log."""
 
 
 class KnownExecution(NamedTuple):
@@ -129,11 +135,21 @@ class LogRow(NamedTuple):
     value: str | None = None
 
 
+class LastRejects(NamedTuple):
+    """What the last step of an execution has rejected."""
+
+    rejects: Sequence[NewReject]
+    deliver: Callable[[Sequence[NewReject]], None]
+    """Passes those that are new to the sink of the pipeline, after the commit."""
+
+
 class FailedStep(NamedTuple):
     """What the claim of an execution that fails for good hands to the follow-ups of its end."""
 
     log: LogRow
     transition_key: str
+    rejects: LastRejects | None = None
+    """What it is over the limit of rejects with."""
     items: tuple[ItemWrite, ...] = ()
     """Items that have failed."""
 
@@ -244,6 +260,10 @@ class NewReject(NamedTuple):
     envelope: str
     payload: str | None
     type: int | None
+    item_count: int = 1
+    """Number of items that it stands for."""
+    kept: bool = True
+    """Whether the store keeps it; if not, it is only counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windlass.domain.execution import Failing, ItemWrite, LogRow, NewReject
+from windlass.domain.execution import Failing, ItemWrite, LastRejects, LogRow
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.items import Release
 
@@ -22,7 +22,7 @@ class Finished(NamedTuple):
     """The execution has succeeded."""
 
     log: LogRow
-    rejects: tuple[NewReject, ...] = ()
+    rejects: LastRejects | None = None
 
 
 class PartEnded(NamedTuple):

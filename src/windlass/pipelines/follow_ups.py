@@ -5,7 +5,8 @@ Only the main job ends an execution: a part whose item has failed for good notes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -19,7 +20,7 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import execution_redrives, executions, items, moves
+from windlass.stores.plans import execution_redrives, executions, items, moves, rejects
 from windlass.stores.plans.executions import EndedExecution
 
 _ENDS: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.GIVE_UP, Move.CANCEL})
@@ -53,9 +54,7 @@ def _has_cargo(ended: Ended) -> bool:
 
 
 def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
-    rejects = [reject for job in ended if isinstance(job.cargo, Finished) for reject in job.cargo.rejects]
-    if rejects:
-        yield from executions.store_rejects(dialect, rejects)
+    deliveries = yield from _store_rejects(dialect, ended)
     failed = [item for job in ended if isinstance(job.cargo, FailedStep) for item in job.cargo.items]
     if failed:
         yield from items.write(dialect, failed)
@@ -63,11 +62,20 @@ def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     unfinished = [job.job_id for job in ended if job.move is not Move.SUCCEED]
     parts = (yield from items.live_jobs(dialect, unfinished)) if unfinished else []
     if not parts:
-        return NO_EFFECTS
+        return Effects(calls=deliveries) if deliveries else NO_EFFECTS
     stopped = yield from moves.cancel(dialect, parts, reason="execution_ended", parts=True)
     for execution in unfinished:
         yield Step("detach_parts", {"id": execution})
-    return Effects(canceled=tuple(stopped.ended))
+    return Effects(canceled=tuple(stopped.ended), calls=deliveries)
+
+
+def _store_rejects(dialect: Dialect, ended: Sequence[Ended]) -> Plan[tuple[Callable[[], None], ...]]:
+    """Store what the last steps have rejected; return the calls that pass the new ones on after the commit."""
+    ends = [job.cargo.rejects for job in ended if isinstance(job.cargo, FailedStep | Finished) if job.cargo.rejects]
+    if not ends:
+        return ()
+    new = yield from rejects.store(dialect, [reject for end in ends for reject in end.rejects])
+    return tuple(partial(end.deliver, [one for one in end.rejects if one.id in new]) for end in ends)
 
 
 def _ended_execution(job: Ended) -> EndedExecution:

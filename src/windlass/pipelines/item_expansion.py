@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import ItemStatus
+from windlass.domain.execution import ItemStatus, NewItem, NewReject
 from windlass.errors import StopJob
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import PipelineStep
@@ -23,7 +23,9 @@ from windlass.stores.plans.executions import Checkpoint, Written
 class ChunkStore(NamedTuple):
     """How the chunks of an expansion are stored."""
 
-    write: Callable[[Chunk], Checkpoint]
+    rejects: Callable[[], Sequence[NewReject]]
+    """Returns what the body has rejected since the chunk before."""
+    write: Callable[[Chunk, Sequence[NewReject]], Checkpoint]
     """Makes the write of a chunk."""
     took: Callable[[Checkpoint, Written], None]
     """Notes a write that was committed."""
@@ -42,11 +44,11 @@ async def emit(
     A body that is no coroutine runs to its end on one thread: what it holds open may know its thread.
     """
 
-    def begin() -> Checkpoint:
+    def begin(rejects: Sequence[NewReject]) -> Checkpoint:
         reached("expand.chunk_before_commit")
         if context.over:
             raise StopJob("the step is over: it ran longer than its timeout")
-        return chunks.write(emitter.take())
+        return chunks.write(emitter.take(), rejects)
 
     def end(write: Checkpoint, answer: Written) -> None:
         reached("expand.chunk_after_commit")
@@ -59,13 +61,14 @@ async def emit(
     def body(*args: Any, **kwargs: Any) -> None:
         for value in step.function(*args, **kwargs):
             if emitter.add(value):
-                write = begin()
-                end(write, claimed.runtime.checkpoint_blocking(write))
+                claimed.sink.offer_blocking(rejects := chunks.rejects())
+                write = begin(rejects)
+                end(write, claimed.checkpoint_blocking(write))
         emitter.check_end()
 
     async def finished(write: Checkpoint) -> Written:
         """Wait for a write even if the step is cut off meanwhile: what is stored must be known."""
-        task = asyncio.ensure_future(claimed.runtime.checkpoint(write))
+        task = asyncio.ensure_future(claimed.checkpoint(write))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -80,7 +83,8 @@ async def emit(
             produced = await produced
         async for value in produced if isinstance(produced, AsyncIterable) else _each(produced):
             if emitter.add(value):
-                write = begin()
+                await claimed.sink.offer(rejects := chunks.rejects())
+                write = begin(rejects)
                 end(write, await finished(write))
         emitter.check_end()
 
@@ -97,29 +101,56 @@ async def _each(produced: Any) -> Any:
         yield value
 
 
-async def expand_item(
-    claimed: ClaimedExecution, step: PipelineStep, context: StepContext, item: RunningItem, stage: int, end: int
-) -> None:
-    """Expand one item of a stage into others, which lie behind it in the order of paths."""
-    job = (claimed.context.claim.job_id, claimed.context.claim.fence, claimed.state.id)
-    born = (ItemStatus.READY, item.cursor + 1) if item.cursor + 1 < end else (ItemStatus.DONE, end)
-    place = (claimed.state.id, stage, item.path)
-    position = Position(item.emitted, item.last_hash)
-    emitter = Emitter(claimed.definition, claimed.values, step, place, position, lambda value: born)
-    seen: Counter[str] = Counter()
+class ItemExpansion:
+    """Expands one item of a stage into others, which lie behind it in the order of paths."""
 
-    def write(chunk: Chunk, status: ItemStatus = ItemStatus.READY) -> Checkpoint:
-        given, context.rejected = context.rejected, []
-        rejects = claimed.rejects.of_stream(step, item.attempt, given, seen)
-        changed = item.write(claimed.state.id, stage, status)
+    def __init__(
+        self, claimed: ClaimedExecution, context: StepContext, item: RunningItem, place: tuple[PipelineStep, int, int]
+    ) -> None:
+        self._claimed = claimed
+        self._context = context
+        self._item = item
+        self._step, self._stage, self._end = place
+        self._emitter: Emitter | None = None
+        self._seen: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        """Run the body, and store what it gives."""
+        claimed, item, end = self._claimed, self._item, self._end
+        born = (ItemStatus.READY, item.cursor + 1) if item.cursor + 1 < end else (ItemStatus.DONE, end)
+        place = (claimed.state.id, self._stage, item.path)
+        position = Position(item.emitted, item.last_hash)
+        self._emitter = Emitter(claimed.definition, claimed.values, self._step, place, position, lambda value: born)
+        chunks = ChunkStore(self.taken_rejects, self._write, self._took)
+        await emit(claimed, self._step, self._context, item.value, self._emitter, chunks)
+        rejects = self.taken_rejects()
+        await claimed.sink.offer(rejects)
+        last = self._write(self._emitter.take(), rejects, ItemStatus.EXPANDED)
+        self._took(last, await claimed.checkpoint(last))
+
+    def _write(self, chunk: Chunk, rejects: Sequence[NewReject], status: ItemStatus = ItemStatus.READY) -> Checkpoint:
+        claim, item = self._claimed.context.claim, self._item
+        changed = item.write(self._claimed.state.id, self._stage, status)
         changed = changed._replace(emitted=chunk.position.emitted, last_hash=chunk.position.last_hash)
+        job = (claim.job_id, claim.fence, self._claimed.state.id)
         return Checkpoint(*job, items=(changed,), new_items=chunk.items, rejects=rejects)
 
-    def took(write: Checkpoint, answer: Written) -> None:
+    def _took(self, write: Checkpoint, answer: Written) -> None:
+        """Go on with what is stored for certain: a refused chunk is emitted again."""
+        del answer
         (changed,) = write.items
-        item.emitted, item.last_hash = changed.emitted, changed.last_hash
-        item.written()
+        self._item.emitted, self._item.last_hash = changed.emitted, changed.last_hash
+        self._item.written()
 
-    await emit(claimed, step, context, item.value, emitter, ChunkStore(write, took))
-    last = write(emitter.take(), ItemStatus.EXPANDED)
-    took(last, await claimed.runtime.checkpoint(last))
+    def taken_rejects(self) -> list[NewReject]:
+        """Return what the body has rejected since the last time."""
+        given, self._context.rejected = self._context.rejected, []
+        return self._claimed.rejects.of_stream(self._step, self._item.attempt, given, self._seen)
+
+    def unstored(self) -> list[NewItem]:
+        """Return what a failed body has given that is not stored yet, to be kept."""
+        if self._emitter is None:
+            return []
+        chunk = self._emitter.take()
+        self._item.emitted, self._item.last_hash = chunk.position
+        return chunk.items

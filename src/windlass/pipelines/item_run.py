@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.clock import monotonic
-from windlass.domain.execution import OPEN, Failing, ItemRow, ItemStatus, ItemWrite, NewReject, failing_of
+from windlass.domain.execution import OPEN, Failing, ItemRow, ItemStatus, ItemWrite, NewItem, NewReject, failing_of
 from windlass.domain.item_paths import right_behind
-from windlass.errors import StopJob
+from windlass.errors import RejectSinkError, StopJob
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
-from windlass.pipelines.item_expansion import expand_item
+from windlass.pipelines.item_expansion import ItemExpansion
 from windlass.pipelines.running_item import RunningItem
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
 from windlass.stores.plans import items
@@ -99,7 +98,7 @@ class ItemRun:
                 return None
             if self._page:
                 row = self._page.pop()
-                if row.status == ItemStatus.READY or row.due is None or row.due <= self._store_now():
+                if row.status == ItemStatus.READY or row.due is None or row.due <= self._claimed.store_now():
                     return row
                 if self._ordered:
                     self.stopped = True
@@ -119,17 +118,13 @@ class ItemRun:
             self._from = right_behind(page[-1].path)
         self._page = page[::-1]
 
-    def _store_now(self) -> int:
-        context = self._claimed.context
-        return context.claim.picked_at + int((monotonic() - context.received) * MICROSECONDS)
-
     # ------------------------------------------------------------------ one item
 
     async def _run_item(self, row: ItemRow) -> bool:
         """Run one item through its steps; return False if it waits for a retry, or has failed."""
         claimed = self._claimed
         if self._careful:
-            await self._write((), trying=row.path)
+            await self._write(Checkpoint(*self._claim, trying=row.path))
         item = RunningItem(row, claimed.values.decode(row.type, row.value))
         steps, end = claimed.definition.steps, self._segment.end
         self._pass_by(item)
@@ -138,9 +133,10 @@ class ItemRun:
         while item.cursor < end and not self.stopped:
             step = steps[item.cursor]
             context = claimed.step_context(step, item.attempt, item.path)
+            expansion = ItemExpansion(claimed, context, item, (step, self._range.stage, end))
             try:
                 if step.kind is StepKind.EXPAND:
-                    await expand_item(claimed, step, context, item, self._range.stage, end)
+                    await expansion.run()
                     return True
                 result = await claimed.call(step, context, item.value)
                 self.called = True
@@ -152,7 +148,7 @@ class ItemRun:
             except BaseException as error:
                 if isinstance(error, asyncio.CancelledError) and claimed.context.canceled:
                     raise
-                return await self._failed(item, step, error)
+                return await self._failed(item, step, error, expansion)
             item.cursor, item.attempt = item.cursor + 1, 1
             self._pass_by(item)
             await self._store(item, ItemStatus.DONE if item.cursor == end else ItemStatus.READY)
@@ -164,7 +160,9 @@ class ItemRun:
         while item.cursor < self._segment.end and not definition.accepts(definition.steps[item.cursor], item.value):
             item.cursor += 1
 
-    async def _failed(self, item: RunningItem, step: PipelineStep, error: BaseException) -> bool:
+    async def _failed(
+        self, item: RunningItem, step: PipelineStep, error: BaseException, expansion: ItemExpansion
+    ) -> bool:
         claimed, self.called = self._claimed, error
         if isinstance(error, Snooze):
             await self._store(item, ItemStatus.RETRY, delay_us=int(error.delay * MICROSECONDS))
@@ -177,10 +175,13 @@ class ItemRun:
             await self._store(item, ItemStatus.RETRY, told, delay_us=found.delay_us)
             return False
         if isinstance(found, RejectValue):
-            reject = claimed.rejects.of_item(
-                step, item.attempt, item.path, item.value, found.error, item.text, item.number
-            )
-            await self._store(item, ItemStatus.REJECTED, told, rejects=(reject,))
+            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, found.error, item.stored)
+            rejects, new_items = (*expansion.taken_rejects(), reject), expansion.unstored()
+            try:
+                await claimed.sink.offer(rejects)
+            except RejectSinkError as refusal:
+                return await self._failed(item, step, refusal, expansion)
+            await self._store(item, ItemStatus.REJECTED, told, rejects=rejects, new_items=new_items)
             return True
         # Stored with the end of the claim: a failed item whose failure is noted nowhere would be dropped.
         self.failed.append(item.write(claimed.state.id, self._range.stage, ItemStatus.FAILED, told))
@@ -196,17 +197,14 @@ class ItemRun:
         *,
         delay_us: int | None = None,
         rejects: Sequence[NewReject] = (),
+        new_items: Sequence[NewItem] = (),
     ) -> None:
         write = item.write(self._claimed.state.id, self._range.stage, status, told, delay_us)
-        await self._write((write,), rejects=rejects)
+        await self._write(Checkpoint(*self._claim, items=(write,), rejects=rejects, new_items=new_items))
         item.written()
 
-    async def _write(
-        self, written: Sequence[ItemWrite], *, rejects: Sequence[NewReject] = (), trying: str | None = None
-    ) -> Written:
-        answer = await self._claimed.runtime.checkpoint(
-            Checkpoint(*self._claim, items=written, rejects=rejects, trying=trying)
-        )
+    async def _write(self, write: Checkpoint) -> Written:
+        answer = await self._claimed.checkpoint(write)
         if answer.paused or answer.failing is not None or answer.status != OPEN:
             self.stopped = True
         return answer

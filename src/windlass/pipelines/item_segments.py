@@ -85,7 +85,7 @@ class ItemSegments:
             failing = run.failing
             key = transition_key(state.id, failing.step, failing.attempt, failing.path)
             log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
-            cargo = FailedStep(log, key, tuple(run.failed))
+            cargo = FailedStep(log, key, items=tuple(run.failed))
             raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=cargo)
         due_us = await claimed.runtime.database.aread(items.next_due, (state.id, state.stage, FIRST, LAST))
         if due_us is not None:
@@ -107,10 +107,10 @@ class ItemSegments:
     async def _end(self, segment: Segment) -> None:
         claimed = self._claimed
         if claimed.definition.max_rejected is not None:
-            current = await claimed.runtime.execution(claimed.state.id)
-            if current is not None:
-                claimed.state = claimed.state._replace(rejected=current.rejected)
-            self._transitions.check_rejects(segment.end - 1, claimed.state.emitted)
+            state = claimed.state
+            counts = await claimed.runtime.database.aread(items.counts, state.id, state.stage)
+            total = sum(counts.values()) - counts.get(ItemStatus.EXPANDED, 0)
+            await self._transitions.check_rejects(segment.end - 1, counts.get(ItemStatus.REJECTED, 0), total)
         following = claimed.state._replace(cursor=segment.end, attempt=1, filled=EMPTY, cut="")
         await self._transitions.store(following, LogRow("staged", segment.end - 1, 1))
 
@@ -131,11 +131,12 @@ class ItemSegments:
                 return failing._replace(step=row.cursor, attempt=row.attempt)
             item = RunningItem(row, claimed.values.decode(row.type, row.value))
             error = WorkerLostError(failing.error)
-            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.text, item.number)
+            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.stored)
+            await claimed.sink.offer((reject,))
             told = (failing.error_class, failing.error)
             changes = {"items": (item.write(state.id, state.stage, ItemStatus.REJECTED, told),), "rejects": (reject,)}
         claim, release = claimed.context.claim, claimed.release(state.stage, segment)
         held = (claim.job_id, claim.fence, state.id)
-        await claimed.runtime.checkpoint(Checkpoint(*held, release=release, clears_failing=state.stage, **changes))
+        await claimed.checkpoint(Checkpoint(*held, release=release, clears_failing=state.stage, **changes))
         claimed.state = state._replace(failing=None)
         return None

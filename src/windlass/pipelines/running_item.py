@@ -25,6 +25,11 @@ class RunningItem:
         self.text = row.value
         self.value = value
 
+    @property
+    def stored(self) -> tuple[int, str] | None:
+        """Its value as it is stored: the number of its type, and its text."""
+        return None if self.text is None else (self.number, self.text)
+
     def write(
         self,
         execution_id: str,

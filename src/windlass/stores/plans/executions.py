@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from windlass.domain.job import NewJob
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import items
+from windlass.stores.plans import items, rejects
 from windlass.stores.plans.items import Release
 
 
@@ -39,6 +38,8 @@ class NewSubmission(NamedTuple):
 
     execution: NewExecution
     job: NewJob
+    log: LogRow = LogRow("submitted", 0, 1)
+    """The first row of its log; of a re-driven reject it holds the item."""
 
 
 def submit(
@@ -54,8 +55,7 @@ def submit(
         if count != len(stored):
             raise RestartPlanError  # another transaction has just taken a key
         yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
-        first = LogRow("submitted", 0, 1)
-        rows = [_log_row(one.execution.id, 1, first, 0, None) for one in stored]
+        rows = [_log_row(one.execution.id, 1, one.log, 0, None) for one in stored]
         yield Step("insert_transitions", dialect.bulk("log_rows", rows))
     reached("submit.before_commit")
     return answers
@@ -134,6 +134,8 @@ class Written(NamedTuple):
     paused: bool = False
     failing: str | None = None
     new_work: frozenset[tuple[str, int]] = frozenset()
+    new_rejects: frozenset[str] = frozenset()
+    """Ids of rejects that were not stored before, of all writes of its batch."""
 
 
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Written]]:
@@ -149,24 +151,25 @@ def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Writ
     if crashed:
         yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
     versions = yield from advance(dialect, [one for one in held if one.state is not None])
-    work = yield from _write_items(dialect, held)
+    effects = yield from _write_items(dialect, held)
     reached("checkpoint.written")
     reached("checkpoint.before_commit")
-    return [_answer(one, locked, versions, work) for one in writes]
+    return [_answer(one, locked, versions, effects) for one in writes]
 
 
 def _answer(
     one: Checkpoint,
     locked: Mapping[tuple[str, int], Sequence[object]],
     versions: Mapping[str, int],
-    work: frozenset[tuple[str, int]],
+    effects: _ItemEffects,
 ) -> Written:
     facts = locked.get((one.job_id, one.fence))
     if facts is None:
         return Written(held=False)
     status, paused, failing = facts[2:5]
     version = versions.get(one.execution_id, 0)
-    return Written(True, version, str(status), bool(paused), None if failing is None else str(failing), work)
+    failure = None if failing is None else str(failing)
+    return Written(True, version, str(status), bool(paused), failure, effects.work, effects.new_rejects)
 
 
 def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, int]]:
@@ -200,7 +203,12 @@ def _log_row(
     return (execution, version, log.kind, log.step, log.attempt, stage, node, fence, *log[3:])
 
 
-def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset[tuple[str, int]]]:
+class _ItemEffects(NamedTuple):
+    work: frozenset[tuple[str, int]]
+    new_rejects: frozenset[str]
+
+
+def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffects]:
     written = [item for one in held for item in one.items]
     new = [item for one in held for item in one.new_items]
     for one in held:
@@ -220,19 +228,11 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset
     parts = [part for one in held for part in one.new_parts]
     if parts:
         yield Step("insert_parts", {"rows": json_text(parts)})
-    rejects = [reject for one in held for reject in one.rejects]
-    if rejects:
-        yield from store_rejects(dialect, rejects)
+    given = [reject for one in held for reject in one.rejects]
+    new_rejects = (yield from rejects.store(dialect, given)) if given else frozenset()
     releases = [one.release for one in held if one.release is not None]
-    return (yield from items.release(dialect, releases)) if releases else frozenset()
-
-
-def store_rejects(dialect: Dialect, rejects: Sequence[NewReject]) -> Plan[None]:
-    """Store rejects, each once, and count them for their executions."""
-    del dialect
-    rows = yield Step("insert_rejects", {"rows": json_text(rejects)})
-    for execution, added in sorted(Counter(row[0] for row in rows).items()):
-        yield Step("count_rejected", {"id": execution, "added": added})
+    work = (yield from items.release(dialect, releases)) if releases else frozenset()
+    return _ItemEffects(work, new_rejects)
 
 
 class EndedExecution(NamedTuple):
