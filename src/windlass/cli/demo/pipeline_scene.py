@@ -36,6 +36,7 @@ def pipeline(presenter: Presenter, shop: Shop) -> SceneJobs:
     with shop.app.worker(concurrency=4):
         first = orders.submit(Order(1, ARTICLES), key="order 1")
         result = first.result(timeout=LONGEST_WAIT)
+        presenter.line((f"$ windlass execution show {first.id}", "bold"))
         _show_log(presenter, shop, orders, first)
         rejected = shop.app.executions.get(first.id).rejected
         presenter.line(("✓", "green"), (str(result), ""), (f"{rejected} item rejected", "yellow"))
@@ -61,7 +62,9 @@ def _die_and_redrive(presenter: Presenter, shop: Shop, orders: Pipeline) -> None
     plan = app.executions.plan_redrive(second.id)
     again = ", ".join(step.name for step in plan.steps)
     BANK.set()
-    presenter.line(("the bank is back", "bold"), (f"a re-drive calls {again}, and nothing before it", "dim"))
+    presenter.line((f"$ windlass execution redrive {second.id} --dry-run", "bold"))
+    presenter.line((f"calls again: {again}", "yellow"))
+    presenter.line(("the bank is back", "bold"), ("$ windlass execution redrive … --yes", "bold"))
     app.executions.redrive(second.id, expected_version=plan.row_version, note="the bank was down")
     result = second.result(timeout=LONGEST_WAIT)
     _show_log(presenter, shop, orders, second)
