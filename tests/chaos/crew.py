@@ -119,7 +119,7 @@ class Crew:
         for child in [*self.workers, *([self.submitter] if self.submitter else [])]:
             if child.process.poll() is None:
                 child.process.kill()
-            child.process.wait(10)
+            child.process.wait(90)
 
 
 @contextmanager

@@ -57,8 +57,8 @@ class Terminal:
         finally:
             if self._process.poll() is None:
                 self._process.kill()
-                self._process.wait(10)
-            self._reader.join(10)
+                self._process.wait(90)
+            self._reader.join(90)
             os.close(self._ours)
         return code
 
