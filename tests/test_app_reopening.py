@@ -117,7 +117,7 @@ def test_what_was_opened_again_is_closed_at_exit(tmp_path: Path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=300,
         check=False,
     )
     assert (ran.stdout, ran.stderr, ran.returncode) == ("charged 2\n", "", 0)

@@ -12,7 +12,7 @@ from tests.support.programs import Program
 from tests.support.waiting import until
 from windlass.domain.clock import monotonic
 
-EXIT_TIMEOUT = 60.0
+EXIT_TIMEOUT = 300.0
 
 
 class Crew:

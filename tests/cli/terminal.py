@@ -50,7 +50,7 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
-    def exit_code(self, timeout: float = 120.0) -> int:
+    def exit_code(self, timeout: float = 300.0) -> int:
         """Wait for its end."""
         try:
             code = self._process.wait(timeout)

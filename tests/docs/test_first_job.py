@@ -57,7 +57,7 @@ def type_in(reader: Commands, typed: list[list[str]]) -> list[str]:
             assert command == "python"
             environ = {**os.environ, "WINDLASS_URL": reader.url}
             call = [sys.executable, *map(patient, arguments)]
-            said.append(subprocess.check_output(call, cwd=reader.folder, env=environ, text=True, timeout=200))
+            said.append(subprocess.check_output(call, cwd=reader.folder, env=environ, text=True, timeout=300))
     return said
 
 

@@ -22,7 +22,7 @@ def run(folder: Path, source: str, name: str = "shop") -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=200,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout
@@ -172,7 +172,7 @@ def test_a_function_typed_into_a_session_says_that_it_cannot_be_found(tmp_path: 
     """J1.1: another process cannot import what is in no file."""
     source = PREFACE + UNGUARDED
     done = subprocess.run(
-        [sys.executable, "-"], input=source, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False
+        [sys.executable, "-"], input=source, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert "TargetNotFoundError: __main__:charge" in done.stdout, done.stderr
 

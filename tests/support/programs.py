@@ -88,7 +88,7 @@ class Program:
     def terminate(self) -> None:
         self.send(signal.SIGTERM)
 
-    def exit_code(self, timeout: float = 120.0) -> int:
+    def exit_code(self, timeout: float = 300.0) -> int:
         """Wait for its end."""
         try:
             return self.process.wait(timeout)
