@@ -11,9 +11,9 @@ from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import ItemStatus, NewItem, NewReject
 from windlass.errors import StopJob
 from windlass.pipelines.claimed_execution import ClaimedExecution
+from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep
 from windlass.pipelines.emitter import Chunk, Emitter, Position
-from windlass.pipelines.running_item import RunningItem
 from windlass.pipelines.step_context import StepContext
 from windlass.runtime.failpoints import reached
 from windlass.runtime.middleware import around
@@ -127,7 +127,7 @@ class ItemExpansion:
     """Expands one item of a stage into others, which lie behind it in the order of paths."""
 
     def __init__(
-        self, claimed: ClaimedExecution, context: StepContext, item: RunningItem, place: tuple[PipelineStep, int, int]
+        self, claimed: ClaimedExecution, context: StepContext, item: ClaimedItem, place: tuple[PipelineStep, int, int]
     ) -> None:
         self._claimed = claimed
         self._context = context
