@@ -47,6 +47,7 @@ PAIRED_MODULES = {
     "errors": "those of users, and how they leave a job's process",
     "execution": "the commands, and the values",
     "execution_progress": "the value, and what is read for it",
+    "executions": TOPIC,
     "explain": COMMANDS,
     "filters": "of the command line, and of the client",
     "forks": "a fork of the process, and what a SQLite file must not survive",

@@ -107,6 +107,7 @@ WITHOUT_A_TWIN = {
         "handle": "makes a handle",
         "job": "declares",
         "on": "declares",
+        "pipeline": "declares",
         "provide": "declares",
         "recurring": "declares",
         "run_worker": "has a loop of its own and handles signals",

@@ -34,8 +34,6 @@ from windlass.errors import (
     CircuitOpenError,
     ConfigurationError,
     DuplicateBusinessKeyError,
-    ExecutionNotFoundError,
-    ExecutionStateError,
     InvalidOptionError,
     JobCanceledError,
     JobFailedError,
@@ -45,14 +43,11 @@ from windlass.errors import (
     KeyConflictError,
     MigrationRequiredError,
     NotAuthorizedError,
-    PayloadNotKeptError,
     PayloadTooLargeError,
-    RejectSinkError,
     ResultDroppedError,
     SerializationError,
     SignalTimeoutError,
     StaleClaimError,
-    StaleVersionError,
     StopJob,
     StoreStatementError,
     StoreUnavailableError,
@@ -85,6 +80,13 @@ from windlass.events.types import (
     NodeLost,
     ScheduleSkipped,
     WorkflowBranchTriggered,
+)
+from windlass.execution_errors import (
+    ExecutionNotFoundError,
+    ExecutionStateError,
+    PayloadNotKeptError,
+    RejectSinkError,
+    StaleVersionError,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.pipelines.execution_handle import ExecutionHandle

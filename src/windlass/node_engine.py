@@ -59,8 +59,8 @@ class NodeEngine:
         database, settings = parts.database, parts.settings
         self.work = KnownWork(settings.circuits.refresh)
         self.unfinished, self.schedule_changes = UnfinishedWork(), Bell()
-        notifiers = (parts.work, parts.done)
-        self.wakeups = NodeWakeups(self.work, database, notifiers, parts.coordinator, self.unfinished)
+        notified = ((parts.work, parts.done), parts.coordinator, self.unfinished)
+        self.wakeups = NodeWakeups(self.work, database, *notified)
         self.publisher = Publisher(parts.bus, parts.results, parts.clock, self.wakeups)
         self.permit_releaser = PermitReleaser(database, self.wakeups, errors)
         self.lingering = LingeringBodies(self.permit_releaser.release)
@@ -84,8 +84,8 @@ class NodeEngine:
         run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
         self.slots = Slots(database, *run_by, concurrency, _arguments(features), Guards(features))
         self.targets = KnownTargets(parts.registry, predicates, parts.sanitizer.sanitize)
-        options = _options(parts, queues, self.targets)
-        self.poller = Poller(identity, database, self.slots, self.work, parts.polling, options, errors)
+        polled_by = (parts.polling, _options(parts, queues, self.targets), errors)
+        self.poller = Poller(identity, database, self.slots, self.work, *polled_by)
         self.cancellations = Cancellations(database, self.slots, identity, settings.node.heartbeat_interval, errors)
 
     def open(self) -> None:

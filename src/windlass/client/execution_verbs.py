@@ -10,7 +10,8 @@ from windlass.client.job_verbs import JobVerbs
 from windlass.domain.execution import Execution, ExecutionStatus
 from windlass.domain.identity import parse_job_id
 from windlass.domain.states import JobStatus
-from windlass.errors import ExecutionNotFoundError, JobNotFoundError
+from windlass.errors import JobNotFoundError
+from windlass.execution_errors import ExecutionNotFoundError
 from windlass.runtime.verbs import Verb
 from windlass.stores.plans import execution_reads, executions, items
 from windlass.stores.plans.execution_reads import FoundExecution

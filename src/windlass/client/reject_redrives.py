@@ -12,7 +12,7 @@ from windlass.client.redrives import Order
 from windlass.domain.clock import monotonic
 from windlass.domain.identity import new_job_id
 from windlass.domain.reject import RejectRedrive
-from windlass.errors import PayloadNotKeptError
+from windlass.execution_errors import PayloadNotKeptError
 from windlass.pipelines.execution_submitter import ExecutionSubmitter, RejectedItem, rejected_submission
 from windlass.pipelines.reject_records import RejectEnvelope, unpacked
 from windlass.runtime.failpoints import reached

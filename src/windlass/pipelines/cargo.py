@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windlass.domain.execution import ItemFailure, ItemWrite, LastRejects, LogRow
+from windlass.domain.execution import ItemFailure, LastRejects, LogRow
+from windlass.domain.execution_items import ItemWrite
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.items import Release
 

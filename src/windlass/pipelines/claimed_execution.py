@@ -19,7 +19,7 @@ from windlass.pipelines.reject_records import Rejects
 from windlass.pipelines.reject_sinks import sink_of_name
 from windlass.pipelines.step_context import StepContext
 from windlass.retry_signals import DoNotRetry
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import Release
 
 MICROSECONDS: Final = 1_000_000
@@ -69,13 +69,13 @@ class ClaimedExecution:
         """Return the store's time in microseconds, as far as it is known here."""
         return self.context.claim.picked_at + int((monotonic() - self.context.received) * MICROSECONDS)
 
-    async def checkpoint(self, write: Checkpoint) -> Written:
+    async def checkpoint(self, write: Checkpoint) -> CheckpointAnswer:
         """Write what the claim has finished; new rejects go to the sink after the commit."""
         answer = await self.runtime.checkpoint(write)
         await self.sink.deliver(write.rejects, answer.new_rejects)
         return answer
 
-    def checkpoint_blocking(self, write: Checkpoint) -> Written:
+    def checkpoint_blocking(self, write: Checkpoint) -> CheckpointAnswer:
         """Do the same on a thread."""
         answer = self.runtime.checkpoint_blocking(write)
         self.sink.deliver_blocking(write.rejects, answer.new_rejects)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from windlass.domain.execution import ItemRow, ItemStatus, ItemWrite
+from windlass.domain.execution_items import ItemRow, ItemStatus, ItemWrite
 
 NO_ERROR = (None, None)
 

@@ -15,11 +15,13 @@ import msgspec
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
-from windlass.domain.execution import FailedStep, ItemFailure, LastRejects, LogRow, NewReject
+from windlass.domain.execution import FailedStep, ItemFailure, LastRejects, LogRow
+from windlass.domain.execution_items import NewReject
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
-from windlass.errors import RejectSinkError, StopJob
+from windlass.errors import StopJob
+from windlass.execution_errors import RejectSinkError
 from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, is_called_once, lane_for, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind

@@ -8,16 +8,16 @@ from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import ItemStatus, NewItem, NewReject
+from windlass.domain.execution_items import ItemStatus, NewItem, NewReject
 from windlass.errors import StopJob
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep
-from windlass.pipelines.emitter import Chunk, Emitter, Position
+from windlass.pipelines.emitter import Emitter, ItemChunk, Position
 from windlass.pipelines.step_context import StepContext
 from windlass.runtime.failpoints import reached
 from windlass.runtime.middleware import around
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 
 class ChunkStore(NamedTuple):
@@ -25,9 +25,9 @@ class ChunkStore(NamedTuple):
 
     rejects: Callable[[], Sequence[NewReject]]
     """Returns what the body has rejected since the chunk before."""
-    write: Callable[[Chunk, Sequence[NewReject]], Checkpoint]
+    write: Callable[[ItemChunk, Sequence[NewReject]], Checkpoint]
     """Makes the write of a chunk."""
-    took: Callable[[Checkpoint, Written], None]
+    took: Callable[[Checkpoint, CheckpointAnswer], None]
     """Notes a write that was committed."""
 
 
@@ -67,7 +67,7 @@ class _Expansion:
         self._check()
         return self._chunks.write(self._emitter.take(), rejects)
 
-    def _end(self, write: Checkpoint, answer: Written) -> None:
+    def _end(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
         reached("expand.chunk_after_commit")
         self._check()
         self._chunks.took(write, answer)
@@ -150,14 +150,16 @@ class ItemExpansion:
         last = self._write(self._emitter.take(), rejects, ItemStatus.EXPANDED)
         self._took(last, await claimed.checkpoint(last))
 
-    def _write(self, chunk: Chunk, rejects: Sequence[NewReject], status: ItemStatus = ItemStatus.READY) -> Checkpoint:
+    def _write(
+        self, chunk: ItemChunk, rejects: Sequence[NewReject], status: ItemStatus = ItemStatus.READY
+    ) -> Checkpoint:
         claim, item = self._claimed.context.claim, self._item
         changed = item.write(self._claimed.state.id, self._stage, status)
         changed = changed._replace(emitted=chunk.position.emitted, last_hash=chunk.position.last_hash)
         job = (claim.job_id, claim.fence, self._claimed.state.id)
         return Checkpoint(*job, items=(changed,), new_items=chunk.items, rejects=rejects)
 
-    def _took(self, write: Checkpoint, answer: Written) -> None:
+    def _took(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
         """Go on with what is stored for certain: a refused chunk is emitted again."""
         del answer
         (changed,) = write.items

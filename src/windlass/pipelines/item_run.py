@@ -8,25 +8,18 @@ from typing import NamedTuple
 
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import (
-    OPEN,
-    ItemFailure,
-    ItemRow,
-    ItemStatus,
-    ItemWrite,
-    NewItem,
-    NewReject,
-    item_failure_of,
-)
+from windlass.domain.execution import OPEN, ItemFailure, item_failure_of
+from windlass.domain.execution_items import ItemRow, ItemStatus, ItemWrite, NewItem, NewReject
 from windlass.domain.item_paths import right_behind
-from windlass.errors import RejectSinkError, StopJob
+from windlass.errors import StopJob
+from windlass.execution_errors import RejectSinkError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
 from windlass.pipelines.item_expansion import ItemExpansion
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
 from windlass.stores.plans import items
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 MICROSECONDS = 1_000_000
 OF_THE_CLAIM = (EndAttempt, StopJob)
@@ -212,7 +205,7 @@ class ItemRun:
         await self._write(Checkpoint(*self._claim, items=(write,), rejects=rejects, new_items=new_items))
         item.written()
 
-    async def _write(self, write: Checkpoint) -> Written:
+    async def _write(self, write: Checkpoint) -> CheckpointAnswer:
         answer = await self._claimed.checkpoint(write)
         if answer.paused or answer.failing is not None or answer.status != OPEN:
             self.stopped = True

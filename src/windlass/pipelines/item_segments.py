@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import FailedStep, ItemFailure, ItemStatus, LogRow
+from windlass.domain.execution import FailedStep, ItemFailure, LogRow
+from windlass.domain.execution_items import ItemStatus
 from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key

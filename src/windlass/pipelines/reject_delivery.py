@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from windlass import loggers
-from windlass.domain.execution import NewReject
+from windlass.domain.execution_items import NewReject
 from windlass.domain.reject import Reject, SinkFailure
-from windlass.errors import RejectSinkError
+from windlass.execution_errors import RejectSinkError
 from windlass.pipelines.reject_sinks import QUICK, StoreSink
 from windlass.spi import RejectSink
 

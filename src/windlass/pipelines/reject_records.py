@@ -9,7 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.domain.execution import ExecutionState, NewReject
+from windlass.domain.execution import ExecutionState
+from windlass.domain.execution_items import NewReject
 from windlass.domain.identity import new_job_id
 from windlass.domain.item_paths import readable
 from windlass.domain.reject import ITEM, STREAM, Reject

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windlass.domain.backoff import Backoff
 from windlass.domain.exception_chain import forbidding
 from windlass.domain.step_options import StepOptions
-from windlass.errors import RejectSinkError
+from windlass.execution_errors import RejectSinkError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.retry_signals import RejectItem
 from windlass.spi import RetryPolicy

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from windlass.domain.execution import ExecutionState, ItemStatus, LogRow, NewPart, NewReject
+from windlass.domain.execution import ExecutionState, LogRow
+from windlass.domain.execution_items import ItemStatus, NewPart, NewReject
 from windlass.domain.item_paths import FIRST, behind
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
-from windlass.pipelines.emitter import Chunk, Emitter, Position
+from windlass.pipelines.emitter import Emitter, ItemChunk, Position
 from windlass.pipelines.item_expansion import ChunkStore, emit
 from windlass.pipelines.item_streams import ItemStream, SingleStream, Stream
 from windlass.pipelines.reject_records import SAMPLE
@@ -19,7 +20,7 @@ from windlass.pipelines.step_context import StepContext
 from windlass.pipelines.step_verdict import RejectValue
 from windlass.pipelines.transitions import Transitions
 from windlass.stores.plans import items
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 EMPTY, COMPLETE, BEING_FILLED = 0, 1, 2
 """`ExecutionState.filled`."""
@@ -30,7 +31,7 @@ class StreamResult(NamedTuple):
 
     state: ExecutionState
     log: LogRow
-    chunk: Chunk | None = None
+    chunk: ItemChunk | None = None
     """The last items of an expansion."""
     value: Any = None
     """Of a reduction."""
@@ -113,21 +114,21 @@ class StreamSteps:
         await emit(claimed, step, context, source, self._emitter, chunks)
         return self._complete(step, context)
 
-    def _chunk(self, step: PipelineStep, chunk: Chunk, rejects: Sequence[NewReject]) -> Checkpoint:
+    def _chunk(self, step: PipelineStep, chunk: ItemChunk, rejects: Sequence[NewReject]) -> Checkpoint:
         """Return the write of a chunk in the middle of an expansion."""
         state = self._claimed.state
         following = self._after_chunk(state, chunk)
         log = LogRow("chunk", step.index, state.attempt)
         return self._transitions.write(following, log, **self._items(step, following, chunk), rejects=rejects)
 
-    def _took(self, write: Checkpoint, answer: Written) -> None:
+    def _took(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
         assert write.state is not None
         self._transitions.took(write.state, answer)
 
-    def _after_chunk(self, state: ExecutionState, chunk: Chunk) -> ExecutionState:
+    def _after_chunk(self, state: ExecutionState, chunk: ItemChunk) -> ExecutionState:
         return state._replace(emitted=chunk.position.emitted, last_hash=chunk.position.last_hash)
 
-    def _items(self, step: PipelineStep, state: ExecutionState, chunk: Chunk) -> dict[str, Any]:
+    def _items(self, step: PipelineStep, state: ExecutionState, chunk: ItemChunk) -> dict[str, Any]:
         """Return what a chunk stores: its items and, if steps follow that take them one by one, parts."""
         segment = self._claimed.segment_at(step.index + 1)
         if segment is None or not chunk.items:
@@ -141,7 +142,7 @@ class StreamSteps:
         assert self._emitter is not None
         state, chunk = self._claimed.state, self._emitter.take()
         if not chunk.items:  # one whose write has failed counts for nothing
-            chunk = Chunk([], Position(state.emitted, state.last_hash))
+            chunk = ItemChunk([], Position(state.emitted, state.last_hash))
         rejects = () if context is None else tuple(self._taken_rejects(step, context))
         following = self._after_chunk(state, chunk)._replace(
             cursor=step.index + 1, attempt=1, streams=1, filled=COMPLETE, type=None, value=None

@@ -9,7 +9,7 @@ from windlass.domain.execution import ExecutionState, FailedStep, LastRejects, L
 from windlass.domain.transition import Failure
 from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.claimed_execution import ClaimedExecution
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 
 class Transitions:
@@ -32,7 +32,7 @@ class Transitions:
         answer = await self._claimed.checkpoint(self.write(state, log, has_value=has_value, **more))
         self.took(state, answer, has_value=has_value)
 
-    def took(self, state: ExecutionState, answer: Written, *, has_value: bool = False) -> None:
+    def took(self, state: ExecutionState, answer: CheckpointAnswer, *, has_value: bool = False) -> None:
         """Go on with a state that was committed, and with what others want of the execution."""
         version = answer.row_version or self._claimed.state.row_version + 1
         state = state._replace(row_version=version, paused=int(answer.paused), failing=answer.failing)

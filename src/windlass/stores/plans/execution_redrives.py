@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from windlass.domain.execution import DEAD, OPEN, ExecutionStatus, LogRow
 from windlass.domain.identity import new_job_id
-from windlass.errors import ExecutionNotFoundError, ExecutionStateError, StaleVersionError
+from windlass.execution_errors import ExecutionNotFoundError, ExecutionStateError, StaleVersionError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps, MovedJobs

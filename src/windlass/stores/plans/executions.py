@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.execution import (
-    OPEN,
-    ExecutionState,
-    ItemWrite,
-    KnownExecution,
-    LogRow,
-    NewExecution,
-    NewItem,
-    NewPart,
-    NewReject,
-)
+from windlass.domain.execution import OPEN, ExecutionState, KnownExecution, LogRow, NewExecution
+from windlass.domain.execution_items import ItemWrite, NewItem, NewPart, NewReject
 from windlass.domain.job import NewJob
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
@@ -123,7 +114,7 @@ class Checkpoint(NamedTuple):
     node: str | None = None
 
 
-class Written(NamedTuple):
+class CheckpointAnswer(NamedTuple):
     """The answer to a checkpoint."""
 
     held: bool
@@ -138,14 +129,14 @@ class Written(NamedTuple):
     """Ids of rejects that were not stored before, of all writes of its batch."""
 
 
-def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Written]]:
+def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[CheckpointAnswer]]:
     """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
     claims = [(one.job_id, one.fence, one.execution_id) for one in writes]
     rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", sorted(set(claims))))
     locked = {(row[0], row[1]): row[2:] for row in rows}
     held = [one for one in writes if (one.job_id, one.fence) in locked]
     if not held:
-        return [Written(held=False) for _ in writes]
+        return [CheckpointAnswer(held=False) for _ in writes]
     progress = {one.job_id for one in held if one.state is not None or one.items}
     crashed = sorted({job for (job, _), facts in locked.items() if facts[0] and job in progress})
     if crashed:
@@ -162,14 +153,14 @@ def _answer(
     locked: Mapping[tuple[str, int], Sequence[object]],
     versions: Mapping[str, int],
     effects: _ItemEffects,
-) -> Written:
+) -> CheckpointAnswer:
     facts = locked.get((one.job_id, one.fence))
     if facts is None:
-        return Written(held=False)
+        return CheckpointAnswer(held=False)
     status, paused, failing = facts[2:5]
     version = versions.get(one.execution_id, 0)
     failure = None if failing is None else str(failing)
-    return Written(True, version, str(status), bool(paused), failure, effects.work, effects.new_rejects)
+    return CheckpointAnswer(True, version, str(status), bool(paused), failure, effects.work, effects.new_rejects)
 
 
 def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, int]]:
@@ -267,6 +258,18 @@ def wake(dialect: Dialect, ids: Iterable[str]) -> Plan[frozenset[tuple[str, int]
     """Make executions due that have nothing left to wait for; the caller has locked their main jobs."""
     rows = yield Step("wake_mains", {"ids": dialect.ids(sorted(ids))})
     return frozenset((queue, priority) for queue, priority in rows)
+
+
+def wake_unpaused(dialect: Dialect, ids: Sequence[str]) -> Plan[frozenset[tuple[str, int]]]:
+    """Make executions due that wait to be resumed, and are not paused; return their levels."""
+    rows = yield Step("wake_unpaused", {"ids": dialect.ids(ids)})
+    return frozenset((queue, priority) for queue, priority in rows)
+
+
+def note_failing(dialect: Dialect, execution: str, failing: str) -> Plan[None]:
+    """Note the failure of an item, which the claim of its execution decides about."""
+    del dialect
+    yield Step("note_failing", {"id": execution, "failing": failing})
 
 
 def lock_mains(dialect: Dialect, ids: Iterable[str]) -> Plan[list[str]]:

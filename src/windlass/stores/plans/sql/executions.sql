@@ -135,7 +135,7 @@ RETURNING id, row_version, cursor, attempt, stage, streams, filled
 
 -- name: rewind_execution :count
 UPDATE windlass_execution SET cursor = :cursor, attempt = 1, value_version = :value_version, stage = :stage, streams = :streams,
-    filled = 0, emitted = 0, last_hash = NULL, cut = '' WHERE id = :id
+    filled = 0, emitted = 0, last_hash = NULL, cut = '', rejected = 0 WHERE id = :id
 
 -- name: move_execution :count
 UPDATE windlass_execution SET pipeline_version = :version, definition_hash = :hash WHERE id = :id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windlass.domain.execution import ItemStatus
+from windlass.domain.execution_items import ItemStatus
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.definition import Definition, StepKind
