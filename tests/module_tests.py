@@ -87,6 +87,7 @@ TESTED_BY = {
     "maintenance/permit_keeper.py": "cluster/test_permits.py",
     "resilience/breaker.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ pipelines
+    "pipelines/execution_check_duty.py": "pipelines/test_execution_checks.py",
     "pipelines/pipeline_options.py": "pipelines/test_declare.py",
     "pipelines/reject_delivery.py": "pipelines/test_reject_sinks.py",
     "pipelines/reject_records.py": "pipelines/test_rejects.py",

@@ -105,7 +105,7 @@ if __name__ == "__main__":
     charge.enqueue(1)
     app.close()
     app.worker().__enter__()
-    print(charge.enqueue(2).result(timeout=20))
+    print(charge.enqueue(2).result(timeout=90))
 """
 
 
@@ -117,7 +117,7 @@ def test_what_was_opened_again_is_closed_at_exit(tmp_path: Path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (ran.stdout, ran.stderr, ran.returncode) == ("charged 2\n", "", 0)

@@ -18,6 +18,7 @@ from windlass.domain.keys import effect_key
 from windlass.domain.progress import amount
 from windlass.domain.signal import Signal
 from windlass.domain.tags import tags_of
+from windlass.domain.transition_keys import transition_key
 from windlass.errors import ConfigurationError, InvalidOptionError, StaleClaimError, StopJob
 
 __all__ = ["JobContext", "Snooze"]
@@ -215,6 +216,18 @@ class JobContext:
     def effect_key(self) -> str:
         """The same for every attempt of this job: pass it to services that must not act twice."""
         return effect_key(self._claim.job_id)
+
+    @property
+    def transition_key(self) -> str:
+        """Different for every attempt: `jobId:0:attempt`, or that of a pipeline's step and item."""
+        return transition_key(self._claim.job_id, 0, self.attempt, "")
+
+    def reject(self, item: Any, error: BaseException | str) -> None:
+        """Record an item as rejected, in a step of a pipeline that takes or gives many; the step continues."""
+        del item, error
+        raise ConfigurationError(
+            "ctx.reject() is for steps that take or give many items; a job, or a step of one item, raises RejectItem"
+        )
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report the job's progress: `ctx.progress(3, 10, "resizing")`; shown in `app.get(id).progress`.

@@ -12,7 +12,7 @@ from tests.support.programs import Program
 from tests.support.waiting import until
 from windlass.domain.clock import monotonic
 
-EXIT_TIMEOUT = 60.0
+EXIT_TIMEOUT = 300.0
 
 
 class Crew:
@@ -119,7 +119,7 @@ class Crew:
         for child in [*self.workers, *([self.submitter] if self.submitter else [])]:
             if child.process.poll() is None:
                 child.process.kill()
-            child.process.wait(10)
+            child.process.wait(90)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ TICK = 0.05
 LOOK_EVERY = 0.5
 STOPPED_AT_MOST = 5
 """Leases after which a stopped worker is continued although its jobs were not claimed: it may have had none."""
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Seconds to wait, before a worker is killed or stopped, for another one to be running: otherwise no node recovers."""
 ORPHAN_SLACK = 20.0
 """Seconds beyond two leases and two looks for which a claim may have no live owner, on a busy machine."""
@@ -97,7 +97,7 @@ class Driver:
     def _begin(self) -> None:
         for _ in range(self._options.workers):
             self._crew.add_worker(self._options.concurrency)
-        self._until(lambda: len(self._crew.ready()) == self._options.workers, 60)
+        self._until(lambda: len(self._crew.ready()) == self._options.workers, 120)
         self.standing.began = monotonic()
 
     def _chaos(self, desk: Desk) -> None:

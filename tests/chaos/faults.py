@@ -34,7 +34,7 @@ class Options:
     heartbeat: float = 0.5
     missed: int = 3
     scan: float = 0.2
-    settle: float = 90.0
+    settle: float = 240.0
     """Seconds that the work left after the last fault may take."""
     broken: str = ""
     until_violation: bool = False

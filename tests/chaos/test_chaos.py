@@ -15,7 +15,7 @@ from tests.chaos.faults import Options
 from tests.chaos.report import recoveries, table
 
 # One at a time: each has several processes of its own.
-pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.timeout(900)]
 
 SHORT: dict[str, Any] = {"seed": 20, "jobs": 600, "kills": 3, "stops": 1, "naps": 1, "jumps": 1, "pace": 0.5}
 LIMITED: dict[str, Any] = {"seed": 3, "mix": "limited", "jobs": 400, "pace": 1.0}

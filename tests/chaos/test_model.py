@@ -9,7 +9,7 @@ from tests.chaos.model.cluster_world import Budget, ClusterWorld
 from tests.chaos.model.explorer import Story, explore
 from tests.chaos.model.permit_world import PermitWorld
 
-pytestmark = pytest.mark.timeout(300)  # much to do, and others may have the machine
+pytestmark = pytest.mark.timeout(900)  # much to do, and others may have the machine
 
 
 def told(story: Story | None) -> list[str]:

@@ -50,7 +50,7 @@ class Desk:
         """Run a worker until these are over."""
         with self.app.worker():
             for handle in handles:
-                handle.join(timeout=30)
+                handle.join(timeout=90)
 
     def failed(self, count: int = 1, **options: Any) -> list[str]:
         """Dead letters."""

@@ -50,15 +50,15 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
-    def exit_code(self, timeout: float = 120.0) -> int:
+    def exit_code(self, timeout: float = 300.0) -> int:
         """Wait for its end."""
         try:
             code = self._process.wait(timeout)
         finally:
             if self._process.poll() is None:
                 self._process.kill()
-                self._process.wait(10)
-            self._reader.join(10)
+                self._process.wait(90)
+            self._reader.join(90)
             os.close(self._ours)
         return code
 

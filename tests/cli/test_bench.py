@@ -40,7 +40,7 @@ def bench(folder: Path, *arguments: str) -> dict:
 def floors(*arguments: str) -> dict:
     """`make bench`: the same in turns with the floors, every table checked."""
     command = [sys.executable, "-m", "benchmarks.run", "--json", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return by_workload(done.stdout)
 
@@ -189,7 +189,7 @@ def test_every_benchmark_can_be_started(program: Path):
     """They are run by hand: a renamed module must be noticed before."""
     command = [sys.executable, "-m", f"benchmarks.{program.stem}", "--help"]
     environ = {**os.environ, "PYTHONPATH": str(program.parent)}
-    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
 
 

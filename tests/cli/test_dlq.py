@@ -185,7 +185,7 @@ def test_at_a_terminal_a_bar_grows_and_the_answer_counts(sqlite_url: str, tmp_pa
     job = app.job(refuse)
     with app.worker():
         handles = [job.enqueue(number) for number in range(3)]
-        assert {handle.join(timeout=30) for handle in handles} == {JobStatus.FAILED}
+        assert {handle.join(timeout=90) for handle in handles} == {JobStatus.FAILED}
     screens = []
     for answer, code, left in (("n\n", 1, 3), ("y\n", 0, 0)):
         terminal = Terminal(tmp_path, sqlite_url, "dlq", "redrive", "--app", "shop:app")

@@ -44,7 +44,7 @@ def test_a_drained_node_finishes_what_it_runs_and_ends_with_code_0(commands, sho
     assert drain.exit_code() == 0
     assert drain.said == f"node {node.id} has drained and left\n"
     assert worker.exit_code() == 0
-    assert handle.result(timeout=10) == worker.pid
+    assert handle.result(timeout=90) == worker.pid
     assert shop.app.nodes() == []
 
 
@@ -57,7 +57,7 @@ def test_a_supervisor_does_not_restart_a_worker_that_was_asked_to_drain(commands
     assert (code, said) == (0, f"node {first.id} was asked to drain\n")
     workers.says(r"worker \d was asked to drain and ended with code 0; it is not restarted")
     assert [node.id for node in shop.app.nodes()] == [second.id]
-    assert shop.enqueue("charge", 1).result(timeout=20) == f"charged 1 in {second.pid}"
+    assert shop.enqueue("charge", 1).result(timeout=90) == f"charged 1 in {second.pid}"
     assert workers.process.poll() is None
     assert commands.run("node", "drain", second.id, "-y", "-w", environ=QUICK)[0] == 0
     assert workers.exit_code() == 0

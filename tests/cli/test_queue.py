@@ -36,7 +36,7 @@ def test_the_last_hour_is_listed_for_pipes_people_and_programs(sqlite_desk):
     desk.app.pause_queue("mail", create=True)
     with desk.app.worker():
         for handle in handles:
-            handle.join(timeout=20)
+            handle.join(timeout=90)
     billing, mail = [line.split("\t") for line in desk.told("queue", "list").splitlines()]
     assert (billing[7:10], mail[7:]) == (["3", "0", "0"], ["0", "0", "0", "", ""])
     assert all(mean.isdigit() for mean in billing[10:])
@@ -58,7 +58,7 @@ def test_a_paused_queue_is_not_claimed_from_until_it_is_resumed(desk):
     held = desk.charge.using(queue="billing").enqueue(1)
     other = desk.charge.enqueue(2)
     with desk.app.worker():
-        other.join(timeout=20)
+        other.join(timeout=90)
         assert held.status() is JobStatus.PENDING
         assert desk.told("queue", "resume", "billing") == "queue billing is resumed\n"
         until(lambda: held.status() is JobStatus.SUCCEEDED, "the held job to run")

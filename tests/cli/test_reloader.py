@@ -41,11 +41,11 @@ def test_a_changed_module_starts_the_worker_anew(sqlite_commands, shop_on):
     worker = sqlite_commands.start("worker", "shop:app", "--reload")
     worker.says("^ready")
     shop = shop_on(sqlite_commands.url)
-    assert shop.enqueue("charge", 1).result(timeout=20) == "old"
+    assert shop.enqueue("charge", 1).result(timeout=90) == "old"
     write(folder / "words.py", JOBS.format("new"))
     worker.says(r"words\.py has changed: restarting")
     until(lambda: worker.said.count("ready: node") == 2, "the worker to be there again")
-    assert shop.enqueue("charge", 1).result(timeout=20) == "new"
+    assert shop.enqueue("charge", 1).result(timeout=90) == "new"
     worker.terminate()
     assert worker.exit_code() == 0
 

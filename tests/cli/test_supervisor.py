@@ -57,7 +57,7 @@ def test_two_processes_share_the_work_and_drain_together(sqlite_commands, shop_o
     workers.says("draining")
     (sqlite_commands.folder / "gate").touch()
     assert workers.exit_code() == 0
-    assert {handle.result(timeout=10) for handle in handles} == set(children)
+    assert {handle.result(timeout=90) for handle in handles} == set(children)
     assert all(is_gone(pid) for pid in children)
 
 

@@ -24,7 +24,7 @@ def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop_on):
         r"targets: shop:charge, shop:endless, shop:gated$",
     ):
         worker.says(line)
-    result = shop_on(commands.url).enqueue("charge", 42).result(timeout=20)
+    result = shop_on(commands.url).enqueue("charge", 42).result(timeout=90)
     assert result == f"charged 42 in {worker.pid}"
     worker.says(r"INFO +shop: charging 42  \[job \S+, attempt 1\]$")
     worker.terminate()
@@ -78,7 +78,7 @@ def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop_on):
     shop = shop_on(sqlite_commands.url)
     other = shop.enqueue("charge", 1)
     served = shop.enqueue("charge", 2, queue="billing")
-    assert served.result(timeout=20).startswith("charged 2")
+    assert served.result(timeout=90).startswith("charged 2")
     assert other.status().value == "PENDING"
 
 

@@ -55,7 +55,7 @@ def test_a_signal_before_the_start_ends_a_worker_well(
     with subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True) as worker:
         until((folder / "importing").exists, "the import to begin")
         worker.send_signal(number)
-        _, said = worker.communicate(timeout=60)
+        _, said = worker.communicate(timeout=300)
     assert worker.returncode == 0, said
     assert said == ""
 

@@ -237,10 +237,11 @@ def test_a_rate_spreads_a_redrive(app: Windlass):
     """J5.7: no more than a second's worth at once, and as much time in between."""
     failed(app, 25)
     sums: list[tuple[int, float]] = []
+    began = monotonic()
     done = app.dead_letters.redrive(rate=20, on_progress=lambda so_far: sums.append((so_far.redriven, monotonic())))
-    (first, early), (second, late) = sums
+    (first, _), (second, late) = sums
     assert (done.redriven, first, second) == (25, 20, 25)
-    assert late - early > 0.8
+    assert late - began > 0.99
 
 
 def test_a_redrive_filters_by_reason_and_keeps_its_note(app: Windlass, apps: Apps):

@@ -56,7 +56,7 @@ def test_bodies_that_do_not_end_are_released_and_the_worker_leaves_forced(
     stuck = [app.bind(body, n).enqueue() for n, body in enumerate(never)]
     until(lambda: len(programs.ran("began")) == 4, "the bodies to begin")
     worker.terminate()
-    assert worker.exit_code(30) == 3
+    assert worker.exit_code() == 3
     for handle in stuck:
         job = app.get(handle.id)
         assert (job.status, job.attempts, job.crash_count, job.node) == (JobStatus.PENDING, 0, 0, None)
@@ -75,12 +75,12 @@ def test_a_second_signal_forces_a_drain(app: Windlass, store_url: str, programs:
     worker.terminate()
     worker.says("draining")
     worker.send(signal.SIGINT)
-    assert worker.exit_code(20) == 3
+    assert worker.exit_code() == 3
     worker.says("again: stopping and releasing running jobs now")
     assert held.status() is JobStatus.PENDING
     successor = programs.worker(store_url)
     programs.open_gate()
-    assert held.result(30) == 1
+    assert held.result(90) == 1
     assert app.get(held.id).attempts == 1
     successor.terminate()
     assert successor.exit_code() == 0
@@ -96,12 +96,12 @@ def test_a_job_that_never_returns_times_out_and_does_not_hold_up_the_drain(
         app.bind(body, n).using(timeout=0.5).enqueue()
         for n, body in enumerate((bodies.never_return, bodies.never_end_in_thread))
     ]
-    assert [handle.join(20) for handle in handles] == [JobStatus.FAILED] * 2
+    assert [handle.join(90) for handle in handles] == [JobStatus.FAILED] * 2
     for handle in handles:
         job = app.get(handle.id)
         assert (job.error_class, job.attempts, job.crash_count) == ("JobTimeoutError", 1, 0)
         assert "timeout of 0.5 s" in (job.error or "")
         worker.says(rf"job {handle.id} \S+ exceeded its timeout of 0.5 s")
-    assert app.bind(bodies.note, 7).enqueue().result(20) == 7
+    assert app.bind(bodies.note, 7).enqueue().result(90) == 7
     worker.terminate()
-    assert worker.exit_code(20) == 0
+    assert worker.exit_code() == 0

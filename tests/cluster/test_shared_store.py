@@ -22,7 +22,7 @@ def test_two_applications_on_one_store_each_run_their_own_jobs(store_url: str, p
     workers = [programs.worker(store_url, 10, target) for target in targets]
     expected = {(target, worker.node) for target, worker in zip(targets, workers, strict=True)}
     handles = app.enqueue_many([app.bind(function, n) for n in range(60) for function in (charge, ship)])
-    assert [handle.join(30) for handle in handles] == [JobStatus.SUCCEEDED] * 120
+    assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * 120
     assert set(rows(store_url, "SELECT DISTINCT target, node FROM windlass_done")) == expected
     assert rows(store_url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]
     assert sorted(int(n) for n in programs.ran()) == sorted([*range(60), *range(60)])

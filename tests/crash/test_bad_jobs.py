@@ -17,7 +17,7 @@ FRAGILE = fragile.__name__
 
 def failure_of(handle: Any) -> JobFailedError:
     with pytest.raises(JobFailedError) as failed:
-        handle.result(30)
+        handle.result(90)
     return failed.value
 
 
@@ -35,7 +35,7 @@ def test_arguments_that_cannot_be_decoded_fail_their_jobs_only(app: Windlass, st
         damage(store_url, handle, "args", text)
     with app.worker():
         failures = [failure_of(handle) for handle in handles[:5]]
-        assert [handle.result(30) for handle in handles[5:]] == [5, 6, 7, 8, 9]
+        assert [handle.result(90) for handle in handles[5:]] == [5, 6, 7, 8, 9]
     for failure in failures:
         assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
         assert "note()" in failure.error
@@ -50,12 +50,12 @@ def test_a_row_that_was_damaged_elsewhere_does_not_delay_others(app: Windlass, s
     for handle, column in ((options, "options"), (tags, "tags"), (params, "params")):
         damage(store_url, handle, column, "{[not json")
     with app.worker():
-        assert [handle.result(30) for handle in others] == list(range(3, 10))
+        assert [handle.result(90) for handle in others] == list(range(3, 10))
         for handle in (options, params):
             failure = failure_of(handle)
             assert (failure.reason, failure.error_class) == ("poison_payload", "SerializationError")
-        assert tags.result(30) == 1  # nothing that runs it reads them
-        assert app.bind(bodies.note, 10).enqueue().result(30) == 10
+        assert tags.result(90) == 1  # nothing that runs it reads them
+        assert app.bind(bodies.note, 10).enqueue().result(90) == 10
 
 
 class Unstorable(JsonSerializer):
@@ -76,13 +76,13 @@ def test_a_result_that_the_database_refuses_fails_its_job_only(store_url: str, p
         handles = [app.bind(bodies.hold, n).using(business_key=f"key-{n}").enqueue() for n in range(20)]
         until(lambda: len(programs.ran("began")) == 20, "all jobs to begin")
         programs.open_gate()
-        ended = [handle.join(30) for handle in handles]
+        ended = [handle.join(90) for handle in handles]
         for number in refused:
             failure = failure_of(handles[number])
             assert failure.reason == "poison_payload"
             assert "the database refused what this job would store" in failure.error
         again = app.bind(bodies.note, 21).using(business_key=f"key-{refused[0]}").enqueue()
-        assert again.result(30) == 21
+        assert again.result(90) == 21
     assert [n for n, status in enumerate(ended) if status is not JobStatus.SUCCEEDED] == refused
     assert len(programs.ran()) == 21
     assert outcomes(store_url) == {"succeeded": 21 - len(refused), "failed": len(refused)}
@@ -95,7 +95,7 @@ def test_errors_that_no_database_would_take_are_stored_in_a_form_it_does(app: Wi
         odd = failure_of(app.bind(bodies.raise_odd_text, 1).enqueue())
         exited = failure_of(app.bind(bodies.leave, 2).enqueue())
         wordless = failure_of(app.bind(bodies.wordless, 3).enqueue())
-        assert app.bind(bodies.note, 4).enqueue().result(30) == 4
+        assert app.bind(bodies.note, 4).enqueue().result(90) == 4
     assert (odd.error_class, odd.reason) != ("StoreDataError", "poison_payload")
     assert odd.error.startswith("FileNotFoundError: caf")
     assert exited.error == "SystemExit: job 2 leaves"
@@ -113,7 +113,7 @@ def test_a_listener_that_raises_changes_nothing(app: Windlass, store_url: str, c
     app.on(JobCompleted)(heard.append)
     with app.worker():
         handles = [app.bind(bodies.note, n).enqueue() for n in range(20)]
-        assert [handle.result(30) for handle in handles] == list(range(20))
+        assert [handle.result(90) for handle in handles] == list(range(20))
     assert sorted(event.job_id for event in heard) == sorted(handle.id for handle in handles)
     assert caplog.text.count("broken failed on JobCompleted: LookupError: no such thing") == 20
     assert "hunter2" not in caplog.text
@@ -129,10 +129,10 @@ def test_a_module_that_fails_to_import_is_left_to_nodes_where_it_does_not(store_
     assert here.node
     handle = app.bind(fragile.import_customers, 7).enqueue()
     here.says(rf"{FRAGILE}.* RuntimeError: the licence server at licences\.example cannot be reached")
-    assert app.bind(bodies.note, 8).enqueue().result(30) == 8
+    assert app.bind(bodies.note, 8).enqueue().result(90) == 8
     assert handle.status() is JobStatus.PENDING
     there = programs.worker(store_url, 5, environ={**SHORT_LEASES, "TEST_ALLOW": FRAGILE})
-    assert handle.result(30) == 7
+    assert handle.result(90) == 7
     job = app.get(handle.id)
     assert (job.node, job.attempts, job.crash_count) == (there.node, 1, 0)
     app.close()

@@ -47,7 +47,7 @@ def test_a_completion_whose_commit_was_cut_off_is_neither_lost_nor_applied_twice
     handles = enqueue(app, bodies.note)
     proxy.cut_after(b"INSERT INTO windlass_done", times=3)
     with app.worker(concurrency=10):
-        assert [handle.result(30) for handle in handles] == list(range(JOBS))
+        assert [handle.result(90) for handle in handles] == list(range(JOBS))
     assert proxy.cuts == 3
     each_ran_once(programs, pg_url)
     assert told == Counter(handle.id for handle in handles)
@@ -61,7 +61,7 @@ def test_jobs_whose_claim_was_cut_off_are_not_forgotten_by_their_node(
     handles = enqueue(app, bodies.note)
     proxy.cut_after(b"FOR UPDATE SKIP LOCKED", times=3)
     with app.worker(concurrency=10):
-        assert [handle.result(30) for handle in handles] == list(range(JOBS))
+        assert [handle.result(90) for handle in handles] == list(range(JOBS))
     assert proxy.cuts == 3
     each_ran_once(programs, pg_url)
 
@@ -78,7 +78,7 @@ def test_an_enqueue_that_was_cut_off_can_be_repeated_with_its_key(
     again = call.enqueue()
     assert again.duplicate
     with app.worker():
-        assert again.result(30) == 7
+        assert again.result(90) == 7
     assert statuses(pg_url) == {"SUCCEEDED": 2}
     assert programs.ran() == ["6", "7"]
 

@@ -53,8 +53,8 @@ def test_what_ended_while_the_database_was_gone_is_written_when_it_is_back(
     assert worker.process.poll() is None
     server.start_server()
     late = app.bind(bodies.note, 101).enqueue()
-    assert [handle.result(30) for handle in handles] == list(range(JOBS))
-    assert late.result(30) == 101
+    assert [handle.result(90) for handle in handles] == list(range(JOBS))
+    assert late.result(90) == 101
     assert sorted(int(n) for n in programs.ran()) == [*range(JOBS), 101]
     assert statuses(url) == {"SUCCEEDED": JOBS + 1}
     assert rows(url, "SELECT DISTINCT node, attempts, crash_count FROM windlass_done") == [(node, 1, 0)]
@@ -75,7 +75,7 @@ def test_an_outage_longer_than_every_lease_takes_no_job_from_nodes_that_live(
     pause_for_leases_to_end()
     server.start_server()
     programs.open_gate()
-    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert [handle.result(90) for handle in handles] == list(range(JOBS))
     assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
     assert outcomes(url) == {"succeeded": JOBS}
     assert {row[0] for row in rows(url, "SELECT DISTINCT node FROM windlass_done")} == names
@@ -99,11 +99,11 @@ def test_a_worker_stopped_during_an_outage_exits_and_logs_what_it_could_not_writ
     programs.open_gate()
     until(lambda: len(programs.ran()) == JOBS, "the bodies to end without a database")
     worker.terminate()
-    assert worker.exit_code(60) == 3
+    assert worker.exit_code() == 3
     worker.says("the store does not answer: some outcomes were not written; these jobs run again elsewhere")
     server.start_server()
     successor = programs.worker(url)
-    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert [handle.result(90) for handle in handles] == list(range(JOBS))
     assert outcomes(url) == {"lost": JOBS, "succeeded": JOBS}
     left_in_good_order(successor)
 
@@ -130,7 +130,7 @@ def test_killing_every_session_while_jobs_are_drained_loses_and_repeats_nothing(
     assert sorted(int(n) for n in programs.ran()) == list(range(count))
     assert outcomes(url) == {"succeeded": count}
     assert rows(url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]
-    assert handles[-1].join(30) is JobStatus.SUCCEEDED
+    assert handles[-1].join(90) is JobStatus.SUCCEEDED
     left_in_good_order(*workers)
 
 
@@ -155,6 +155,6 @@ def test_a_worker_that_starts_while_the_database_is_gone_waits_for_it(
     )
     server.start_server()
     assert worker.node
-    assert handle.result(30) == 1
+    assert handle.result(90) == 1
     assert worker.said.count("the store is not reachable") == 1
     left_in_good_order(worker)

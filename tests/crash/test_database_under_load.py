@@ -156,8 +156,8 @@ def test_a_server_without_a_free_connection_is_waited_for(url: str, shop_url: st
         late.says("the store is not reachable, waiting .*too many connections")
         administrator.execute("ALTER ROLE shop CONNECTION LIMIT -1")
     assert late.node
-    assert [handle.result(30) for handle in handles] == [0, 1, 2]
-    assert app.bind(bodies.note, 3).enqueue().result(30) == 3
+    assert [handle.result(90) for handle in handles] == [0, 1, 2]
+    assert app.bind(bodies.note, 3).enqueue().result(90) == 3
     app.close()
     each_ran_once(url, programs, 4)
     left_without_a_flood(worker)

@@ -18,7 +18,7 @@ def test_children_forked_from_a_busy_application_enqueue_and_wait_like_any_proce
     assert "ended with status" not in program.said
     by_threads = int(program.says(r"^enqueued (\d+)$")[1])
     with app.worker():
-        assert app.bind(bodies.note, 1000).enqueue().join(30) is JobStatus.SUCCEEDED
+        assert app.bind(bodies.note, 1000).enqueue().join(90) is JobStatus.SUCCEEDED
     expected = by_threads + 6 * CHILDREN + 2
     assert statuses(store_url) == {"SUCCEEDED": expected}
     assert len(programs.ran()) == expected

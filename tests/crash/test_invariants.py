@@ -58,7 +58,7 @@ def test_gates_with_a_wrong_count_of_permits_are_found(app: Windlass, store_url:
             rows(store_url, mend)
             check_gates(store_url)
         programs.open_gate()
-        assert handle.result(30) == 1
+        assert handle.result(90) == 1
     check_invariants(store_url)
 
 

@@ -41,7 +41,7 @@ def is_alive(pid: int) -> bool:
 
 
 def gone(pids: list[int]) -> None:
-    until(lambda: not any(map(is_alive, pids)), f"processes {pids} to end", 10)
+    until(lambda: not any(map(is_alive, pids)), f"processes {pids} to end")
 
 
 def test_a_killed_worker_takes_its_processes_along(app: Windlass, store_url: str, programs: Programs, tmp_path: Path):

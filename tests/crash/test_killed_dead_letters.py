@@ -44,7 +44,7 @@ def test_a_worker_killed_before_the_commit_leaves_neither(app: Windlass, store_u
     handle = killed(app, programs, store_url, "before")
     assert (handle.status(), kept(store_url)) == (JobStatus.RUNNING, (0, 0, 0))
     programs.start("dead_letter_worker", store_url)
-    until(lambda: statuses(store_url) == {"FAILED": 1}, "the job to fail", 30)
+    until(lambda: statuses(store_url) == {"FAILED": 1}, "the job to fail")
     assert kept(store_url) == (1, 1, 1)
     assert programs.ran("failed") == ["7", "7"]
     assert app.dead_letters.get(handle.id).error_message == "ValueError: no 7"

@@ -142,7 +142,7 @@ def test_a_sweep_killed_after_it_canceled_expired_jobs_has_canceled_each_once(st
     """P9.C10, J1.9: nothing was published, yet waiting handles find it, and the key is free."""
     handle = stage.app.bind(bodies.note, 7).using(business_key="order", expires=0.001).enqueue()
     dies(stage, "expiry.after_commit=kill", SWEEPS)
-    assert (handle.join(timeout=30), stage.app.get(handle.id).reason) == (JobStatus.CANCELED, "expired")
+    assert (handle.join(timeout=90), stage.app.get(handle.id).reason) == (JobStatus.CANCELED, "expired")
     assert stage.app.history(handle.id) == []
     assert one(stage.url, "SELECT count(*) FROM windlass_live_key") == 0
     stage.programs.worker(stage.url, environ=SWEEPS).kill()

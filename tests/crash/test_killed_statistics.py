@@ -25,7 +25,7 @@ def leave_counts(stage: Stage) -> int:
     until(lambda: one(stage.url, passed) == 1, "the duty to have passed")
     handles = [call.enqueue() for call in calls]
     for handle in handles:
-        handle.join(30)
+        handle.join(90)
     worker.terminate()
     assert worker.exit_code() == 0
     left = int(one(stage.url, NOT_ADDED_UP))

@@ -75,7 +75,7 @@ def test_a_cancel_that_was_not_committed_has_changed_nothing(stage: Stage):
     assert (runs.status(), waits.status()) == (JobStatus.RUNNING, JobStatus.PENDING)
     stage.in_order()
     stage.programs.open_gate()
-    assert runs.result(30) == 1
+    assert runs.result(90) == 1
     assert stage.history(runs) == ["succeeded"]
     assert "was canceled" not in worker.said
 

@@ -62,12 +62,12 @@ def test_notifications_are_received_again_once_the_network_is_back(
     seldom = Settings(poller=PollerSettings(min_delay=60, max_delay=60, deep_idle_delay=60))
     listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
     with listening.worker():
-        assert elsewhere.bind(bodies.note, 0).enqueue().result(30) == 0
+        assert elsewhere.bind(bodies.note, 0).enqueue().result(90) == 0
         proxy.fall_silent()
         until(lambda: listeners(pg_url) == 1, "the silent line to be given up; who waits for the result listens too")
         proxy.speak_again()
         until(lambda: listeners(pg_url) == 2, "the worker to listen again")
-        assert elsewhere.bind(bodies.note, 1).enqueue().result(30) == 1
+        assert elsewhere.bind(bodies.note, 1).enqueue().result(90) == 1
     for application in (listening, elsewhere):
         application.close()
     assert programs.ran() == ["0", "1"]
@@ -104,7 +104,7 @@ def test_a_worker_that_hangs_inside_a_transaction_does_not_keep_its_jobs(pg_url:
     first = programs.worker(impatient, environ=stop_there)
     until(lambda: "failpoint completer.before_commit: stop" in first.said, "the first worker to stand still")
     second = programs.worker(impatient)
-    assert handle.result(30) == 7
+    assert handle.result(90) == 7
     until(lambda: statuses(pg_url) == {"SUCCEEDED": 2}, "the callback to run")
     stood = app.get(handle.id)
     assert stood.node == second.node

@@ -80,7 +80,7 @@ def test_the_first_use_of_a_new_file_waits_for_a_lock(
         with pytest.raises(TimeoutError):
             enqueued.result(0.2)
         own.execute("COMMIT")
-        enqueued.result(30)
+        enqueued.result(90)
     assert [job.args for job in app.find().items] == [(2,)]
 
 
@@ -116,12 +116,12 @@ def test_a_long_transaction_of_the_programs_own_writer_is_named(app: Windlass, m
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(app.database.run, long)
-        assert began.wait(30)
+        assert began.wait(90)
         monkeypatch.setattr(files, "LOCK_DEADLINE", 0.2)
         with pytest.raises(StoreUnavailableError, match="it is locked by this program's own writer"):
             app.bind(bodies.note, 1).enqueue()
         gate.set()
-        assert running.result(30) == "done", "what has begun is not given up"
+        assert running.result(90) == "done", "what has begun is not given up"
 
 
 def test_a_stopped_process_that_holds_the_lock_file_is_named_and_readers_go_on(

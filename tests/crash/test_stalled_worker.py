@@ -34,7 +34,7 @@ def test_a_stalled_worker_abandons_its_jobs_and_continues_under_a_new_id(
     with while_nobody_writes(store_url):
         first.freeze()
     programs.open_gate()
-    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert [handle.result(90) for handle in handles] == list(range(JOBS))
     verdicts = [app.get(handle.id) for handle in handles]
     assert {job.node for job in verdicts} == {saviour}
 
@@ -50,7 +50,7 @@ def test_a_stalled_worker_abandons_its_jobs_and_continues_under_a_new_id(
     second.terminate()
     assert second.exit_code() == 0
     more = [app.bind(bodies.note, n).enqueue() for n in range(100, 110)]
-    assert [handle.result(30) for handle in more] == list(range(100, 110))
+    assert [handle.result(90) for handle in more] == list(range(100, 110))
     (new_name,) = {str(app.get(handle.id).node) for handle in more}
     assert new_name != old_name
     assert f"-{first.pid}-" in new_name
@@ -71,7 +71,7 @@ def test_a_result_that_a_stalled_worker_brings_before_it_has_noticed_is_refused(
     with while_nobody_writes(store_url):
         first.freeze()
     programs.open_gate()
-    assert handle.result(30) == 1
+    assert handle.result(90) == 1
     verdict = app.get(handle.id)
     assert verdict.node == saviour
     first.resume()
@@ -95,7 +95,7 @@ def test_a_stalled_worker_that_is_alone_keeps_its_jobs(app: Windlass, store_url:
     until(lambda: leases_that_ran_out(store_url) == 1, "its lease to run out")
     worker.resume()
     programs.open_gate()
-    assert [handle.result(30) for handle in handles] == list(range(JOBS))
+    assert [handle.result(90) for handle in handles] == list(range(JOBS))
     assert {app.get(handle.id).node for handle in handles} == {node}
     assert outcomes(store_url) == {"succeeded": JOBS}
     assert len(programs.ran()) == JOBS
@@ -113,7 +113,7 @@ def test_a_slow_job_that_blocks_the_loop_of_a_live_node_is_never_touched(
     second = programs.worker(store_url)
     assert second.node
     programs.open_gate()
-    assert [handle.join(30) for handle in blocked] == [JobStatus.SUCCEEDED] * 2
+    assert [handle.join(90) for handle in blocked] == [JobStatus.SUCCEEDED] * 2
     job = app.get(blocked[0].id)
     assert (job.node, job.attempts, job.crash_count) == (owner, 1, 0)
     assert (job.run_ms or 0) >= 2_900

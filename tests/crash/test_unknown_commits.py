@@ -69,7 +69,7 @@ def test_a_retry_is_counted_once(app: Windlass, proxy: TcpProxy, pg_url: str, pr
     handle = call.enqueue()
     cut(proxy, b"UPDATE windlass_hot h SET status = 'PENDING'", 2, arrives=arrives)
     with app.worker():
-        assert handle.result(30) == 0
+        assert handle.result(90) == 0
     assert proxy.cuts == 2
     assert programs.ran("attempt-0") == ["1", "2", "3"]
     assert outcomes(pg_url) == {"retried": 2, "succeeded": 1}
@@ -89,7 +89,7 @@ def test_what_a_lost_node_ran_is_brought_back_once(
     programs.open_gate()
     cut(proxy, b"'lost'", 1, arrives=arrives)
     with app.worker():
-        assert [handle.result(30) for handle in handles] == [0, 1, 2]
+        assert [handle.result(90) for handle in handles] == [0, 1, 2]
     assert proxy.cuts == 1
     assert rows(pg_url, "SELECT DISTINCT attempts, crash_count, fence FROM windlass_done") == [(1, 1, 3)]
     check_invariants(pg_url)

@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, blocks, outputs, program
 
 WITH_EXAMPLES = [page for page in PAGES if program(page)[1]]
-LONGEST = 60
+LONGEST = 300
 
 
 def name_of(page: Path) -> str:

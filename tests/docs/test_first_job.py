@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import Commands
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import ROOT, blocks, patient
 
 PAGE = ROOT / "docs" / "start" / "first-job.md"
 GIVEN, LEFT_OUT = 'Windlass("sqlite:///shop.db")', "Windlass()"
@@ -29,7 +29,7 @@ def commands_of(title: str) -> list[list[str]]:
 
 def shop(folder: Path) -> str:
     """The program of the page, which is its first block."""
-    text = next(block.body for block in blocks(PAGE) if block.info == "python")
+    text = patient(next(block.body for block in blocks(PAGE) if block.info == "python"))
     (folder / "shop.py").write_text(text, encoding="utf-8")
     return text
 
@@ -56,8 +56,8 @@ def type_in(reader: Commands, typed: list[list[str]]) -> list[str]:
         else:
             assert command == "python"
             environ = {**os.environ, "WINDLASS_URL": reader.url}
-            call = [sys.executable, *arguments]
-            said.append(subprocess.check_output(call, cwd=reader.folder, env=environ, text=True, timeout=60))
+            call = [sys.executable, *map(patient, arguments)]
+            said.append(subprocess.check_output(call, cwd=reader.folder, env=environ, text=True, timeout=300))
     return said
 
 

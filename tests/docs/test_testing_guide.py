@@ -38,7 +38,7 @@ def test_the_tests_of_the_guide_pass(tmp_path: Path):
         env=environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     written = len(re.findall(r"^(?:async )?def test_", texts["test_shop.py"], re.MULTILINE))

@@ -176,7 +176,7 @@ class Outliving:
         log = logging.getLogger("shop.threads")
         log.warning("while the body runs")
         self.begun.set()
-        self.ended.wait(30)
+        self.ended.wait(90)
         log.warning("after the body")
 
 
@@ -186,6 +186,6 @@ outliving = Outliving()
 def start_threads() -> None:
     outliving.thread = threading.Thread(target=outliving.work)
     outliving.thread.start()
-    outliving.begun.wait(30)
+    outliving.begun.wait(90)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(logging.getLogger("shop.threads").warning, "in a pool")

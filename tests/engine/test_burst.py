@@ -60,9 +60,9 @@ def test_windlass_worker_burst_follows_a_chain_of_jobs_to_its_end(tmp_path: Path
     """J10.4: `windlass worker --burst`, also with several processes."""
     (tmp_path / "shop.py").write_text(PROGRAM)
     for options in (["--burst"], ["--burst", "--processes", "2"]):
-        subprocess.run([sys.executable, "shop.py"], cwd=tmp_path, check=True, timeout=60)
+        subprocess.run([sys.executable, "shop.py"], cwd=tmp_path, check=True, timeout=300)
         command = [sys.executable, "-m", "windlass", "worker", "shop:app", *options]
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         lines = [line for line in ran.stdout.splitlines() if line.startswith("ran")]
         assert lines == ["ran 3", "ran 2", "ran 1", "ran 0"]

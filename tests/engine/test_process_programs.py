@@ -22,7 +22,7 @@ def run(folder: Path, source: str, name: str = "shop") -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout
@@ -58,9 +58,9 @@ def more() -> str:
 if __name__ == "__main__":
     print("main part")
     with app.worker():
-        print(charge.enqueue(42).result(timeout=30))
-        fail.enqueue().join(timeout=30)
-        print(app.handle(more.enqueue().result(timeout=30)).result(timeout=30))
+        print(charge.enqueue(42).result(timeout=90))
+        fail.enqueue().join(timeout=90)
+        print(app.handle(more.enqueue().result(timeout=90)).result(timeout=90))
 """
 
 
@@ -83,7 +83,7 @@ def charge(number: int) -> str:
 
 with app.worker():
     try:
-        charge.enqueue(1).result(timeout=30)
+        charge.enqueue(1).result(timeout=90)
     except JobFailedError as failed:
         print(failed.error)
 """
@@ -127,7 +127,7 @@ def charge(number: int) -> str: return f"charged {number} in {__name__}"
 def ask(app, function, argument):
     with app.worker():
         try:
-            print(app.bind(function, argument).using(executor="process").enqueue().result(timeout=30))
+            print(app.bind(function, argument).using(executor="process").enqueue().result(timeout=90))
         except JobFailedError as failed:
             print(failed.error)
 """
@@ -172,7 +172,7 @@ def test_a_function_typed_into_a_session_says_that_it_cannot_be_found(tmp_path: 
     """J1.1: another process cannot import what is in no file."""
     source = PREFACE + UNGUARDED
     done = subprocess.run(
-        [sys.executable, "-"], input=source, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-"], input=source, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert "TargetNotFoundError: __main__:charge" in done.stdout, done.stderr
 
@@ -194,10 +194,10 @@ def charge(number: int) -> str: return f"charged {number}"
 
 if __name__ == "__main__":
     with app.worker():
-        print(charge.enqueue(1).result(timeout=30))
+        print(charge.enqueue(1).result(timeout=90))
     with app.worker():
         try:
-            charge.using(executor="process").enqueue(2).result(timeout=30)
+            charge.using(executor="process").enqueue(2).result(timeout=90)
         except JobFailedError as failed:
             print(failed.error)
 """

@@ -291,7 +291,7 @@ def test_health_reports_a_refused_outcome_until_it_is_written(
         bad = app.bind(unlucky, 1).enqueue()
         until(lambda: "the store refuses to write the outcome" in caplog.text, "the log to say so")
         for number in range(5):
-            assert app.bind(good, number).enqueue().result(timeout=30) == number
+            assert app.bind(good, number).enqueue().result(timeout=90) == number
         reason = until(lambda: trouble(elsewhere), "health to say so")
         assert f"outcomes: the store refuses to write the outcome of job {bad.id}: StoreStatementError: " in reason
         assert ("the auditor says no" if is_sqlite(store_url) else "no_such_thing() does not exist") in reason
@@ -299,7 +299,7 @@ def test_health_reports_a_refused_outcome_until_it_is_written(
         assert (found.store_answers, found.schema_current, found.workers) == (True, True, 1)
         assert bad.status() is JobStatus.RUNNING
         broken.close()
-        assert bad.result(timeout=30) == 1
+        assert bad.result(timeout=90) == 1
         until(elsewhere.health, "health to be well again")
     elsewhere.close()
     assert "does not answer" not in caplog.text
@@ -331,7 +331,7 @@ def test_health_reports_refused_claims(app: Windlass, store_url: str, caplog: py
             assert "poller: StoreStatementError: " in reason
             assert "paused" in reason
         until(app.health, "health to be well again")
-        assert app.bind(good, 1).enqueue().result(timeout=30) == 1
+        assert app.bind(good, 1).enqueue().result(timeout=90) == 1
     assert any("poller failed, trying again" in record.getMessage() for record in caplog.records)
     assert "does not answer" not in caplog.text
 

@@ -108,7 +108,7 @@ async def test_sync_listeners_run_on_one_thread_that_is_not_the_loops(bus: Event
 
 async def test_a_blocking_listener_does_not_block_the_loop(bus: EventBus):
     release = threading.Event()
-    bus.subscribe(JobCompleted, lambda event: release.wait(10))
+    bus.subscribe(JobCompleted, lambda event: release.wait(90))
     bus.publish([completed(1)])
     for _ in range(10):
         await asyncio.sleep(0)
@@ -246,7 +246,7 @@ async def test_a_listener_may_publish(bus: EventBus):
 async def test_closing_waits_no_longer_than_its_timeout(bus: EventBus, caplog: pytest.LogCaptureFixture):
     release = threading.Event()
     never = asyncio.Event()
-    bus.subscribe(JobCompleted, lambda event: release.wait(10))
+    bus.subscribe(JobCompleted, lambda event: release.wait(90))
 
     @bus.on(NodeLost)
     async def hangs(event: NodeLost) -> None:

@@ -59,7 +59,7 @@ def test_a_policy_that_raises_for_a_moment_fails_no_backlog(moving: Moving):
         passes(moving)
         policy.broken = False
         app.resume_queue("default")  # a wakeup
-        assert handle.join(timeout=30) is JobStatus.SUCCEEDED
+        assert handle.join(timeout=90) is JobStatus.SUCCEEDED
 
 
 def test_a_target_that_a_node_knows_does_not_run_out_of_time(moving: Moving):
@@ -79,7 +79,7 @@ def test_a_target_that_a_node_knows_does_not_run_out_of_time(moving: Moving):
         until(lambda: one(moving.url, since) > begun)
         assert handle.status() is JobStatus.PENDING
         newer.resume_queue("default")
-        assert handle.join(timeout=30) is JobStatus.SUCCEEDED
+        assert handle.join(timeout=90) is JobStatus.SUCCEEDED
 
 
 def test_an_outage_of_all_workers_does_not_count(moving: Moving):

@@ -16,7 +16,6 @@ from tests.support.pgbouncer import PgBouncer
 from tests.support.programs import ROOT, SHORT_LEASES, Programs
 from tests.support.waiting import until
 from windlass import Backoff, DuplicateBusinessKeyError, JobStatus, StoreUnavailableError, Windlass
-from windlass.domain.clock import monotonic
 
 pytestmark = pytest.mark.pgbouncer
 
@@ -44,7 +43,7 @@ def test_two_workers_that_share_four_sessions_run_every_job_once(
     workers = [programs.worker(pooled_url, 20, environ=QUICK_POLLS) for _ in range(2)]
     assert workers[0].node != workers[1].node
     handles = app.enqueue_many(calls)
-    assert first.result(30) == count
+    assert first.result(90) == count
     assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * count
     until(lambda: statuses(pg_url) == {"SUCCEEDED": count + count // 2 + 1}, "the callbacks to run")
     assert sorted(int(n) for n in programs.ran()) == list(range(count + 1))
@@ -86,7 +85,7 @@ def test_jobs_of_a_killed_worker_are_recovered_by_another(
     assert one(pg_url, "SELECT count(*) FROM windlass_attempt") == 0
     programs.open_gate()
     second = programs.worker(pooled_url, environ=QUICK_POLLS)
-    assert [handle.result(30) for handle in handles] == [0, 1, 2, 3]
+    assert [handle.result(90) for handle in handles] == [0, 1, 2, 3]
     assert outcomes(pg_url) == {"lost": 4, "succeeded": 4}
     second.terminate()
     assert second.exit_code() == 0
@@ -110,7 +109,7 @@ def test_a_pooler_that_is_killed_and_restarted_costs_time_only(
         worker.says("completer failed, trying again")
     finally:
         pgbouncer.start()
-    assert [handle.result(30) for handle in handles] == [0, 1, 2, 3]
+    assert [handle.result(90) for handle in handles] == [0, 1, 2, 3]
     assert outcomes(pg_url) == {"succeeded": 4}
     worker.terminate()
     assert worker.exit_code() == 0
@@ -132,9 +131,9 @@ def test_new_work_of_other_processes_is_found_by_polling_and_the_banner_says_so(
             if "ready: node" in line:
                 break
         assert "in process, else polling (a pooler delivers no LISTEN)" in said
-        assert app.bind(bodies.note, 1).enqueue().result(30) == 1
+        assert app.bind(bodies.note, 1).enqueue().result(90) == 1
         worker.terminate()
-        assert worker.wait(30) == 0
+        assert worker.wait(90) == 0
     assert programs.ran() == ["1"]
 
 
@@ -142,13 +141,11 @@ def test_what_is_enqueued_through_the_pooler_wakes_a_worker_that_is_connected_di
     app: Windlass, pg_url: str, programs: Programs
 ):
     """J3.6: NOTIFY gets through a pooler; the worker need not poll for it."""
-    patient = {**SHORT_LEASES, "WINDLASS_POLLER__MIN_DELAY": "60", "WINDLASS_POLLER__MAX_DELAY": "60"}
+    patient = {**SHORT_LEASES, "WINDLASS_POLLER__MIN_DELAY": "600", "WINDLASS_POLLER__MAX_DELAY": "600"}
     worker = programs.worker(pg_url, environ=patient)
     assert worker.node
-    assert app.bind(bodies.note, 0).enqueue().result(30) == 0
-    began = monotonic()
-    assert app.bind(bodies.note, 1).enqueue().result(40) == 1
-    assert monotonic() - began < 30
+    assert app.bind(bodies.note, 0).enqueue().result(90) == 0
+    assert app.bind(bodies.note, 1).enqueue().result(90) == 1
     worker.terminate()
     assert worker.exit_code() == 0
 

@@ -31,7 +31,7 @@ def after_passing(variable: str) -> subprocess.CompletedProcess[str]:
     """A process that passes a point four times."""
     environ = {**os.environ, "WINDLASS_FAILPOINTS": variable}
     command = [sys.executable, "-c", PASSES]
-    return subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_thread_that_outlives_its_attempt_loses_the_fields(log: logging.Logger
     def outlive() -> None:
         log.info("during")
         begun.set()
-        ended.wait(30)
+        ended.wait(90)
         log.info("after")
 
     with ThreadPoolExecutor(1) as pool:
@@ -149,10 +149,10 @@ def test_a_thread_that_outlives_its_attempt_loses_the_fields(log: logging.Logger
             assert context is not None
             thread = threading.Thread(target=outlive)
             thread.start()
-            assert begun.wait(30)
+            assert begun.wait(90)
             begun.clear()
             going_on = pool.submit(outlive)
-            assert begun.wait(30)
+            assert begun.wait(90)
         context.over = True
         ended.set()
         thread.join()

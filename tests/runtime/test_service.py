@@ -199,7 +199,7 @@ async def test_wakeups_do_not_shorten_the_pause_after_an_error_but_stop_does(kin
         await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
         await service.signals.ticked.wait(0.03)
-    await asyncio.wait_for(service.astop(), 5)
+    await asyncio.wait_for(service.astop(), 90)
     assert service.check.ticks == 1
 
 

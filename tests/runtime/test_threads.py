@@ -30,14 +30,14 @@ class Doors:
             self.entered.append(name)
             self.inside += 1
             self.most_inside = max(self.most_inside, self.inside)
-        assert self._open.setdefault(name, threading.Event()).wait(10)
+        assert self._open.setdefault(name, threading.Event()).wait(90)
         with self._lock:
             self.inside -= 1
         return name
 
 
 async def until_entered(doors: Doors, *names: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(90):
         while doors.entered != list(names):  # noqa: ASYNC110 - a thread enters
             await asyncio.sleep(0.001)
 

@@ -22,7 +22,7 @@ from windlass.stores.plans import claims, cluster, jobs, queues, signal_waits
 from windlass.testing.contract.workbench import FAILURE, LEASE
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60
+PATIENCE = 300
 
 
 def all_at_once(*commands: Sequence[str]) -> list[Any]:

@@ -207,7 +207,7 @@ def postgres_world(clean_pg_url: str, clock: VirtualClock) -> Iterator[World]:
     database.close()
 
 
-@pytest.mark.timeout(600)  # a failure is worth the time it takes to find its shortest story
+@pytest.mark.timeout(900)  # a failure is worth the time it takes to find its shortest story
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_a_store_does_what_its_model_does(kind: str, request: pytest.FixtureRequest):
     """J1.4, J1.5, J2.1, J2.5, J3.1, J7.2, J7.3, J7.4: in any order, by any hands."""

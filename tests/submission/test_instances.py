@@ -116,12 +116,12 @@ def test_many_threads_get_one_object():
         return made[-1]
 
     def resolve() -> NeedsGateway:
-        together.wait(10)
+        together.wait(90)
         return instances.resolve(NeedsGateway)
 
     instances.provide(NeedsGateway, factory)
     with ThreadPoolExecutor(8) as threads:
-        found = [future.result(10) for future in [threads.submit(resolve) for _ in range(8)]]
+        found = [future.result(90) for future in [threads.submit(resolve) for _ in range(8)]]
     assert made == [found[0]]
     assert all(instance is found[0] for instance in found)
 

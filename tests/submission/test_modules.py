@@ -1,5 +1,6 @@
 """Projects of several modules: which of them a worker imports, and what is said when one is missing."""
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ class Project:
 
     def write(self, module: str, source: str) -> None:
         (self._folder / f"{module}.py").write_text(source)
+        importlib.invalidate_caches()  # the folder may have been read in the same tick of its clock
 
     def app(self, *include: str) -> Windlass:
         """The application, which includes these modules of the package."""

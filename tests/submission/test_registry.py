@@ -1,5 +1,6 @@
 """Which functions a process knows and may run, and how it finds them."""
 
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
         path = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(source)
+        importlib.invalidate_caches()  # the folder may have been read in the same tick of its clock
         # set, then deleted: whatever the test imports is taken out again at its end
         monkeypatch.setitem(sys.modules, name, sys)
         del sys.modules[name]

@@ -201,7 +201,7 @@ print(json.dumps([target, ImportResolver().resolve(target) is charge, "shop" in 
 
 def run_main(folder: Path, *arguments: str, stdin: str | None = None) -> Any:
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True, check=True, timeout=300)
     return done.stdout.strip()
 
 

@@ -56,7 +56,7 @@ class Stage:
         check_gates(self.url)
         return victims
 
-    def finished(self, timeout: float = 120.0, environ: Mapping[str, str] | None = None) -> Program:
+    def finished(self, timeout: float = 300.0, environ: Mapping[str, str] | None = None) -> Program:
         """Have a sound worker do all that is left; then everything must be in order."""
         saviour = self.programs.worker(self.url, environ={**SHORT_LEASES, **(environ or {})})
         assert saviour.node  # before that a signal would just end it
@@ -68,7 +68,7 @@ class Stage:
         check_settled_flows(self.url)
         return saviour
 
-    def settled(self, timeout: float = 120.0) -> None:
+    def settled(self, timeout: float = 300.0) -> None:
         """Wait until no job lives any more."""
         until(lambda: not LIVE & set(statuses(self.url)), f"all jobs to end, now {statuses(self.url)}", timeout)
 

@@ -82,13 +82,13 @@ class PgBouncer:
             self._process = subprocess.Popen(
                 [found, "-q", str(self._file)], stdout=file, stderr=file, cwd="/", **self._account.popen_arguments()
             )
-        until(self._answers, f"PgBouncer to answer; it said: {log.read_text()}", 20)
+        until(self._answers, f"PgBouncer to answer; it said: {log.read_text()}")
 
     def kill(self) -> None:
         """SIGKILL, and be sure that it is dead."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(90)
             self._process = None
 
     def url(self, database_url: str) -> str:

@@ -46,7 +46,7 @@ class Program:
         """All it has printed so far."""
         return self.output.read_text(errors="replace")
 
-    def says(self, pattern: str, timeout: float = 30.0) -> re.Match[str]:
+    def says(self, pattern: str, timeout: float = 90.0) -> re.Match[str]:
         """Wait until it has printed a line that matches."""
 
         def found() -> re.Match[str] | None:
@@ -72,12 +72,12 @@ class Program:
     def kill(self) -> None:
         """SIGKILL, and be sure that it is dead."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(90)
 
     def freeze(self) -> None:
         """SIGSTOP, and be sure that it stands still."""
         self.send(signal.SIGSTOP)
-        until(lambda: self._state() == "T", "the process to be stopped", 10)
+        until(lambda: self._state() == "T", "the process to be stopped")
 
     def resume(self) -> None:
         self.send(signal.SIGCONT)
@@ -88,13 +88,13 @@ class Program:
     def terminate(self) -> None:
         self.send(signal.SIGTERM)
 
-    def exit_code(self, timeout: float = 120.0) -> int:
+    def exit_code(self, timeout: float = 300.0) -> int:
         """Wait for its end."""
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.send(signal.SIGABRT)  # faulthandler prints what every thread was doing
-            self.process.wait(10)
+            self.process.wait(90)
             raise AssertionError(f"it did not end within {timeout:g} s:\n{self.said}") from None
 
 
@@ -119,7 +119,7 @@ class Programs:
         for child in self._children:
             if child.process.poll() is None:
                 child.process.kill()
-            child.process.wait(10)
+            child.process.wait(90)
 
     @property
     def environ(self) -> dict[str, str]:

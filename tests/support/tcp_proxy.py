@@ -115,7 +115,7 @@ class TcpProxy:
             except OSError:
                 return
             try:
-                server = socket.create_connection(self._server, timeout=5)
+                server = socket.create_connection(self._server, timeout=60)
             except OSError:
                 client.close()
                 continue

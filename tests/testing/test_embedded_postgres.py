@@ -58,7 +58,7 @@ def wait_until_ended(pid: int) -> None:
     except ProcessLookupError:
         return
     try:
-        select.select([descriptor], [], [], 30)
+        select.select([descriptor], [], [], 90)
     finally:
         os.close(descriptor)
 

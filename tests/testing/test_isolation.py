@@ -59,7 +59,7 @@ def test_the_application_may_be_closed_by_the_test():
 
 def test_a_worker_may_run_inside_but_not_across(shop: Windlass):
     with shop.worker():
-        assert greet.enqueue("Ada").result(timeout=10) == "hello Ada"
+        assert greet.enqueue("Ada").result(timeout=90) == "hello Ada"
         with pytest.raises(ConfigurationError, match="stop the worker first"), isolated(shop):
             pass
 

@@ -44,7 +44,7 @@ def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
         with pytest.raises(NoWorkerError, match=r"drain\(app\)"):
             wait()
     with shop.worker():
-        assert handle.result(timeout=15) == "charged 42 EUR"
+        assert handle.result(timeout=90) == "charged 42 EUR"
 
 
 async def test_awaiting_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):

@@ -84,7 +84,7 @@ class Project:
             env=environ,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         summary = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from windlass.cli.source_watch import INTERVAL, changed, log_change, sources_below, stamps
+from windlass.cli.source_watch import INTERVAL, Stamp, changed, log_change, sources_below, stamps
 from windlass.cli.supervisor import Supervisor, ending
 from windlass.worker import CLEAN
 
@@ -39,14 +39,14 @@ class Reloader(Supervisor):
             if asked:
                 return code
             folder = os.getcwd()
+            before = stamps(sources_below(folder))  # first: a change that follows the line below must be noticed
             logger.error("the worker %s; restarting it when a file below %s changes", ending(code), folder)
-            await self._change_below(folder)
+            await self._change_below(folder, before)
             if self._asked.is_set():
                 return CLEAN
 
-    async def _change_below(self, folder: str) -> None:
+    async def _change_below(self, folder: str, before: dict[str, Stamp]) -> None:
         """Wait for a change, or for a signal."""
-        before = stamps(sources_below(folder))
         while not self._asked.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), INTERVAL)

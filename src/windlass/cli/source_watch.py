@@ -74,15 +74,15 @@ class SourceWatch(threading.Thread):
         self._when_changed = when_changed
         self.changed: str | None = None
         """The file that has changed."""
+        self._known = stamps(imported_sources())  # not in `run`: the thread may begin after the first change
 
     def run(self) -> None:
         """Check until a file has changed; modules imported later are included from then on."""
-        known = stamps(imported_sources())
         pause = threading.Event()
         while self.changed is None:
             pause.wait(INTERVAL)
             now = stamps(imported_sources())
-            self.changed = changed(known, now)
-            known = {**now, **known}
+            self.changed = changed(self._known, now)
+            self._known = {**now, **self._known}
         log_change(self.changed)
         self._when_changed()

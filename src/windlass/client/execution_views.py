@@ -12,9 +12,9 @@ from windlass.domain.execution import OPEN, Execution, ExecutionState, Execution
 from windlass.domain.reject import Reject
 from windlass.errors import SerializationError
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.item_values import Values
 from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.reject_records import payload_of, reject_value, unpacked
-from windlass.pipelines.values import Values
 from windlass.spi import Serializer
 from windlass.stores.plans.execution_reads import FoundExecution, StoredExecution, StoredTransition
 from windlass.stores.plans.rejects import StoredReject

@@ -116,7 +116,7 @@ class ExecutionState(NamedTuple):
     rejected: int
     paused: int
     failing: str | None
-    """A `Failing` as JSON."""
+    """A `ItemFailure` as JSON."""
     type: int | None
     """Number of the present value's type in the definition; None: it is the input."""
     value: str | None
@@ -154,7 +154,7 @@ class FailedStep(NamedTuple):
     """Items that have failed."""
 
 
-class Failing(NamedTuple):
+class ItemFailure(NamedTuple):
     """The failure of an item that ends its execution; decided by the execution's own claim."""
 
     reason: str
@@ -171,10 +171,10 @@ class Failing(NamedTuple):
         return Failure(self.error, self.error_class, self.traceback)
 
 
-def failing_of(reason: str, failure: Failure | None, step: int, path: str, attempt: int) -> Failing:
+def item_failure_of(reason: str, failure: Failure | None, step: int, path: str, attempt: int) -> ItemFailure:
     """Return the failure of an item."""
     told = failure or NO_FAILURE
-    return Failing(reason, told.error, told.error_class, step, path, attempt, told.traceback)
+    return ItemFailure(reason, told.error, told.error_class, step, path, attempt, told.traceback)
 
 
 class ItemRow(NamedTuple):

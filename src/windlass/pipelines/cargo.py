@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windlass.domain.execution import Failing, ItemWrite, LastRejects, LogRow
+from windlass.domain.execution import ItemFailure, ItemWrite, LastRejects, LogRow
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.items import Release
 
@@ -35,7 +35,7 @@ class PartFailed(NamedTuple):
     """An item of a part has failed for good, which ends its execution."""
 
     execution_id: str
-    failing: Failing
+    failing: ItemFailure
     items: tuple[ItemWrite, ...] = ()
 
 

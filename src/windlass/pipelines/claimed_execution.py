@@ -12,12 +12,12 @@ from windlass.domain.job import NewJob
 from windlass.domain.keys import MAX_NAME
 from windlass.domain.lanes import Lane
 from windlass.pipelines.definition import Definition, PipelineStep, Segment, StepKind
+from windlass.pipelines.item_values import Values
 from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.pipelines.reject_delivery import RejectDelivery
 from windlass.pipelines.reject_records import Rejects
 from windlass.pipelines.reject_sinks import sink_of_name
 from windlass.pipelines.step_context import StepContext
-from windlass.pipelines.values import Values
 from windlass.retry_signals import DoNotRetry
 from windlass.stores.plans.executions import Checkpoint, Written
 from windlass.stores.plans.items import Release

@@ -12,13 +12,13 @@ from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.execution_run import ExecutionRun
 from windlass.pipelines.execution_submitter import ExecutionSubmitter
+from windlass.pipelines.item_values import Values
 from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.pipelines.part_run import run_part
 from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.pipeline_parts import PipelineParts
 from windlass.pipelines.reject_sinks import sink_of_name
-from windlass.pipelines.values import Values
 from windlass.settings import PipelinesSettings
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction

@@ -14,7 +14,7 @@ from windlass.domain.clock import monotonic
 from windlass.domain.execution import ItemStatus, NewItem
 from windlass.domain.item_paths import child
 from windlass.pipelines.definition import Definition, PipelineStep
-from windlass.pipelines.values import Values
+from windlass.pipelines.item_values import Values
 from windlass.retry_signals import DoNotRetry
 
 MOST_BYTES: Final = 1 << 20

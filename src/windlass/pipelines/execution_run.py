@@ -15,7 +15,7 @@ import msgspec
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
-from windlass.domain.execution import FailedStep, Failing, LastRejects, LogRow, NewReject
+from windlass.domain.execution import FailedStep, ItemFailure, LastRejects, LogRow, NewReject
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
@@ -23,8 +23,8 @@ from windlass.errors import RejectSinkError, StopJob
 from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, is_called_once, lane_for, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind
+from windlass.pipelines.execution_results import result_of_items, result_of_value
 from windlass.pipelines.item_segments import ItemSegments
-from windlass.pipelines.results import result_of_items, result_of_value
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
 from windlass.pipelines.stream_steps import StreamResult, StreamSteps
 from windlass.pipelines.transitions import Transitions
@@ -52,7 +52,7 @@ class ExecutionRun:
         while True:
             state = claimed.state
             if state.failing is not None:
-                await self._after_failing(msgspec.json.decode(state.failing, type=Failing))
+                await self._after_failing(msgspec.json.decode(state.failing, type=ItemFailure))
                 continue
             if state.paused:
                 raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=self._lane(), cargo=Boundary(paused=True))
@@ -205,7 +205,7 @@ class ExecutionRun:
             raise EndAttempt("succeeded", called=error, cargo=Finished(ended, last)) from None
         return result
 
-    async def _after_failing(self, failing: Failing) -> None:
+    async def _after_failing(self, failing: ItemFailure) -> None:
         """End the execution by the failure of one of its items, or reject the item that kills its process."""
         if failing.reason == "worker_lost" and failing.path:
             with suppress(RejectSinkError):

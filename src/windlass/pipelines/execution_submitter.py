@@ -18,7 +18,7 @@ from windlass.errors import InvalidOptionError, KeyConflictError, SerializationE
 from windlass.pipelines.claimed_execution import NO_TIMEOUT, lane_of, tenant_resource
 from windlass.pipelines.definition import INPUT, Definition
 from windlass.pipelines.execution_handle import ExecutionHandle, ExecutionVerbs
-from windlass.pipelines.values import Values, canonical, fingerprint
+from windlass.pipelines.item_values import Values, canonical, fingerprint
 from windlass.runtime.verbs import Verb
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
-from windlass.domain.execution import FailedStep, Failing, failing_of, is_execution, is_part
+from windlass.domain.execution import FailedStep, ItemFailure, is_execution, is_part, item_failure_of
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE
 from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked
@@ -154,10 +154,10 @@ def _end_parts(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     return Effects(work=work)
 
 
-def _failing(job: Ended, part: items.Part) -> Failing | None:
+def _failing(job: Ended, part: items.Part) -> ItemFailure | None:
     """Return the failure that a part ends its execution with; a canceled or lost one has none of its own."""
     if isinstance(job.cargo, PartFailed):
         return job.cargo.failing
     if job.move in (Move.FAIL, Move.GIVE_UP):
-        return failing_of(job.reason or "worker_lost", job.failure, part.segment, part.trying or "", 1)
+        return item_failure_of(job.reason or "worker_lost", job.failure, part.segment, part.trying or "", 1)
     return None

@@ -11,9 +11,9 @@ from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import ItemStatus, NewItem, NewReject
 from windlass.errors import StopJob
 from windlass.pipelines.claimed_execution import ClaimedExecution
+from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep
 from windlass.pipelines.emitter import Chunk, Emitter, Position
-from windlass.pipelines.running_item import RunningItem
 from windlass.pipelines.step_context import StepContext
 from windlass.runtime.failpoints import reached
 from windlass.runtime.middleware import around
@@ -31,6 +31,56 @@ class ChunkStore(NamedTuple):
     """Notes a write that was committed."""
 
 
+class _Expansion:
+    """One run of the body of a step that gives many items."""
+
+    def __init__(self, claimed: ClaimedExecution, context: StepContext, emitter: Emitter, chunks: ChunkStore) -> None:
+        self._claimed = claimed
+        self._context = context
+        self._emitter = emitter
+        self._chunks = chunks
+
+    def store_blocking(self) -> None:
+        """Store the present chunk, on a thread."""
+        rejects = self._chunks.rejects()
+        self._claimed.sink.offer_blocking(rejects)
+        write = self._begin(rejects)
+        self._end(write, self._claimed.checkpoint_blocking(write))
+
+    async def store(self) -> None:
+        """Store the present chunk; if the step is cut off meanwhile, only after that: what is stored must be known."""
+        rejects = self._chunks.rejects()
+        await self._claimed.sink.offer(rejects)
+        write = self._begin(rejects)
+        task = asyncio.ensure_future(self._claimed.checkpoint(write))
+        try:
+            answer = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait([task])
+            if not task.cancelled() and task.exception() is None:
+                self._chunks.took(write, task.result())
+            raise
+        self._end(write, answer)
+
+    def _begin(self, rejects: Sequence[NewReject]) -> Checkpoint:
+        reached("expand.chunk_before_commit")
+        self._check()
+        return self._chunks.write(self._emitter.take(), rejects)
+
+    def _end(self, write: Checkpoint, answer: Written) -> None:
+        reached("expand.chunk_after_commit")
+        self._check()
+        self._chunks.took(write, answer)
+        claim = self._claimed.context
+        if answer.paused or answer.failing is not None or claim.canceled or claim.draining:
+            raise EndAttempt("advanced")  # what is stored is dropped when the body runs again
+
+    def _check(self) -> None:
+        """Raise on a thread whose time is over: the claim has gone on without it."""
+        if self._context.over:
+            raise StopJob(f"step {self._context.step!r} is over: it ran longer than its timeout")
+
+
 async def emit(
     claimed: ClaimedExecution,
     step: PipelineStep,
@@ -43,39 +93,13 @@ async def emit(
 
     A body that is no coroutine runs to its end on one thread: what it holds open may know its thread.
     """
-
-    def begin(rejects: Sequence[NewReject]) -> Checkpoint:
-        reached("expand.chunk_before_commit")
-        if context.over:
-            raise StopJob("the step is over: it ran longer than its timeout")
-        return chunks.write(emitter.take(), rejects)
-
-    def end(write: Checkpoint, answer: Written) -> None:
-        reached("expand.chunk_after_commit")
-        if context.over:  # the claim has gone on without this thread
-            raise StopJob("the step is over: it ran longer than its timeout")
-        chunks.took(write, answer)
-        if answer.paused or answer.failing is not None or context.canceled or claimed.context.draining:
-            raise EndAttempt("advanced")  # what is stored is dropped when the body runs again
+    expansion = _Expansion(claimed, context, emitter, chunks)
 
     def body(*args: Any, **kwargs: Any) -> None:
         for value in step.function(*args, **kwargs):
             if emitter.add(value):
-                claimed.sink.offer_blocking(rejects := chunks.rejects())
-                write = begin(rejects)
-                end(write, claimed.checkpoint_blocking(write))
+                expansion.store_blocking()
         emitter.check_end()
-
-    async def finished(write: Checkpoint) -> Written:
-        """Wait for a write even if the step is cut off meanwhile: what is stored must be known."""
-        task = asyncio.ensure_future(claimed.checkpoint(write))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            await asyncio.wait([task])
-            if not task.cancelled() and task.exception() is None:
-                chunks.took(write, task.result())
-            raise
 
     async def abody(*args: Any, **kwargs: Any) -> None:
         produced = step.function(*args, **kwargs)
@@ -83,9 +107,7 @@ async def emit(
             produced = await produced
         async for value in produced if isinstance(produced, AsyncIterable) else _each(produced):
             if emitter.add(value):
-                await claimed.sink.offer(rejects := chunks.rejects())
-                write = begin(rejects)
-                end(write, await finished(write))
+                await expansion.store()
         emitter.check_end()
 
     function: Callable[..., Any] = abody if step.is_async else body
@@ -105,7 +127,7 @@ class ItemExpansion:
     """Expands one item of a stage into others, which lie behind it in the order of paths."""
 
     def __init__(
-        self, claimed: ClaimedExecution, context: StepContext, item: RunningItem, place: tuple[PipelineStep, int, int]
+        self, claimed: ClaimedExecution, context: StepContext, item: ClaimedItem, place: tuple[PipelineStep, int, int]
     ) -> None:
         self._claimed = claimed
         self._context = context

@@ -8,13 +8,22 @@ from typing import NamedTuple
 
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import OPEN, Failing, ItemRow, ItemStatus, ItemWrite, NewItem, NewReject, failing_of
+from windlass.domain.execution import (
+    OPEN,
+    ItemFailure,
+    ItemRow,
+    ItemStatus,
+    ItemWrite,
+    NewItem,
+    NewReject,
+    item_failure_of,
+)
 from windlass.domain.item_paths import right_behind
 from windlass.errors import RejectSinkError, StopJob
 from windlass.pipelines.claimed_execution import ClaimedExecution
+from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
 from windlass.pipelines.item_expansion import ItemExpansion
-from windlass.pipelines.running_item import RunningItem
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
 from windlass.stores.plans import items
 from windlass.stores.plans.executions import Checkpoint, Written
@@ -52,7 +61,7 @@ class ItemRun:
         self._buffer = max(step.options.buffer for step in claimed.definition.steps[segment.first : segment.end])
         self.stopped = False
         """Whether it ended early: the execution was paused or canceled, or the claim should end."""
-        self.failing: Failing | None = None
+        self.failing: ItemFailure | None = None
         self.failed: list[ItemWrite] = []
         """Items that have failed for good, which is not stored yet."""
         self.called: BaseException | bool | None = None
@@ -125,7 +134,7 @@ class ItemRun:
         claimed = self._claimed
         if self._careful:
             await self._write(Checkpoint(*self._claim, trying=row.path))
-        item = RunningItem(row, claimed.values.decode(row.type, row.value))
+        item = ClaimedItem(row, claimed.values.decode(row.type, row.value))
         steps, end = claimed.definition.steps, self._segment.end
         self._pass_by(item)
         if item.cursor == end:
@@ -154,14 +163,14 @@ class ItemRun:
             await self._store(item, ItemStatus.DONE if item.cursor == end else ItemStatus.READY)
         return True
 
-    def _pass_by(self, item: RunningItem) -> None:
+    def _pass_by(self, item: ClaimedItem) -> None:
         """Pass an item by steps that do not take its type."""
         definition = self._claimed.definition
         while item.cursor < self._segment.end and not definition.accepts(definition.steps[item.cursor], item.value):
             item.cursor += 1
 
     async def _failed(
-        self, item: RunningItem, step: PipelineStep, error: BaseException, expansion: ItemExpansion
+        self, item: ClaimedItem, step: PipelineStep, error: BaseException, expansion: ItemExpansion
     ) -> bool:
         claimed, self.called = self._claimed, error
         if isinstance(error, Snooze):
@@ -185,13 +194,13 @@ class ItemRun:
             return True
         # Stored with the end of the claim: a failed item whose failure is noted nowhere would be dropped.
         self.failed.append(item.write(claimed.state.id, self._range.stage, ItemStatus.FAILED, told))
-        self.failing = self.failing or failing_of(found.reason, failure, step.index, item.path, item.attempt)
+        self.failing = self.failing or item_failure_of(found.reason, failure, step.index, item.path, item.attempt)
         self.stopped = True
         return False
 
     async def _store(
         self,
-        item: RunningItem,
+        item: ClaimedItem,
         status: ItemStatus,
         told: tuple[str | None, str | None] = (None, None),
         *,

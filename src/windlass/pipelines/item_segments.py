@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import FailedStep, Failing, ItemStatus, LogRow
+from windlass.domain.execution import FailedStep, ItemFailure, ItemStatus, LogRow
 from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import WorkerLostError
 from windlass.pipelines.cargo import Boundary
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
+from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import Segment
 from windlass.pipelines.item_run import ItemRange, ItemRun
-from windlass.pipelines.running_item import RunningItem
 from windlass.pipelines.stream_steps import COMPLETE, EMPTY, parts_of
 from windlass.pipelines.transitions import Transitions
 from windlass.stores.plans import items
@@ -114,7 +114,7 @@ class ItemSegments:
         following = claimed.state._replace(cursor=segment.end, attempt=1, filled=EMPTY, cut="")
         await self._transitions.store(following, LogRow("staged", segment.end - 1, 1))
 
-    async def after_lost(self, failing: Failing) -> Failing | None:
+    async def after_lost(self, failing: ItemFailure) -> ItemFailure | None:
         """Reject an item that has killed its process too often, and let its part go on.
 
         Return the failure that ends the execution if the item's step does not recover.
@@ -129,7 +129,7 @@ class ItemSegments:
             step = claimed.definition.steps[row.cursor]
             if not step.options.recover_on_failure:
                 return failing._replace(step=row.cursor, attempt=row.attempt)
-            item = RunningItem(row, claimed.values.decode(row.type, row.value))
+            item = ClaimedItem(row, claimed.values.decode(row.type, row.value))
             error = WorkerLostError(failing.error)
             reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.stored)
             await claimed.sink.offer((reject,))

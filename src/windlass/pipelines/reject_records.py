@@ -16,7 +16,7 @@ from windlass.domain.reject import ITEM, STREAM, Reject
 from windlass.domain.transition import Failure
 from windlass.errors import SerializationError
 from windlass.pipelines.definition import Definition, PipelineStep
-from windlass.pipelines.values import Values, fingerprint
+from windlass.pipelines.item_values import Values, fingerprint
 from windlass.retry_signals import RejectItem
 
 SAMPLE: Final = 5

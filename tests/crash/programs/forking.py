@@ -57,7 +57,7 @@ def main(url: str, children: str) -> None:
         busy.set()
         for thread in threads:
             thread.join()
-        assert app.bind(bodies.note, 0).enqueue().result(30) == 0  # what the children did has not hurt the parent
+        assert app.bind(bodies.note, 0).enqueue().result(90) == 0  # what the children did has not hurt the parent
     app.close()
     print(f"enqueued {sum(enqueued)}", flush=True)
 

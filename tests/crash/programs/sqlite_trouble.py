@@ -27,7 +27,7 @@ def refused(app: Windlass) -> None:
 def unprivileged(url: str, scratch: str, gate: str) -> None:
     warm_up = make_app(scratch)  # whatever is imported late must be imported before the rights to read it are gone
     with warm_up.worker():
-        warm_up.bind(bodies.note, 0).enqueue().result(10)
+        warm_up.bind(bodies.note, 0).enqueue().result(90)
     warm_up.close()
     app = make_app(url)
     if os.geteuid() == 0:
@@ -61,7 +61,7 @@ def full(url: str) -> None:
         print(f"stored {stored}", flush=True)
         until(lambda: Path(os.environ["TEST_RUNS"]).read_text().count("ran -2") == 1, "the held body to end")
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-        app.bind(bodies.note, stored).enqueue().result(20)
+        app.bind(bodies.note, stored).enqueue().result(90)
         print("goes on", flush=True)
     app.close()
 

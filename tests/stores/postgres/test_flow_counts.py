@@ -62,10 +62,10 @@ def after_it_waits(url: str, held_by: psycopg.Connection[Any], action: Callable[
             (count,) = onlooker.execute(WAITING).fetchone() or (0,)
             return bool(count) or running.done()
 
-        until(waits, "the action to wait for the lock", 30)
+        until(waits, "the action to wait for the lock")
         waited = not running.done()
         held_by.commit()
-        answer = running.result(30)
+        answer = running.result(90)
         assert waited, f"it did not wait, and answered {answer}"
         return answer
 

@@ -68,7 +68,7 @@ def test_all_notifications_are_received_in_order(database: Database, loop: async
     wakeups = database.listen(into(heard), loop)
     for number in range(200):
         database.notify(WORK, f"ünï {number}")
-    assert [heard.get(timeout=30) for _ in range(200)] == [(WORK, f"ünï {number}") for number in range(200)]
+    assert [heard.get(timeout=90) for _ in range(200)] == [(WORK, f"ünï {number}") for number in range(200)]
     wakeups.close()
 
 
@@ -84,7 +84,7 @@ def test_a_callback_that_fails_does_not_end_the_listening(database: Database, lo
     wakeups = database.listen(fail_once, loop)
     database.notify(WORK, "bad")
     database.notify(WORK, "good")
-    assert [heard.get(timeout=30)[1] for _ in range(2)] == ["bad", "good"]
+    assert [heard.get(timeout=90)[1] for _ in range(2)] == ["bad", "good"]
     wakeups.close()
 
 
@@ -98,9 +98,9 @@ def test_after_a_lost_connection_it_listens_again_and_reports_that_anything_may_
         (listener,) = listeners(pg_url)
         with psycopg.connect(pg_url, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s)", (listener,))
-        assert heard.get(timeout=30) == ("", "")
+        assert heard.get(timeout=90) == ("", "")
         database.notify(WORK, "again")
-        assert heard.get(timeout=30) == (WORK, "again")
+        assert heard.get(timeout=90) == (WORK, "again")
     wakeups.close()
 
 

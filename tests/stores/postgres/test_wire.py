@@ -267,7 +267,7 @@ async def test_a_session_ended_by_the_server_is_an_operational_error_at_once(pg_
         task = await fall_asleep(wire, pg_url, within)
         kill_others(pg_url)
         with pytest.raises(psycopg.OperationalError):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, 90)
         assert not wire.reusable
         pool.release(wire)
         another = await pool.acquire()
@@ -286,7 +286,7 @@ async def test_a_session_that_ended_between_two_statements_is_an_operational_err
         if begins:
             wire.begin()
         with pytest.raises(psycopg.OperationalError):
-            await asyncio.wait_for(wire.execute(ECHO, {"value": "after"}), 10)
+            await asyncio.wait_for(wire.execute(ECHO, {"value": "after"}), 90)
         pool.release(wire)
         idle = await pool.acquire()
         pool.release(idle)
@@ -312,7 +312,7 @@ def test_a_last_message_of_a_server_does_not_hide_that_the_connection_is_lost(pg
             await is_asleep(pg_url)
             proxy.cut_all(b"N" + (len(NOTICE) + 4).to_bytes(4) + NOTICE)
             with pytest.raises(psycopg.OperationalError):
-                await asyncio.wait_for(task, 10)
+                await asyncio.wait_for(task, 90)
 
     with TcpProxy(pg_url) as proxy, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(ask(proxy))

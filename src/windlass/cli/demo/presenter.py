@@ -21,7 +21,7 @@ Picture = Callable[[Sequence[Sequence[Cell]]], None]
 """Replaces the lines of a picture, each of them made of cells."""
 INDENT: Final = 3
 PLAIN_WIDTH: Final = 80
-LONGEST_WAIT: Final = 30.0
+LONGEST_WAIT: Final = 90.0
 LOOK_EVERY: Final = 0.02
 
 

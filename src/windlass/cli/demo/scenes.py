@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass import Attempt, JobCompleted, JobHandle, JobRetrying, Priority, Windlass
-from windlass.cli.demo.presenter import Cell, Presenter
+from windlass.cli.demo.presenter import LONGEST_WAIT, Cell, Presenter
 from windlass.cli.demo.shop import FAILURES, FIRST_DELAY, Shop
 from windlass.cli.demo.summary import SceneJobs
 from windlass.domain.clock import monotonic
@@ -54,7 +54,7 @@ def first_program(presenter: Presenter, folder: Path) -> None:
     presenter.code(FIRST_PROGRAM, "shop.py")
     (folder / "shop.py").write_text(FIRST_PROGRAM)
     ran = subprocess.run(
-        [sys.executable, "shop.py"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "shop.py"], cwd=folder, capture_output=True, text=True, timeout=LONGEST_WAIT, check=False
     )
     output = (ran.stdout + ran.stderr).strip()
     presenter.line(("$ python shop.py", "bold"))
@@ -73,8 +73,8 @@ def retries(presenter: Presenter, shop: Shop) -> SceneJobs:
     with shop.app.worker(concurrency=4):
         narrator.begin()
         handle: JobHandle[str] = shop.collect.enqueue(1001)
-        result = handle.result(timeout=30)
-        narrator.over.wait(10)
+        result = handle.result(timeout=LONGEST_WAIT)
+        narrator.over.wait(LONGEST_WAIT)
     attempts = shop.app.history(handle.id)
     presenter.line((_timeline(attempts), "cyan"))
     presenter.expect("the order is paid at the fourth attempt", result == "paid at attempt 4")
@@ -144,7 +144,8 @@ def priorities(presenter: Presenter, shop: Shop) -> SceneJobs:
     completed: queue.Queue[JobCompleted] = queue.Queue()
     shop.app.on(JobCompleted)(completed.put)
     with shop.app.worker(concurrency=1):
-        ran = [names[completed.get(timeout=30).job_id] for _ in handles]  # with one slot, as they ended so they ran
+        # with one slot, as they ended so they ran
+        ran = [names[completed.get(timeout=LONGEST_WAIT).job_id] for _ in handles]
     rows = [
         [(str(number), "dim"), _message(stored), _message(order)]
         for number, (stored, order) in enumerate(zip(MESSAGES, ran, strict=True), 1)

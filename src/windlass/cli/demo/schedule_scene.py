@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from windlass import Job, every
-from windlass.cli.demo.presenter import Presenter, until
+from windlass.cli.demo.presenter import LONGEST_WAIT, Presenter, until
 from windlass.cli.demo.shop import Shop
 from windlass.cli.demo.summary import SceneJobs
 
@@ -37,7 +37,7 @@ def schedule(presenter: Presenter, shop: Shop) -> SceneJobs:
         presenter.line((f"$ windlass schedule pause {KEY}", "bold"))
         presenter.line((f"$ windlass schedule trigger {KEY}", "bold"))
         handle = shop.app.schedules.trigger(KEY)
-        report = None if handle is None else handle.result(timeout=10)
+        report = None if handle is None else handle.result(timeout=LONGEST_WAIT)
         presenter.line(("✓", "green"), (f"{report}, although it is paused", ""))
         until(lambda: all(job.finished_at is not None for job in _runs(shop)))
     (shown,) = shop.app.schedules.list()

@@ -9,7 +9,7 @@ from windlass.domain.execution import ItemRow, ItemStatus, ItemWrite
 NO_ERROR = (None, None)
 
 
-class RunningItem:
+class ClaimedItem:
     """An item that a claim runs. It makes the writes of itself; `written` is called after the commit of each."""
 
     __slots__ = ("attempt", "cursor", "emitted", "last_hash", "number", "path", "text", "value", "version")
