@@ -38,10 +38,14 @@ def pipeline(presenter: Presenter, shop: Shop) -> SceneJobs:
         result = first.result(timeout=LONGEST_WAIT)
         presenter.line((f"$ windlass execution show {first.id}", "bold"))
         _show_log(presenter, shop, orders, first)
-        rejected = shop.app.executions.get(first.id).rejected
-        presenter.line(("✓", "green"), (str(result), ""), (f"{rejected} item rejected", "yellow"))
+        rejects = list(shop.app.rejects.find(execution_id=first.id))
+        for reject in rejects:
+            presenter.line(
+                ("rejected", "yellow"), (f"item {reject.item} by {reject.step_name}: {reject.error_message}", "")
+            )
+        presenter.line(("✓", "green"), (str(result), ""))
         presenter.expect("the order went on without the rejected item", result == "5 lines, 250 € paid")
-        presenter.expect("one item was rejected", rejected == 1)
+        presenter.expect("one item was rejected", [reject.item for reject in rejects] == ["5"])
         presenter.expect(
             "the same key again is a duplicate", orders.submit(ShopOrder(1, ARTICLES), key="order 1").duplicate
         )
