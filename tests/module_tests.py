@@ -113,7 +113,7 @@ TESTED_BY = {
     "pipelines/part_run.py": "pipelines/test_part_ends.py",
     "pipelines/pipeline.py": "pipelines/test_tenants.py",
     "pipelines/pipeline_feature.py": "pipelines/test_deferral_duty.py",
-    "pipelines/pipeline_parts.py": "values only, of the application",
+    "pipelines/pipeline_parts.py": "pipelines/test_executions.py",
     "pipelines/step_calls.py": "pipelines/test_executions.py",
     "pipelines/step_context.py": "pipelines/test_executions.py",
     "pipelines/stream_steps.py": "pipelines/test_rejects.py",

@@ -84,8 +84,7 @@ class NodeEngine:
         run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
         self.slots = Slots(database, *run_by, concurrency, _arguments(features), Guards(features))
         self.targets = KnownTargets(parts.registry, predicates, parts.sanitizer.sanitize)
-        polled_by = (parts.polling, _options(parts, queues, self.targets), errors)
-        self.poller = Poller(identity, database, self.slots, self.work, *polled_by)
+        self.poller = _poller(parts, identity, self.slots, self.work, _options(parts, queues, self.targets), errors)
         self.cancellations = Cancellations(database, self.slots, identity, settings.node.heartbeat_interval, errors)
 
     def open(self) -> None:
@@ -102,6 +101,17 @@ class NodeEngine:
         await self.reports.close(timeout)
         await self.invoker.close()
         await self.wakeups.sent(timeout)
+
+
+def _poller(
+    parts: Parts,
+    identity: NodeIdentity,
+    slots: Slots,
+    work: KnownWork,
+    options: PollerOptions,
+    errors: ErrorHandling,
+) -> Poller:
+    return Poller(identity, parts.database, slots, work, parts.polling, options, errors)
 
 
 def _arguments(features: Sequence[Feature]) -> list[ArgumentSource]:

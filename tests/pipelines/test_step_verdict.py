@@ -44,7 +44,7 @@ def test_verdict_follows_the_error_the_attempt_and_the_options(
     found = step_verdict(error, attempt, options, DefaultRetryPolicy(), lambda: 0.5)
     kind, value = expected
     assert isinstance(found, kind)
-    assert (found.delay_us if isinstance(found, RetryStep) else found.reason) == value  # type: ignore[union-attr]
+    assert (found.delay_us if isinstance(found, RetryStep) else found.reason) == value
 
 
 def test_the_recorded_error_is_the_inner_one_that_forbids_a_retry():

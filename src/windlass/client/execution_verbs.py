@@ -13,7 +13,7 @@ from windlass.domain.states import JobStatus
 from windlass.errors import JobNotFoundError
 from windlass.execution_errors import ExecutionNotFoundError
 from windlass.runtime.verbs import Verb
-from windlass.stores.plans import execution_reads, executions, items
+from windlass.stores.plans import execution_moves, execution_reads, executions, items
 from windlass.stores.plans.execution_reads import FoundExecution
 from windlass.submission.handle import Timeout
 
@@ -99,7 +99,7 @@ class OneExecutionVerbs(NamedTuple):
         yield from self.jobs.authorization.check(action, execution_id)
         found = yield from self.found(execution_id, tenant)
         key = found.stored.id
-        changed, work = yield from self.jobs.access.run(executions.steer, [key], pause=action == "pause")
+        changed, work = yield from self.jobs.access.run(execution_moves.steer, [key], pause=action == "pause")
         if work:
             self.jobs.publisher.wakeups.new_work(work)
         return bool(changed)

@@ -46,7 +46,7 @@ def submit(
         if count != len(stored):
             raise RestartPlanError  # another transaction has just taken a key
         yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
-        rows = [_log_row(one.execution.id, 1, one.log, 0, None) for one in stored]
+        rows = [log_row(one.execution.id, 1, one.log, 0, None) for one in stored]
         yield Step("insert_transitions", dialect.bulk("log_rows", rows))
     reached("submit.before_commit")
     return answers
@@ -171,7 +171,7 @@ def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, in
     rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
     versions = dict((yield Step("advance_executions", dialect.bulk("execution_advances", rows))))
     logged = [
-        _log_row(execution, version, one.log, one.state.stage, one.node, one.fence)
+        log_row(execution, version, one.log, one.state.stage, one.node, one.fence)
         for execution, version in versions.items()
         if (one := by_id[execution]).log is not None and one.state is not None
     ]
@@ -187,9 +187,10 @@ def _advance_row(one: Checkpoint, state: ExecutionState) -> tuple[object, ...]:
     )
 
 
-def _log_row(
+def log_row(
     execution: str, version: int, log: LogRow | None, stage: int, node: str | None, fence: int | None = None
 ) -> tuple[object, ...]:
+    """Return a row of the log, as `insert_transitions` takes it."""
     assert log is not None
     return (execution, version, log.kind, log.step, log.attempt, stage, node, fence, *log[3:])
 
@@ -249,7 +250,7 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     for execution, version, cursor, attempt, stage in found:
         one = by_id[execution]
         log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
-        logged.append(_log_row(execution, version, log, stage, one.node, one.fence))
+        logged.append(log_row(execution, version, log, stage, one.node, one.fence))
     if logged:
         yield Step("insert_transitions", dialect.bulk("log_rows", logged))
 
@@ -276,25 +277,6 @@ def lock_mains(dialect: Dialect, ids: Iterable[str]) -> Plan[list[str]]:
     """Lock the main jobs of executions; return those that are there."""
     rows = yield Step("lock_mains", {"ids": dialect.ids(sorted(ids))})
     return [row[0] for row in rows]
-
-
-def steer(dialect: Dialect, ids: Sequence[str], *, pause: bool) -> Plan[tuple[list[str], frozenset[tuple[str, int]]]]:
-    """Pause or resume executions; return those that were changed, and levels that have new work."""
-    yield from lock_mains(dialect, ids)
-    chosen = {"ids": dialect.ids(ids)}
-    kind, statement = ("paused", "pause_executions") if pause else ("resumed", "resume_executions")
-    rows = yield Step(statement, chosen)
-    logged = [
-        _log_row(execution, version, LogRow(kind, cursor, attempt), stage, None)
-        for execution, version, cursor, attempt, stage in rows
-    ]
-    if logged:
-        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
-    woken: list[tuple[str, int]] = []
-    if rows and not pause:
-        parts = yield from items.live_jobs(dialect, [row[0] for row in rows])
-        woken = yield Step("wake_resumed", {"ids": dialect.ids(sorted({*(row[0] for row in rows), *parts}))})
-    return [row[0] for row in rows], frozenset((queue, priority) for queue, priority in woken)
 
 
 def save_pipelines(dialect: Dialect, rows: Sequence[Mapping[str, str]]) -> Plan[None]:

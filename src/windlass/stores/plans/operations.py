@@ -40,7 +40,7 @@ class Carried(NamedTuple):
     effects: Effects = NO_EFFECTS
 
 
-class StoredPart(NamedTuple):
+class Part(NamedTuple):
     """The next part of an operation on the children of a batch."""
 
     dialect: Dialect
@@ -78,7 +78,7 @@ def _carry_on_children(dialect: Dialect, operation: str, follow_ups: FollowUps) 
     batch, after = _detail_of(detail)
     children = (yield Step("children", {"batch": batch, "after": after}, literals={"window": WINDOW})) if batch else []
     step = _STEPS[kind]
-    part = StoredPart(dialect, batch, children, follow_ups)
+    part = Part(dialect, batch, children, follow_ups)
     if batch and not (yield from step.applies(part)):
         children = part.children[:0]
     carried = (yield from step.carry_out(part)) if children else Carried()
@@ -99,7 +99,7 @@ def _detail_of(detail: str) -> tuple[str, str]:
         return "", FIRST_ID
 
 
-def _cancel(part: StoredPart) -> Plan[Carried]:
+def _cancel(part: Part) -> Plan[Carried]:
     live = part.live(JobStatus.PENDING, JobStatus.RUNNING, JobStatus.PAUSED, JobStatus.WAITING)
     if not live:
         return Carried()
@@ -107,14 +107,14 @@ def _cancel(part: StoredPart) -> Plan[Carried]:
     return Carried(moved.ended, moved.effects)
 
 
-def _pause(part: StoredPart) -> Plan[Carried]:
+def _pause(part: Part) -> Plan[Carried]:
     live = yield from moves.lock_live(part.dialect, part.live(JobStatus.PENDING), Move.PAUSE)
     if live:
         yield Step("pause_live", {"ids": part.dialect.ids([job.job_id for job in live])})
     return Carried()
 
 
-def _resume(part: StoredPart) -> Plan[Carried]:
+def _resume(part: Part) -> Plan[Carried]:
     live = yield from moves.lock_live(part.dialect, part.live(JobStatus.PAUSED), Move.RESUME)
     if not live:
         return Carried()
@@ -123,7 +123,7 @@ def _resume(part: StoredPart) -> Plan[Carried]:
     return Carried((), Effects(work=frozenset((job.queue, job.priority) for job in live)))
 
 
-def _retry(part: StoredPart) -> Plan[Carried]:
+def _retry(part: Part) -> Plan[Carried]:
     failed = [job for job, _, status in part.children if status == JobStatus.FAILED]
     if not failed:
         return Carried()
@@ -134,7 +134,7 @@ def _retry(part: StoredPart) -> Plan[Carried]:
     return Carried(moved.ended, moved.effects)
 
 
-def _close(part: StoredPart) -> Plan[Effects]:
+def _close(part: Part) -> Plan[Effects]:
     """Nothing is added to a batch that was canceled; its counts are kept for the archive."""
     yield Step("close_batch", {"id": part.batch_id})
     yield from part.dialect.count_members([MemberChange(part.batch_id, 0, 0)], wait=True)
@@ -145,26 +145,26 @@ def _close(part: StoredPart) -> Plan[Effects]:
     return NO_EFFECTS
 
 
-def _end_revival(part: StoredPart) -> Plan[Effects]:
+def _end_revival(part: Part) -> Plan[Effects]:
     loaded = {"id": part.batch_id, "before": LoadState.REVIVING.value, "loaded": LoadState.DONE.value}
     yield Step("set_loaded", loaded)
     return (yield from flows.carry_on(part.dialect, Unfinished(frozenset({part.batch_id}))))
 
 
-def _nothing(part: StoredPart) -> Plan[Effects]:
+def _nothing(part: Part) -> Plan[Effects]:
     del part
     yield from ()
     return NO_EFFECTS
 
 
-def _always(part: StoredPart) -> Plan[bool]:
+def _always(part: Part) -> Plan[bool]:
     del part
     yield from ()
     return True
 
 
-def _while_in(*states: JobStatus) -> Callable[[StoredPart], Plan[bool]]:
-    def applies(part: StoredPart) -> Plan[bool]:
+def _while_in(*states: JobStatus) -> Callable[[Part], Plan[bool]]:
+    def applies(part: Part) -> Plan[bool]:
         row = yield Step("lock_batch", {"id": part.batch_id})
         return row is not None and row[0] in states
 
@@ -172,10 +172,10 @@ def _while_in(*states: JobStatus) -> Callable[[StoredPart], Plan[bool]]:
 
 
 class _Operation(NamedTuple):
-    carry_out: Callable[[StoredPart], Plan[Carried]]
-    finish: Callable[[StoredPart], Plan[Effects]] = _nothing
+    carry_out: Callable[[Part], Plan[Carried]]
+    finish: Callable[[Part], Plan[Effects]] = _nothing
     """Called behind the last part."""
-    applies: Callable[[StoredPart], Plan[bool]] = _always
+    applies: Callable[[Part], Plan[bool]] = _always
     """Whether it is still wanted: a pause ends where a resume has come, a retry where a cancel has."""
 
 
