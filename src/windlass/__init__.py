@@ -82,6 +82,8 @@ from windlass.events.types import (
     WorkflowBranchTriggered,
 )
 from windlass.execution_errors import (
+    ExecutionCanceledError,
+    ExecutionFailedError,
     ExecutionNotFoundError,
     ExecutionStateError,
     PayloadNotKeptError,
@@ -164,6 +166,8 @@ __all__ = [
     "Event",
     "Every",
     "Execution",
+    "ExecutionCanceledError",
+    "ExecutionFailedError",
     "ExecutionHandle",
     "ExecutionNotFoundError",
     "ExecutionProgress",

@@ -1,14 +1,36 @@
 """Errors about executions of pipelines and their rejects. All of them are `WindlassError`s."""
 
-from windlass.errors import WindlassError
+from uuid import UUID
+
+from windlass.errors import JobCanceledError, JobFailedError, WindlassError
 
 __all__ = [
+    "ExecutionCanceledError",
+    "ExecutionFailedError",
     "ExecutionNotFoundError",
     "ExecutionStateError",
     "PayloadNotKeptError",
     "RejectSinkError",
     "StaleVersionError",
 ]
+
+
+class ExecutionFailedError(JobFailedError):
+    """The execution whose result was asked for ended as `status`: DLQ, or FAILED without a dead letter."""
+
+    def __init__(self, execution_id: UUID, status: str, reason: str, error: str, error_class: str) -> None:
+        super().__init__(execution_id, reason, error, error_class)
+        self.status = status
+
+    def __str__(self) -> str:
+        return f"execution {self.job_id} ended as {self.status} ({self.reason}): {self.error}"
+
+
+class ExecutionCanceledError(JobCanceledError):
+    """The execution whose result was asked for was canceled."""
+
+    def __str__(self) -> str:
+        return f"execution {self.job_id} ended as CANCELED"
 
 
 class ExecutionNotFoundError(WindlassError):

@@ -10,8 +10,8 @@ from windlass.client.job_verbs import JobVerbs
 from windlass.domain.execution import Execution, ExecutionStatus
 from windlass.domain.identity import parse_job_id
 from windlass.domain.states import JobStatus
-from windlass.errors import JobNotFoundError
-from windlass.execution_errors import ExecutionNotFoundError
+from windlass.errors import JobCanceledError, JobFailedError, JobNotFoundError
+from windlass.execution_errors import ExecutionCanceledError, ExecutionFailedError, ExecutionNotFoundError
 from windlass.runtime.verbs import Verb
 from windlass.stores.plans import execution_moves, execution_reads, executions, items
 from windlass.stores.plans.execution_reads import FoundExecution
@@ -53,6 +53,12 @@ class OneExecutionVerbs(NamedTuple):
         yield from self.found(execution_id, tenant)
         try:
             return (yield from self.jobs.result(execution_id, None, timeout))
+        except JobFailedError as error:
+            status = yield from self.status(execution_id, tenant)
+            told = (error.reason, error.error, error.error_class)
+            raise ExecutionFailedError(error.job_id, status, *told) from None
+        except JobCanceledError as error:
+            raise ExecutionCanceledError(*error.args) from None
         except TimeoutError as error:
             raise (yield from self._timed_out(execution_id, tenant, error)) from None
 

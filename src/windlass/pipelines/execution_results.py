@@ -34,7 +34,7 @@ async def result_of_items(claimed: ClaimedExecution) -> str | None:
         size += sum(len(item.value or "") for item in page)
         if size > limit:
             reason = f"its items take more than {limit:,} bytes (pipelines.max_value_bytes); read them with items()"
-            return dropped_result(f"the result is not kept: {reason}", size)
+            return dropped_result(reason, size)
         found += [claimed.values.decode(item.type, item.value) for item in page]
         if len(page) < PAGE:
             return result_of_value(claimed, found)

@@ -27,7 +27,8 @@ from windlass.stores.plans.dead_letters import AuditEntry
 from windlass.stores.plans.executions import NewSubmission, SubmittedExecution
 from windlass.submission.current_connection import connection_for
 from windlass.submission.group_commit import levels_of
-from windlass.submission.submitter import SubmissionParts, check_resources
+from windlass.submission.resources import checked_resources
+from windlass.submission.submitter import SubmissionParts
 
 DEFAULT_TENANT: Final = "default"
 
@@ -73,6 +74,7 @@ class ExecutionSubmitter:
         parts = self._parts()
         yield from parts.submission.authorization.check("submit", None)
         yield from _limit_tenants(parts.submission, definition)
+        yield from _check_resources(parts.submission, definition)
         options = JobOptions() if connection is UNSET else JobOptions.make(connection=connection)
         chosen = connection_for(options, self._owner)
         if chosen is None:
@@ -93,7 +95,6 @@ class ExecutionSubmitter:
         self, parts: SubmissionParts, new: Sequence[NewSubmission], plan: SubmitPlan = executions.submit
     ) -> Verb[list[SubmittedExecution]]:
         jobs = [one.job for one in new]
-        yield from check_resources(parts, jobs)
         levels = levels_of(jobs)
         keyed = any(one.execution.key is not None for one in new)
 
@@ -130,6 +131,14 @@ def _redrive(
     dialect: Dialect, new: Sequence[NewSubmission], queues: Sequence[str], tell: str | None, *, entry: AuditEntry
 ) -> Plan[list[SubmittedExecution]]:
     return (yield from reject_redrives.redrive(dialect, new, entry, queues, tell))
+
+
+def _check_resources(parts: SubmissionParts, definition: Definition) -> Verb[None]:
+    """Raise if a step needs a resource that is not configured: its execution would fail there."""
+    wanted = {step.options.resource for step in definition.steps if step.options.resource is not None}
+    if asked := wanted - parts.known_resources:
+        known = yield from parts.access.read(limits.known_resources, sorted(asked))
+        parts.known_resources.update(checked_resources(asked, known))
 
 
 def _submit_or_raise(

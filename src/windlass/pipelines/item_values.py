@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
+from windlass.errors import PayloadTooLargeError
 from windlass.pipelines.definition import Definition
 from windlass.spi import Serializer
+from windlass.submission.codec import NO_LIMIT
 from windlass.submission.signature import CallSpec, call_spec
 
 
@@ -27,7 +29,15 @@ class Values:
 
     def encode(self, number: int, value: Any) -> str:
         """Return the stored form; raises `SerializationError` or `PayloadTooLargeError`."""
-        return self._serializer.encode_arguments(self._shapes[number], (value,), {}, self._limit)
+        text = self._serializer.encode_arguments(
+            self._shapes[number], (value,), {}, NO_LIMIT - 1
+        )  # the depth is limited
+        if (size := len(text.encode())) > self._limit:
+            raise PayloadTooLargeError(
+                f"the value takes {size:,} bytes as JSON, more than the limit of {self._limit:,}; store the data "
+                "elsewhere and pass its id, or raise pipelines.max_value_bytes"
+            )
+        return text
 
     def decode(self, number: int, text: str | None) -> Any:
         """Return a stored value; raises `SerializationError` if it no longer fits its type."""
@@ -47,6 +57,7 @@ def _shape(annotation: Any) -> CallSpec:
         del item
 
     value.__annotations__ = {"item": annotation}
+    value.__qualname__ = "value"  # errors name it
     return call_spec(value)
 
 
