@@ -394,7 +394,7 @@ def test_a_value_over_the_limit_names_step_size_and_setting(app: Windlass):
     def large(text: str) -> str:
         return text * 300_000
 
-    with pytest.raises(PayloadTooLargeError, match="pipelines.max_value_bytes"):
+    with pytest.raises(PayloadTooLargeError, match=r"pipelines\.max_value_bytes"):
         shop.submit("x" * 300_000)
     with app.worker():
         run = shop.submit("x")

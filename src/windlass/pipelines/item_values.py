@@ -14,6 +14,9 @@ from windlass.spi import Serializer
 from windlass.submission.codec import NO_LIMIT
 from windlass.submission.signature import CallSpec, call_spec
 
+_ANY_SIZE = NO_LIMIT - 1
+"""Not `NO_LIMIT`, with which the depth of values is not limited either."""
+
 
 class Values:
     """Encodes and decodes the values of one definition with the application's serializer.
@@ -29,9 +32,7 @@ class Values:
 
     def encode(self, number: int, value: Any) -> str:
         """Return the stored form; raises `SerializationError` or `PayloadTooLargeError`."""
-        text = self._serializer.encode_arguments(
-            self._shapes[number], (value,), {}, NO_LIMIT - 1
-        )  # the depth is limited
+        text = self._serializer.encode_arguments(self._shapes[number], (value,), {}, _ANY_SIZE)
         if (size := len(text.encode())) > self._limit:
             raise PayloadTooLargeError(
                 f"the value takes {size:,} bytes as JSON, more than the limit of {self._limit:,}; store the data "
