@@ -9,7 +9,7 @@ from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
 from tests.support.facts import one, rows
 from tests.support.freezing import freeze_between_writes
-from tests.support.programs import SHORT_LEASES, Program, Programs
+from tests.support.programs import SHORT_LEASES, STEADY_LEASES, Program, Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 
@@ -33,7 +33,7 @@ def test_of_two_workers_one_recovers_a_lost_one(app: Windlass, store_url: str, p
     name = doomed.node
     handles = app.enqueue_many([app.bind(bodies.hold, n) for n in range(JOBS)])
     until(lambda: len(programs.ran("began")) == JOBS, "all bodies to begin")
-    others = [programs.worker(store_url, 20) for _ in range(2)]
+    others = [programs.worker(store_url, 20, environ=STEADY_LEASES) for _ in range(2)]
     assert all(other.node for other in others)
     doomed.kill()
     programs.open_gate()
