@@ -35,7 +35,7 @@ def test_draining_one_of_two_workers_under_load_loses_nothing_and_runs_nothing_t
     leaving.terminate()
     assert len(programs.ran()) < count, "the drain should have come in the middle"
     assert leaving.exit_code() == 0
-    assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * count
+    assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * count
     assert sorted(int(n) for n in programs.ran()) == list(range(count))
     assert statuses(store_url) == {"SUCCEEDED": count}
     assert rows(store_url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]

@@ -46,8 +46,8 @@ def hammer(url: str, programs: Programs, seconds: float) -> None:
     app = make_app(url)
     with app.worker(concurrency=20):
         last = app.bind(bodies.note, -1).enqueue()
-        assert last.join(60) is JobStatus.SUCCEEDED
-        until(lambda: statuses(url) == {"SUCCEEDED": sum(enqueued) + 1}, "all jobs to succeed", 60)
+        assert last.join(90) is JobStatus.SUCCEEDED
+        until(lambda: statuses(url) == {"SUCCEEDED": sum(enqueued) + 1}, "all jobs to succeed")
     app.close()
     ran = programs.ran()
     assert len(ran) == len(set(ran)) == sum(enqueued) + 1

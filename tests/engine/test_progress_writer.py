@@ -73,7 +73,7 @@ def test_a_tight_loop_writes_once_in_an_interval(
     job = app.job(body)
     with app.worker():
         handle = job.enqueue(100_000)
-        handle.result(timeout=60)
+        handle.result(timeout=90)
         assert said(app.get(handle.id)) == (100_000, 100_000, "", 100.0)
     assert [step.name for step in writes] == ["save_progress"]
 

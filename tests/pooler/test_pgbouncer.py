@@ -44,7 +44,7 @@ def test_two_workers_that_share_four_sessions_run_every_job_once(
     assert workers[0].node != workers[1].node
     handles = app.enqueue_many(calls)
     assert first.result(90) == count
-    assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * count
+    assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * count
     until(lambda: statuses(pg_url) == {"SUCCEEDED": count + count // 2 + 1}, "the callbacks to run")
     assert sorted(int(n) for n in programs.ran()) == list(range(count + 1))
     assert Counter(programs.ran("followed")) == Counter(str(n) for n in range(0, count, 2))
