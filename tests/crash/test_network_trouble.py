@@ -59,7 +59,7 @@ def test_notifications_are_received_again_once_the_network_is_back(
 ):
     """J3.6, J7.8: a listening connection that would receive nothing for ever is detected and replaced."""
     monkeypatch.setattr(listener, "PROBE_EVERY", 0.5)
-    seldom = Settings(poller=PollerSettings(min_delay=60, max_delay=60, deep_idle_delay=60))
+    seldom = Settings(poller=PollerSettings(min_delay=600, max_delay=600, deep_idle_delay=600))
     listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
     with listening.worker():
         assert elsewhere.bind(bodies.note, 0).enqueue().result(90) == 0
