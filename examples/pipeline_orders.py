@@ -2,7 +2,7 @@
 
 python pipeline_orders.py    # prints (the log of the failures goes to standard error):
 
-    order 1: Invoice(lines=3, cents=890), 1 rejected
+    order 1: Invoice(lines=3, cents=890), rejected: there is no price for unicorn
     order 2: DLQ at step 'book', retry_exhausted: the ledger is closed
     order 2: SUCCEEDED after the re-drive, prices asked in all: 6
     order 1 again: duplicate True
@@ -72,7 +72,9 @@ def main() -> None:
     first = Order(1, ["tea", "unicorn", "milk", "bread"])
     with shop.worker():
         run = orders.submit(first, key="order 1")
-        print(f"order 1: {run.result(timeout=30)}, {shop.executions.get(run.id).rejected} rejected")
+        invoice = run.result(timeout=30)
+        (reject,) = shop.rejects.find(execution_id=run.id)
+        print(f"order 1: {invoice}, rejected: {reject.error_message.partition(': ')[2]}")
 
         ledger["open"] = False
         dead = orders.submit(Order(2, ["tea", "milk"]), key="order 2")

@@ -34,7 +34,7 @@ SPECIFIED = words(
     RetryPolicy ErrorSanitizer TargetPolicy InvocationResolver InstanceResolver ExecutorProvider Coordinator
     Alert AlertRaised DeadLetter DeadLetterGroup Redrive
     PollingStrategy Clock Authorizer
-    Misfire Overlap every
+    Misfire Overlap every Reject RejectGroup
 """
 )
 """Names of api.md that exist so far."""
@@ -107,6 +107,7 @@ WITHOUT_A_TWIN = {
         "handle": "makes a handle",
         "job": "declares",
         "on": "declares",
+        "pipeline": "declares",
         "provide": "declares",
         "recurring": "declares",
         "run_worker": "has a loop of its own and handles signals",

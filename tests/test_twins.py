@@ -17,6 +17,9 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 EXCEPTED = {
     "events/subscriber.py Caller.call": "calls a listener on a thread or on a loop",
+    "pipelines/execution_handle.py ExecutionHandle.items": "an iterator, or an async one, over pages of one verb",
+    "pipelines/item_streams.py ItemStream.__iter__": "an iterator for bodies on threads, and one for those on a loop",
+    "pipelines/item_streams.py SingleStream.__iter__": "an iterator for bodies on threads, and one for those on a loop",
     "runtime/thread_service.py ThreadService.stop": "joins a thread",
     "runtime/verbs.py drive": "the drivers themselves",
     "stores/caller_transactions/runner.py CallerPlanRunner.run": "drives plans on connections of callers",

@@ -25,6 +25,7 @@ from windlass.domain.output_differences import StepDifference
 from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, TriageRule
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
+from windlass.domain.reject import Reject, RejectGroup, RejectRedrive, SinkFailure
 from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.signal import Signal, approved, rejected
 from windlass.domain.states import JobStatus
@@ -33,8 +34,6 @@ from windlass.errors import (
     CircuitOpenError,
     ConfigurationError,
     DuplicateBusinessKeyError,
-    ExecutionNotFoundError,
-    ExecutionStateError,
     InvalidOptionError,
     JobCanceledError,
     JobFailedError,
@@ -49,7 +48,6 @@ from windlass.errors import (
     SerializationError,
     SignalTimeoutError,
     StaleClaimError,
-    StaleVersionError,
     StopJob,
     StoreStatementError,
     StoreUnavailableError,
@@ -83,9 +81,17 @@ from windlass.events.types import (
     ScheduleSkipped,
     WorkflowBranchTriggered,
 )
+from windlass.execution_errors import (
+    ExecutionNotFoundError,
+    ExecutionStateError,
+    PayloadNotKeptError,
+    RejectSinkError,
+    StaleVersionError,
+)
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import AppPipeline as Pipeline
+from windlass.pipelines.reject_sinks import LogSink, MemorySink
 from windlass.retry_signals import DoNotRetry, NonRetryable, RejectItem, RetryAfter, do_not_retry
 from windlass.settings import (
     CircuitsSettings,
@@ -109,6 +115,7 @@ from windlass.spi import (
     InvocationResolver,
     JobMiddleware,
     PollingStrategy,
+    RejectSink,
     ResilienceStrategy,
     RetryPolicy,
     Serializer,
@@ -203,6 +210,8 @@ __all__ = [
     "KeyConflictError",
     "KeyPolicy",
     "LogLine",
+    "LogSink",
+    "MemorySink",
     "MigrationRequiredError",
     "Misfire",
     "Node",
@@ -212,6 +221,7 @@ __all__ = [
     "NotAuthorizedError",
     "Overlap",
     "Page",
+    "PayloadNotKeptError",
     "PayloadTooLargeError",
     "Pipeline",
     "PipelineSummary",
@@ -225,7 +235,12 @@ __all__ = [
     "QueueHour",
     "RecurringSettings",
     "Redrive",
+    "Reject",
+    "RejectGroup",
     "RejectItem",
+    "RejectRedrive",
+    "RejectSink",
+    "RejectSinkError",
     "ResilienceStrategy",
     "Resource",
     "ResultDroppedError",
@@ -238,6 +253,7 @@ __all__ = [
     "Settings",
     "Signal",
     "SignalTimeoutError",
+    "SinkFailure",
     "StaleClaimError",
     "StaleVersionError",
     "StepDefaults",

@@ -19,6 +19,7 @@ from windlass.client.limits import Limits
 from windlass.client.moves import Moves
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
+from windlass.client.rejects import AppRejects
 from windlass.client.signal_verbs import SignalVerbs
 from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
@@ -128,9 +129,12 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
         )
         parts = make_parts(store, self.registry, self.settings, given, DeclaredSchedules(self, lambda: self._submitter))
         self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
-        execution_submitter = ExecutionSubmitter(lambda: self._execution_parts, self.registry)
-        self._pipelines = DeclaredPipelines(self.registry, pipeline_parts(parts), execution_submitter)
-        self._assemble(parts._replace(pipelines=self._pipelines))
+        self._assemble(self._with_pipelines(parts))
+
+    def _with_pipelines(self, parts: Parts) -> Parts:
+        submitter = ExecutionSubmitter(lambda: self._execution_parts, self.registry)
+        self._pipelines = DeclaredPipelines(self.registry, pipeline_parts(parts), submitter)
+        return parts._replace(pipelines=self._pipelines)
 
     def _assemble(self, parts: Parts) -> None:
         """Assemble the parts that depend on the store and the extension points."""
@@ -187,6 +191,11 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     def executions(self) -> Executions:
         """Executions of pipelines: `find`, `get`, `history`, `redrive`."""
         return Executions(self._execution_verbs, self._pipelines)
+
+    @property
+    def rejects(self) -> AppRejects:
+        """Items of executions that were given up: `find`, `groups`, `redrive`."""
+        return AppRejects(self._execution_verbs, self._pipelines.submitter)
 
     @property
     def alerts(self) -> Alerts:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from windlass.errors import ConfigurationError, WouldBlockLoopError
-from windlass.parts import Parts
+from windlass.parts import Parts, shared_location
 from windlass.runtime.verbs import Verb
 from windlass.settings import Settings
 from windlass.store_wait import DEFAULT_WAIT, StoreWait
@@ -81,6 +81,7 @@ class WorkerHost:
         self.registry.import_included()
         if self._parts.pipelines is not None:
             self._parts.pipelines.register_all()
+            self._parts.pipelines.check_sinks(in_memory=shared_location(self._parts.database) is None)
         if not (self.registry.targets or self.allow) and isinstance(self.registry.policy, PrefixPolicy):
             raise ConfigurationError(nothing_to_run(self.registry.app))
         self._access.readiness.ensure()

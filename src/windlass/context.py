@@ -18,6 +18,7 @@ from windlass.domain.keys import effect_key
 from windlass.domain.progress import amount
 from windlass.domain.signal import Signal
 from windlass.domain.tags import tags_of
+from windlass.domain.transition_keys import transition_key
 from windlass.errors import ConfigurationError, InvalidOptionError, StaleClaimError, StopJob
 
 __all__ = ["JobContext", "Snooze"]
@@ -105,18 +106,8 @@ class JobContext:
     """
 
     __slots__ = (
-        "_claim",
-        "_claim_lost",
-        "_payload",
-        "_received",
-        "_report",
-        "_reporter",
-        "_stopped",
-        "draining",
-        "node",
-        "over",
-        "signal",
-        "tools",
+        *("_claim", "_claim_lost", "_payload", "_received", "_report", "_reporter", "_stopped", "draining"),
+        *("node", "over", "signal", "tools"),
     )
 
     def __init__(
@@ -216,12 +207,21 @@ class JobContext:
         """The same for every attempt of this job: pass it to services that must not act twice."""
         return effect_key(self._claim.job_id)
 
+    @property
+    def transition_key(self) -> str:
+        """Different for every attempt: `jobId:0:attempt`, or that of a pipeline's step and item."""
+        return transition_key(self._claim.job_id, 0, self.attempt, "")
+
+    def reject(self, item: Any, error: BaseException | str) -> None:
+        """Record an item as rejected, in a step of a pipeline that takes or gives many; the step continues."""
+        del item, error
+        raise ConfigurationError("ctx.reject() is for steps that take or give many items; others raise RejectItem")
+
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report the job's progress: `ctx.progress(3, 10, "resizing")`; shown in `app.get(id).progress`.
 
-        Never blocks, so a tight loop may call it in every round: only the latest report counts, and it is written a few
-        times a second and once more at the end of the attempt. May be called from any thread. Raises `StaleClaimError`
-        if the claim was lost.
+        Never blocks, so a tight loop may call it in every round, from any thread: the latest report counts, and is
+        written a few times a second. Raises `StaleClaimError` if the claim was lost.
         """
         if not isinstance(message, str):
             raise InvalidOptionError(
@@ -271,6 +271,10 @@ class JobContext:
     def cancel(self) -> None:
         """Ask the body to end, by `canceled` and `check`."""
         self._stopped = True
+
+    def drain(self) -> None:
+        """Ask a body that can continue elsewhere to end soon: its node drains."""
+        self.draining = True
 
     def lose_claim(self) -> None:
         """Mark the claim as lost: the body learns of it in `check` and `progress`."""

@@ -12,9 +12,6 @@ WindlassError
 ├── DuplicateBusinessKeyError          a live job or schedule holds the key   .key .holder
 ├── KeyConflictError                   the key of a follower, or of another input, is taken   .key .holder
 ├── JobNotFoundError                   no job has this id                     .job_id
-├── ExecutionNotFoundError             no execution of the tenant has this id
-├── ExecutionStateError                the execution cannot do that in its state
-├── StaleVersionError                  the execution has changed meanwhile    .expected .actual
 ├── UnknownResourceError               the resource was never configured      .resource
 ├── UnknownQueueError                  no job was ever in the queue           .queue .suggestion
 ├── UnknownCircuitError                nothing has used the circuit           .service .suggestion
@@ -34,7 +31,8 @@ WindlassError
 └── WouldBlockLoopError                a blocking call on a thread with a running event loop
 ```
 
-What a job's body raises to steer its retries (`DoNotRetry`, `RetryAfter`) is in `windlass.retry_signals`.
+What a job's body raises to steer its retries (`DoNotRetry`, `RetryAfter`) is in `windlass.retry_signals`, errors
+about executions of pipelines are in `windlass.execution_errors`.
 """
 
 from uuid import UUID
@@ -43,8 +41,6 @@ __all__ = [
     "CircuitOpenError",
     "ConfigurationError",
     "DuplicateBusinessKeyError",
-    "ExecutionNotFoundError",
-    "ExecutionStateError",
     "InvalidOptionError",
     "JobCanceledError",
     "JobFailedError",
@@ -59,7 +55,6 @@ __all__ = [
     "SerializationError",
     "SignalTimeoutError",
     "StaleClaimError",
-    "StaleVersionError",
     "StopJob",
     "StoreStatementError",
     "StoreUnavailableError",
@@ -122,14 +117,11 @@ class KeyConflictError(WindlassError):
 
     def __init__(self, key: str, holder: UUID, *, of_execution: bool = False) -> None:
         super().__init__(key, holder)
-        self.key = key
-        self.holder = holder
-        self._of_execution = of_execution
+        self.key, self.holder, self._of_execution = key, holder, of_execution
 
     def __str__(self) -> str:
         if self._of_execution:
-            used = f"key {self.key!r} was used before with another input, by execution {self.holder}"
-            return f"{used}; submit the same input, or use another key"
+            return f"key {self.key!r} was used before with another input, by execution {self.holder}; use another key"
         taken = f"idempotency key {self.key!r} of a job inside a flow was used before, by job {self.holder}"
         return f"{taken}; give it to the first job of the flow, or use another one"
 
@@ -262,31 +254,6 @@ class WorkerLostError(WindlassError):
 
 class StopJob(WindlassError):  # noqa: N818 - an instruction to the body to end, not a failure
     """Raised by `ctx.check()` in a body that should end: its job was canceled or timed out, or its node drains."""
-
-
-class ExecutionNotFoundError(WindlassError):
-    """No execution has this id, for this tenant."""
-
-    def __init__(self, execution_id: object, tenant: str) -> None:
-        super().__init__(
-            f"no execution {execution_id} of tenant {tenant!r}: never submitted, purged after its retention, or of "
-            "another tenant or database"
-        )
-
-
-class ExecutionStateError(WindlassError):
-    """An execution is not in a state that allows what was asked."""
-
-
-class StaleVersionError(WindlassError):
-    """An execution has changed since the version that the caller expects."""
-
-    def __init__(self, execution_id: object, expected: int, actual: int) -> None:
-        self.expected, self.actual = expected, actual
-        super().__init__(
-            f"execution {execution_id} is at version {actual}, not {expected}: it has changed meanwhile; look at it "
-            "again, and pass the version that you have seen"
-        )
 
 
 class StaleClaimError(StopJob):

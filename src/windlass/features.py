@@ -34,7 +34,7 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         progress_calls.feature(),
         result_arguments.feature(parts.registry, parts.serializer, settings.flows.max_joined_bytes),
         schedule_feature.feature(parts.declared, parts.database, settings.recurring, parts.database.known_queues),
-        pipeline_feature.feature(parts.pipelines, parts.database, settings.node.sweep_interval),
+        pipeline_feature.feature(parts.pipelines, parts.database, settings.pipelines, settings.node.sweep_interval),
         *parts.features,
     )
 

@@ -59,8 +59,8 @@ class NodeEngine:
         database, settings = parts.database, parts.settings
         self.work = KnownWork(settings.circuits.refresh)
         self.unfinished, self.schedule_changes = UnfinishedWork(), Bell()
-        notifiers = (parts.work, parts.done)
-        self.wakeups = NodeWakeups(self.work, database, notifiers, parts.coordinator, self.unfinished)
+        notified = ((parts.work, parts.done), parts.coordinator, self.unfinished)
+        self.wakeups = NodeWakeups(self.work, database, *notified)
         self.publisher = Publisher(parts.bus, parts.results, parts.clock, self.wakeups)
         self.permit_releaser = PermitReleaser(database, self.wakeups, errors)
         self.lingering = LingeringBodies(self.permit_releaser.release)
@@ -84,8 +84,7 @@ class NodeEngine:
         run_by = (self.runner, self.invoker, self.completer, self.lingering, self.work, errors)
         self.slots = Slots(database, *run_by, concurrency, _arguments(features), Guards(features))
         self.targets = KnownTargets(parts.registry, predicates, parts.sanitizer.sanitize)
-        options = _options(parts, queues, self.targets)
-        self.poller = Poller(identity, database, self.slots, self.work, parts.polling, options, errors)
+        self.poller = _poller(parts, identity, self.slots, self.work, _options(parts, queues, self.targets), errors)
         self.cancellations = Cancellations(database, self.slots, identity, settings.node.heartbeat_interval, errors)
 
     def open(self) -> None:
@@ -102,6 +101,17 @@ class NodeEngine:
         await self.reports.close(timeout)
         await self.invoker.close()
         await self.wakeups.sent(timeout)
+
+
+def _poller(
+    parts: Parts,
+    identity: NodeIdentity,
+    slots: Slots,
+    work: KnownWork,
+    options: PollerOptions,
+    errors: ErrorHandling,
+) -> Poller:
+    return Poller(identity, parts.database, slots, work, parts.polling, options, errors)
 
 
 def _arguments(features: Sequence[Feature]) -> list[ArgumentSource]:

@@ -94,6 +94,8 @@ class Publisher:
             self.wakeups.unfinished(effects.unfinished)
         if effects.batches:
             self._publish_batches(effects.batches)
+        for call in effects.calls:
+            call()
         return len(ended)
 
     def paused(self, moved: Sequence[Steered]) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from windlass.context import JobContext
 from windlass.domain.job import Claim, Job, Payload
 from windlass.domain.poll_interval import PollObservation
+from windlass.domain.reject import Reject
 
 _T = TypeVar("_T")
 
@@ -137,7 +138,6 @@ class JobExecutor(Protocol):
 
     async def close(self) -> None:
         """Release threads, processes or connections; safe to call twice."""
-        ...
 
 
 class ExecutorProvider(Protocol):
@@ -153,15 +153,12 @@ class Coordinator(Protocol):
 
     def notify_new_work(self, queue: str, priority: int) -> None:
         """Wake nodes that serve `queue`; must not block and must not raise."""
-        ...
 
     def listen(self, callback: Callable[[str, int], None]) -> None:
         """Call `callback(queue, priority)` for every message from now on, from any thread."""
-        ...
 
     def close(self) -> None:
         """Stop listening; safe to call twice."""
-        ...
 
 
 class PollingStrategy(Protocol):
@@ -224,18 +221,26 @@ class JobMiddleware(Protocol):
         ...
 
 
+class RejectSink(Protocol):
+    """Where rejected items go (`app.pipeline(…, sink=…)`); the default is the store. A function is one, too."""
+
+    durable: bool
+    """Whether the store keeps every reject as well; if not, what this sink loses is lost."""
+
+    def reject(self, reject: Reject, /) -> None:
+        """Take a reject, perhaps again, from any thread; `windlass.SinkFailure` says when, and what an error does."""
+
+
 class CallParameter(Protocol):
     """One parameter of a target, as a serializer sees it."""
 
     @property
     def name(self) -> str:
         """The name in the signature."""
-        ...
 
     @property
     def annotation(self) -> Any:
         """The resolved annotation; `typing.Any` where there is none."""
-        ...
 
 
 class CallShape(Protocol):
@@ -244,36 +249,29 @@ class CallShape(Protocol):
     @property
     def name(self) -> str:
         """The target's name in errors."""
-        ...
 
     @property
     def positional(self) -> Sequence[CallParameter]:
         """The parameters that may be given by position, in order."""
-        ...
 
     @property
     def keyword(self) -> Mapping[str, CallParameter]:
         """The parameters that may be given by name."""
-        ...
 
     @property
     def var_positional(self) -> CallParameter | None:
         """The `*args` of the target, if it has them."""
-        ...
 
     @property
     def var_keyword(self) -> CallParameter | None:
         """The `**kwargs` of the target, if it has them."""
-        ...
 
     @property
     def returns(self) -> Any:
         """The resolved return annotation (for a coroutine function: of the awaited value); `typing.Any` if none."""
-        ...
 
     def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise `TypeError`, naming the target, unless it could be called with these arguments."""
-        ...
 
 
 class Serializer(Protocol):

@@ -67,6 +67,16 @@ def test_execution_is_shown_with_its_items_and_its_log(desk, orders: Pipeline):
         assert "━━━━ 100 %" in drawn
 
 
+def test_parts_of_a_dead_execution_have_no_jobs(desk, orders: Pipeline):
+    """P2.1: they are counted, and its log says why it ended."""
+    run = ran(desk, orders, 14)
+    shown = desk.run("execution", "show", run.id)
+    assert "parts:\n" not in shown.stdout
+    assert "parts: 3 wait for a job" in shown.stderr
+    assert f"start it over: windlass execution redrive {run.id} --dry-run" in shown.stderr
+    assert shown.stdout.splitlines()[-1].endswith("\tDoNotRetry: the price is negative")
+
+
 def test_short_ids_are_those_of_the_tenants_executions(desk, orders: Pipeline):
     """P3.3: jobs of parts, and executions of others, are no candidates."""
     run = ran(desk, orders, 1)

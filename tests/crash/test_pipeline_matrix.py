@@ -36,8 +36,8 @@ def has_all_lines(stage: PipelineStage, dead: DeadWorker) -> None:
 def test_a_submission_is_stored_whole_or_not_at_all(pipeline_stage: PipelineStage):
     """P9.C0, P3.1: before the commit nothing is stored; after it the execution runs, and its key is taken."""
     stage = pipeline_stage
-    for point, stored in (("before", 0), ("after", 1)):
-        environ = {"WINDLASS_FAILPOINTS": f"submit.{point}_commit=kill"}
+    for point, stored in (("submit.before_commit", 0), ("submit.after_commit", 1)):
+        environ = {"WINDLASS_FAILPOINTS": f"{point}=kill"}
         caller = stage.programs.start("pipeline_caller", stage.url, "submit", "order-1", environ=environ)
         assert caller.exit_code() == KILLED, caller.said
         for table in ("execution", "transition", "hot", "job"):
@@ -191,7 +191,7 @@ def test_a_failure_for_good_is_there_with_its_status_or_not_at_all(pipeline_stag
 def test_chunks_of_an_expansion_are_stored_once(pipeline_stage: PipelineStage):
     """P9.C1, P9.C2, P2.3: the generator runs again, and no item is lost or doubled."""
     stage = pipeline_stage
-    points = [f"expand.chunk_{moment}_commit@{n}" for moment in ("before", "after") for n in (1, 3)]
+    points = [f"{point}@{n}" for point in ("expand.chunk_before_commit", "expand.chunk_after_commit") for n in (1, 3)]
     found = stage.killed_at({point: ("orders", Order(f"o{n}", LINES)) for n, point in enumerate(points)})
     for dead, stored in zip(found, (0, 2, 1, 3), strict=True):
         assert len(stage.items(dead.run)) == stored * BUFFER == stage.value(dead.run, "emitted"), dead.point
@@ -215,8 +215,8 @@ def test_a_redrive_opens_an_execution_once(pipeline_stage: PipelineStage):
     worker.terminate()
     assert worker.exit_code() == 0
     version = stage.value(run, "row_version")
-    for point, opened in (("before", 0), ("after", 1)):
-        environ = {"WINDLASS_FAILPOINTS": f"redrive.{point}_commit=kill"}
+    for point, opened in (("redrive.before_commit", 0), ("redrive.after_commit", 1)):
+        environ = {"WINDLASS_FAILPOINTS": f"{point}=kill"}
         caller = stage.programs.start("pipeline_caller", stage.url, "redrive", run.id, environ=environ)
         assert caller.exit_code() == KILLED, caller.said
         assert stage.value(run, "row_version") == version + opened

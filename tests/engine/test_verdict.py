@@ -6,15 +6,17 @@ from typing import NamedTuple
 import pytest
 
 from windlass import DoNotRetry, JobTimeoutError, RetryAfter
+from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.backoff import Backoff
 from windlass.domain.branches import Judgement, PredicateError
 from windlass.domain.job import Claim, Payload
 from windlass.domain.lanes import Lane
-from windlass.domain.transition import Failure, Transition
+from windlass.domain.transition import NEVER_DUE, Failure, Transition
 from windlass.engine.attempt import (
     Attempt,
     Deferred,
     Died,
+    Directed,
     Ending,
     Expired,
     NotChosen,
@@ -163,6 +165,19 @@ ROWS = {
     "deferred": Row(attempt(), Deferred(1.5), "PENDING", "deferred", 0, delay_us=1_500_000),
     # ------------------------------------------------------------------ without an outcome
     "snoozed": Row(attempt(), Snoozed(2.5), "PENDING", "snoozed", 0, delay_us=2_500_000),
+    "the body continues later": Row(
+        attempt(), Directed(EndAttempt("advanced", delay_us=7)), "PENDING", "advanced", 0, delay_us=7
+    ),
+    "the body waits to be released": Row(
+        attempt(), Directed(EndAttempt("advanced", delay_us=NEVER_DUE)), "PENDING", "advanced", 0, delay_us=NEVER_DUE
+    ),
+    "the body decides to succeed": Row(attempt(), Directed(EndAttempt("succeeded")), "SUCCEEDED", "succeeded", 1),
+    "the body decides to fail": Row(
+        attempt(),
+        Directed(EndAttempt("failed", failure=Failure("<no>", "E"), reason="reject_limit")),
+        *("FAILED", "failed", 1, "reject_limit"),
+        error="<no>",
+    ),
     "released": Row(attempt(attempts=1), Released(), "PENDING", "released", 1),
     "its process died": Row(attempt(), Died(LOST), "PENDING", "lost", 0, error=f"<{LOST}>"),
     "its process died within the budget": Row(attempt(crashes=2), Died(LOST), "PENDING", "lost", 0, error=f"<{LOST}>"),

@@ -39,7 +39,7 @@ class Awaited:
         jobs.seen.append("leave")
 
 
-class Failing:
+class ItemFailure:
     """Raises before the body, or after it."""
 
     def __init__(self, *, after: bool) -> None:
@@ -102,7 +102,7 @@ def test_around_a_coroutine_it_may_be_async(apps: Apps):
 @pytest.mark.parametrize(("after", "entered"), [(False, []), (True, ["x", "x"])])
 def test_its_error_is_the_error_of_the_attempt(apps: Apps, after: bool, entered: list[str]):
     """J10.2: it counts, and is retried, like one of the body."""
-    app = apps(middleware=[Failing(after=after)])
+    app = apps(middleware=[ItemFailure(after=after)])
     job = app.job(max_retries=1)(jobs.note)
     with app.worker():
         ended = settled(app, job.enqueue("x").id)

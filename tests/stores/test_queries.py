@@ -152,8 +152,8 @@ def test_no_statement_is_unused():
 def test_no_fragment_is_unused():
     """Design §3: the same for the pieces of statements."""
     texts = "\n".join(file.read_text() for file in STORES.glob("*/sql/*.sql"))
-    fragments = set(re.findall(r"-- name: (\w+) :(?:fragment|table|arrays)", texts))
-    tables = {"json_table", "json_column", "array_table", "array_column", "id", "text", "integer", "real"}
+    fragments = set(re.findall(r"-- name: (\w+) :(?:fragment|table|arrays|bulk)", texts))
+    tables = {"json_table", "json_column", "array_table", "array_column", "bulk_form", "id", "text", "integer", "real"}
     assert fragments - set(PLACES.findall(texts)) == tables - {"integer"}
     assert fragments
 

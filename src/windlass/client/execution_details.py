@@ -9,8 +9,8 @@ from uuid import UUID
 from windlass.client.execution_views import ExecutionReader, status_of
 from windlass.client.pipeline_summaries import names_of
 from windlass.domain.clock import from_micros
-from windlass.domain.execution import ItemStatus
 from windlass.domain.execution_explanation import FailedAttempt, WaitingExecution
+from windlass.domain.execution_items import ItemStatus
 from windlass.domain.execution_progress import ExecutionProgress, PartProgress, StageProgress, step_name
 from windlass.domain.item_paths import readable
 from windlass.domain.output_differences import StepOutput

@@ -10,9 +10,10 @@ from windlass.client.job_verbs import JobVerbs
 from windlass.domain.execution import Execution, ExecutionStatus
 from windlass.domain.identity import parse_job_id
 from windlass.domain.states import JobStatus
-from windlass.errors import ExecutionNotFoundError, JobNotFoundError
+from windlass.errors import JobNotFoundError
+from windlass.execution_errors import ExecutionNotFoundError
 from windlass.runtime.verbs import Verb
-from windlass.stores.plans import execution_reads, executions, items
+from windlass.stores.plans import execution_moves, execution_reads, executions, items
 from windlass.stores.plans.execution_reads import FoundExecution
 from windlass.submission.handle import Timeout
 
@@ -74,7 +75,8 @@ class OneExecutionVerbs(NamedTuple):
         found = yield from self.found(execution_id, tenant)
         state = (yield from self.jobs.access.read(executions.load, [execution_id]))[execution_id]
         if not state.streams:
-            return [], None
+            value = self.reader.last_item(found.stored, state)
+            return [] if value is None else [value], None
         place = (execution_id, state.stage, after, PAGE)
         page = yield from self.jobs.access.read(items.done, *place)
         values = [self.reader.value(found.stored, item.type, item.value) for item in page]
@@ -97,7 +99,7 @@ class OneExecutionVerbs(NamedTuple):
         yield from self.jobs.authorization.check(action, execution_id)
         found = yield from self.found(execution_id, tenant)
         key = found.stored.id
-        changed, work = yield from self.jobs.access.run(executions.steer, [key], pause=action == "pause")
+        changed, work = yield from self.jobs.access.run(execution_moves.steer, [key], pause=action == "pause")
         if work:
             self.jobs.publisher.wakeups.new_work(work)
         return bool(changed)

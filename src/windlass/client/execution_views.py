@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from windlass.domain.clock import from_micros
-from windlass.domain.execution import OPEN, Execution, ExecutionStatus, ExecutionTransition
+from windlass.domain.execution import OPEN, Execution, ExecutionState, ExecutionStatus, ExecutionTransition
+from windlass.domain.reject import Reject
 from windlass.errors import SerializationError
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
-from windlass.pipelines.values import Values
+from windlass.pipelines.item_values import Values
+from windlass.pipelines.pipeline import AppPipeline
+from windlass.pipelines.reject_records import payload_of, reject_value, unpacked
 from windlass.spi import Serializer
 from windlass.stores.plans.execution_reads import FoundExecution, StoredExecution, StoredTransition
+from windlass.stores.plans.rejects import StoredReject
 from windlass.submission.by_name import ANY_CALL
 
 
@@ -91,9 +97,47 @@ class ExecutionReader:
         try:
             if values is not None and number is not None:
                 return values.decode(number, text)
-            args, _ = self._serializer.decode_arguments(ANY_CALL, text)
+            return self._plain(text)
         except (SerializationError, IndexError):
             return text
+
+    def last_item(self, stored: StoredExecution, state: ExecutionState) -> Any:
+        """Return the only item of an execution that ended in one where items are expected; None if it has none.
+
+        So do re-driven items, and those that passed the expansion by: a single value is a stream of one.
+        """
+        if stored.status != ExecutionStatus.SUCCEEDED or stored.result is None:
+            return None
+        result = self._result(stored)
+        pipeline = self._declared.get(stored.pipeline, stored.pipeline_version)
+        ends_in_items = pipeline is not None and pipeline.definition.ends_in_items
+        return result[0] if ends_in_items and isinstance(result, list) and len(result) == 1 else None
+
+    def reject(self, stored: StoredReject) -> Reject:
+        """Return a reject; its item is plain JSON if the definition of its pipeline is not known here."""
+        envelope = unpacked(stored.envelope)
+        payload = None if stored.payload is None else self._payload(stored, envelope.step_target)
+        facts = (stored.id, stored.pipeline, stored.item, stored.at, payload, stored.redriven_as)
+        return reject_value(envelope, *facts)
+
+    def definition(self, step_target: str) -> AppPipeline | None:
+        """Return the pipeline with the very definition that a reject's step is of; None if it is not known here."""
+        return next((one for one in self._declared if step_target.startswith(f"{one.definition.target}/")), None)
+
+    def _payload(self, stored: StoredReject, step_target: str) -> Any:
+        pipeline, text = self.definition(step_target), stored.payload or ""
+        try:
+            if pipeline is not None:
+                return payload_of(pipeline.values, stored.type, text)
+            if stored.type is None:
+                texts = [one for _, one in msgspec.json.decode(text, type=list[tuple[int, str]])]
+                return [self._plain(one) for one in texts]
+            return self._plain(text)
+        except (SerializationError, IndexError, msgspec.MsgspecError):
+            return text
+
+    def _plain(self, text: str) -> Any:
+        args, _ = self._serializer.decode_arguments(ANY_CALL, text)
         return args[0] if args else None
 
     def transition(self, stored: StoredExecution, row: StoredTransition) -> ExecutionTransition:

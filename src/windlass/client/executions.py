@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
-from windlass.client.execution_redrives import RedrivePlan, choose_rewind, plan_of
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.execution_views import status_of
 from windlass.client.filters import Page, checked_limit
+from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.identity import parse_job_id
-from windlass.errors import ExecutionStateError, InvalidOptionError
+from windlass.errors import InvalidOptionError
+from windlass.execution_errors import ExecutionStateError
 from windlass.pipelines.claimed_execution import lane_of
 from windlass.pipelines.execution_handle import ExecutionHandle
+from windlass.pipelines.pipeline import checked_names
 from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import execution_progress, execution_reads, execution_redrives
@@ -22,6 +24,15 @@ from windlass.stores.plans.execution_redrives import OtherVersion
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 MOST_READ: Final = 5_000
 """Number of executions that one page reads at most: where few of many match, it may hold fewer than asked."""
+
+
+class RedriveOptionsDict(TypedDict, total=False):
+    """The options of `redrive`."""
+
+    tenant: str | None
+    reset_attempts: bool
+    from_step: int | str | None
+    to_version: str | None
 
 
 class Executions(ExecutionReports):
@@ -128,55 +139,42 @@ class Executions(ExecutionReports):
         execution_id: UUID | str,
         expected_version: int | None = None,
         note: str = "",
-        *,
-        tenant: str | None = None,
-        reset_attempts: bool = True,
-        from_step: int | str | None = None,
-        to_version: str | None = None,
+        **options: Unpack[RedriveOptionsDict],
     ) -> Execution:
         """Start a dead execution over, under its id: from where it failed, or from an earlier step.
 
         `expected_version` is the `row_version` that you have seen: if it has changed, that is a `StaleVersionError`.
-        `from_step` names a step, or its index. `to_version` moves it to another version of its pipeline, if the steps
-        before its cursor are equal; an execution that is stranded by changed steps may be moved while it is open.
+        Options: `tenant`; `reset_attempts` (True); `from_step`, a step or its index; `to_version`, which moves it to
+        another version of its pipeline if the steps before its cursor are equal. An execution that is stranded by
+        changed steps may be moved while it is open.
         """
-        given = (expected_version, note, tenant, reset_attempts, from_step, to_version)
-        return drive(self._redrive(execution_id, *given))
+        return drive(self._redrive(execution_id, expected_version, note, options))
 
     async def aredrive(
         self,
         execution_id: UUID | str,
         expected_version: int | None = None,
         note: str = "",
-        *,
-        tenant: str | None = None,
-        reset_attempts: bool = True,
-        from_step: int | str | None = None,
-        to_version: str | None = None,
+        **options: Unpack[RedriveOptionsDict],
     ) -> Execution:
         """Async twin of `redrive`."""
-        given = (expected_version, note, tenant, reset_attempts, from_step, to_version)
-        return await adrive(self._redrive(execution_id, *given))
+        return await adrive(self._redrive(execution_id, expected_version, note, options))
 
     def _redrive(
-        self,
-        execution_id: UUID | str,
-        expected: int | None,
-        note: str,
-        tenant: str | None,
-        reset: bool,
-        from_step: int | str | None,
-        to_version: str | None,
+        self, execution_id: UUID | str, expected: int | None, note: str, options: RedriveOptionsDict
     ) -> Verb[Execution]:
-        key, jobs = parse_job_id(execution_id), self._verbs.jobs
+        given = checked_names(options, RedriveOptionsDict, "redrive")
+        key, jobs, tenant = parse_job_id(execution_id), self._verbs.jobs, given.get("tenant")
         yield from jobs.authorization.check("redrive", key)
         found = yield from self._verbs.found(key, tenant)
-        rewind = None
-        if from_step is not None:
+        rewind = moved = None
+        if (from_step := given.get("from_step")) is not None:
             log = yield from self._log(key)
             rewind = choose_rewind(self._declared, found.stored, log, from_step)
-        moved = None if to_version is None else self._other_version(found.stored, to_version)
+        if (to_version := given.get("to_version")) is not None:
+            moved = self._other_version(found.stored, to_version)
         plan = (key, tenant, expected, rewind, moved, jobs.follow_ups)
+        reset = given.get("reset_attempts", True)
         started = yield from jobs.access.run(execution_redrives.redrive, *plan, reset=reset, note=note)
         reached("redrive.after_commit")
         if started.ended:

@@ -6,7 +6,7 @@ the follow-ups of features wrote there is returned as `Effects`, which are publi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -129,6 +129,8 @@ class Effects(NamedTuple):
     """Batches whose progress is to be published."""
     fingerprints: Mapping[str, str | None] = _NO_FINGERPRINTS
     """Fingerprints of the dead letters of executions; None: it failed without one. That of a job follows from it."""
+    calls: tuple[Callable[[], None], ...] = ()
+    """What features do after the commit; they must not block, and must not raise."""
 
     def __or__(self, other: Effects) -> Effects:
         """Return the effects of both."""
@@ -145,6 +147,7 @@ class Effects(NamedTuple):
             {**self.branches, **other.branches},
             self.batches + other.batches,
             {**self.fingerprints, **other.fingerprints},
+            calls=self.calls + other.calls,
         )
 
 

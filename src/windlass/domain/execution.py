@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from windlass.domain.execution_items import ItemWrite, NewReject
 from windlass.domain.transition import NO_FAILURE, Failure
 
 PREFIX: Final = "pipeline/"
@@ -50,17 +52,6 @@ DEAD: Final = frozenset({ExecutionStatus.FAILED, ExecutionStatus.DLQ})
 """Ended executions that can be re-driven."""
 
 
-class ItemStatus(IntEnum):
-    """The state of an item."""
-
-    READY = 0
-    RETRY = 1
-    DONE = 2
-    REJECTED = 4
-    FAILED = 5
-    EXPANDED = 6
-
-
 class NewExecution(NamedTuple):
     """An execution about to be stored, beside its job."""
 
@@ -73,6 +64,11 @@ class NewExecution(NamedTuple):
     input_hash: str
     dlq: int
     source: str | None = None
+    """What it was submitted by, if not by a caller: the id of a re-driven reject."""
+    cursor: int = 0
+    """Index of its first step."""
+    value_version: int = 0
+    """1: its first value is in the first row of its log."""
 
 
 class KnownExecution(NamedTuple):
@@ -110,7 +106,7 @@ class ExecutionState(NamedTuple):
     rejected: int
     paused: int
     failing: str | None
-    """A `Failing` as JSON."""
+    """A `ItemFailure` as JSON."""
     type: int | None
     """Number of the present value's type in the definition; None: it is the input."""
     value: str | None
@@ -129,16 +125,26 @@ class LogRow(NamedTuple):
     value: str | None = None
 
 
+class LastRejects(NamedTuple):
+    """What the last step of an execution has rejected."""
+
+    rejects: Sequence[NewReject]
+    deliver: Callable[[Sequence[NewReject]], None]
+    """Passes those that are new to the sink of the pipeline, after the commit."""
+
+
 class FailedStep(NamedTuple):
     """What the claim of an execution that fails for good hands to the follow-ups of its end."""
 
     log: LogRow
     transition_key: str
+    rejects: LastRejects | None = None
+    """What it is over the limit of rejects with."""
     items: tuple[ItemWrite, ...] = ()
     """Items that have failed."""
 
 
-class Failing(NamedTuple):
+class ItemFailure(NamedTuple):
     """The failure of an item that ends its execution; decided by the execution's own claim."""
 
     reason: str
@@ -155,95 +161,10 @@ class Failing(NamedTuple):
         return Failure(self.error, self.error_class, self.traceback)
 
 
-def failing_of(reason: str, failure: Failure | None, step: int, path: str, attempt: int) -> Failing:
+def item_failure_of(reason: str, failure: Failure | None, step: int, path: str, attempt: int) -> ItemFailure:
     """Return the failure of an item."""
     told = failure or NO_FAILURE
-    return Failing(reason, told.error, told.error_class, step, path, attempt, told.traceback)
-
-
-class ItemRow(NamedTuple):
-    """An item as a claim reads it."""
-
-    path: str
-    status: int
-    cursor: int
-    version: int
-    attempt: int
-    emitted: int
-    last_hash: str | None
-    due: int | None
-    type: int
-    value: str | None
-
-
-class ItemWrite(NamedTuple):
-    """A change of an item, guarded by the version that was read."""
-
-    execution_id: str
-    stage: int
-    path: str
-    version: int
-    """Before it."""
-    status: int
-    cursor: int
-    attempt: int
-    emitted: int
-    last_hash: str | None
-    delay_us: int | None
-    """Until it is due; None: at once."""
-    type: int
-    value: str | None
-    error_class: str | None = None
-    error: str | None = None
-
-
-class NewItem(NamedTuple):
-    """An item about to be stored."""
-
-    execution_id: str
-    stage: int
-    path: str
-    status: int
-    cursor: int
-    type: int
-    value: str
-
-
-class PartKey(NamedTuple):
-    """Identifies a part: a range of items that one job works off."""
-
-    execution_id: str
-    stage: int
-    segment: int
-    lo: str
-
-
-class NewPart(NamedTuple):
-    """A part about to be stored; without a job it waits for another one to end."""
-
-    execution_id: str
-    stage: int
-    segment: int
-    lo: str
-    hi: str
-
-
-class NewReject(NamedTuple):
-    """A reject about to be stored."""
-
-    execution_id: str
-    step: int
-    item: str
-    """The item's path; in a stream: fingerprint and occurrence."""
-    id: str
-    tenant: str
-    pipeline: str
-    step_name: str
-    fingerprint: str
-    error_class: str
-    envelope: str
-    payload: str | None
-    type: int | None
+    return ItemFailure(reason, told.error, told.error_class, step, path, attempt, told.traceback)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from windlass.domain.circuit import CircuitChange
 from windlass.domain.ended import Unfinished
 from windlass.domain.job import Claim
 from windlass.domain.states import Move
-from windlass.domain.transition import Transition
+from windlass.domain.transition import NEVER_DUE, Transition
 from windlass.engine.known_work import KnownWork
 from windlass.runtime.unfinished_work import UnfinishedWork
 from windlass.spi import Coordinator
@@ -91,9 +91,9 @@ class NodeWakeups:
         released = {(claim.queue, claim.priority) for claim, move in back if move.outcome in ("released", "lost")}
         self._wake_for(released)
         heads = [
-            Head(claim.queue, claim.priority, move.times.ended_at + move.delay_us, claim.lane)
+            Head(claim.queue, claim.priority, move.times.ended_at + move.delay_us, _lane_of(claim, move))
             for claim, move in back
-            if move.lane is None and move.move is not Move.PARK
+            if move.outcome != "passed_over" and move.move is not Move.PARK and move.delay_us != NEVER_DUE
         ]
         if heads:
             self._known.expect(heads)
@@ -119,3 +119,8 @@ class NodeWakeups:
             sending = self._loop.create_task(self._database.anotify(channel, payload))
             self._sending.add(sending)
             sending.add_done_callback(self._sending.discard)
+
+
+def _lane_of(claim: Claim, move: Transition) -> str | None:
+    """Return the lane in which a requeued job waits; an empty text means that it left its lane."""
+    return claim.lane if move.lane is None else move.lane or None

@@ -241,7 +241,7 @@ class Slots(Service):
         self._draining = True
         for attempt in self._running:
             if attempt.context is not None:
-                attempt.context.draining = True
+                attempt.context.drain()
         reached("drain.before_release")
         self._release_unstarted()
         began = monotonic()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windlass.domain.execution import Failing, ItemWrite, LogRow, NewReject
+from windlass.domain.execution import ItemFailure, LastRejects, LogRow
+from windlass.domain.execution_items import ItemWrite
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.items import Release
 
@@ -22,7 +23,7 @@ class Finished(NamedTuple):
     """The execution has succeeded."""
 
     log: LogRow
-    rejects: tuple[NewReject, ...] = ()
+    rejects: LastRejects | None = None
 
 
 class PartEnded(NamedTuple):
@@ -35,7 +36,7 @@ class PartFailed(NamedTuple):
     """An item of a part has failed for good, which ends its execution."""
 
     execution_id: str
-    failing: Failing
+    failing: ItemFailure
     items: tuple[ItemWrite, ...] = ()
 
 

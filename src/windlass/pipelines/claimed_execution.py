@@ -12,13 +12,17 @@ from windlass.domain.job import NewJob
 from windlass.domain.keys import MAX_NAME
 from windlass.domain.lanes import Lane
 from windlass.pipelines.definition import Definition, PipelineStep, Segment, StepKind
+from windlass.pipelines.item_values import Values
 from windlass.pipelines.node_runtime import NodeRuntime
+from windlass.pipelines.reject_delivery import RejectDelivery
 from windlass.pipelines.reject_records import Rejects
+from windlass.pipelines.reject_sinks import sink_of_name
 from windlass.pipelines.step_context import StepContext
-from windlass.pipelines.values import Values
 from windlass.retry_signals import DoNotRetry
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import Release
 
+MICROSECONDS: Final = 1_000_000
 SLICE: Final = 10.0
 """Seconds after which a claim ends at the next boundary, so that a long execution does not keep its slot."""
 PARTS_AT_A_TIME: Final = 8
@@ -44,9 +48,12 @@ class ClaimedExecution:
         self.context = context
         self.state = state
         self.began = monotonic()
-        keeps = definition.include_payload
-        include = runtime.parts.settings.include_payload if keeps is None else keeps
-        self.rejects = Rejects(definition, state, context.correlation_id, runtime.tools.describe, include)
+        settings, options = runtime.parts.settings, definition.options
+        include = settings.include_payload if options.include_payload is None else options.include_payload
+        sink = sink_of_name(settings.reject_sink) if options.sink is None else options.sink
+        made = (definition, state, context.correlation_id, runtime.tools.describe, values)
+        self.rejects = Rejects(*made, include, sink.durable, self.store_now)
+        self.sink = RejectDelivery(sink, options.sink_failure, self.rejects.value)
 
     @property
     def item_lane(self) -> str:
@@ -57,6 +64,22 @@ class ClaimedExecution:
     def should_end(self) -> bool:
         """Whether the claim should end at this boundary, and go on later."""
         return self.context.draining or self.context.canceled or monotonic() - self.began > SLICE
+
+    def store_now(self) -> int:
+        """Return the store's time in microseconds, as far as it is known here."""
+        return self.context.claim.picked_at + int((monotonic() - self.context.received) * MICROSECONDS)
+
+    async def checkpoint(self, write: Checkpoint) -> CheckpointAnswer:
+        """Write what the claim has finished; new rejects go to the sink after the commit."""
+        answer = await self.runtime.checkpoint(write)
+        await self.sink.deliver(write.rejects, answer.new_rejects)
+        return answer
+
+    def checkpoint_blocking(self, write: Checkpoint) -> CheckpointAnswer:
+        """Do the same on a thread."""
+        answer = self.runtime.checkpoint_blocking(write)
+        self.sink.deliver_blocking(write.rejects, answer.new_rejects)
+        return answer
 
     async def call(self, step: PipelineStep, context: StepContext, *given: Any) -> Any:
         """Call a step."""

@@ -12,12 +12,13 @@ from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.execution_run import ExecutionRun
 from windlass.pipelines.execution_submitter import ExecutionSubmitter
+from windlass.pipelines.item_values import Values
 from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.pipelines.part_run import run_part
 from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.pipeline_parts import PipelineParts
-from windlass.pipelines.values import Values
+from windlass.pipelines.reject_sinks import sink_of_name
 from windlass.settings import PipelinesSettings
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction
@@ -79,10 +80,27 @@ class DeclaredPipelines:
         """Complete all pipelines, so that a worker knows them; no step can be added after that."""
         return [pipeline.definition for pipeline in self._declared.values()]
 
+    def check_sinks(self, *, in_memory: bool) -> None:
+        """Raise if an item that a step gives up could be lost: with a sink that is not durable, on a store that is."""
+        settings = self._parts.settings
+        if in_memory or not settings.production:
+            return
+        for definition in self.register_all():
+            given = definition.options.sink
+            sink = sink_of_name(settings.reject_sink) if given is None else given
+            steps = [step.name for step in definition.steps if step.options.recover_on_failure]
+            if not sink.durable and steps:
+                raise ConfigurationError(
+                    f"pipeline {definition.name}@{definition.version} may lose items: {', '.join(steps)} has "
+                    f"recover_on_failure, and what {type(sink).__name__} is given is not durable; use the store (leave "
+                    "sink out) or a sink that is durable, or accept the loss with the setting "
+                    "pipelines.production = false"
+                )
+
     def _execution_body(self, definition: Definition) -> Callable[..., Coroutine[Any, Any, Any]]:
         values = self.values_of(definition)
 
-        async def run_execution(given: Any) -> Any:
+        async def run_execution(given: Any = None) -> Any:
             context = JobContext.current()
             runtime = NodeRuntime.of(context, self._parts)
             state = await runtime.execution(str(context.job_id))

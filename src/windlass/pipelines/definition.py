@@ -114,6 +114,7 @@ class Definition:
     """What each step takes and gives; the last of the outputs is the input of the pipeline."""
     _numbers: tuple[tuple[int, ...], ...] = field(repr=False)
     """The numbers of the types of each output in the table."""
+    _any: TypeChoice = field(repr=False)
 
     @property
     def input_type(self) -> Any:
@@ -179,6 +180,10 @@ class Definition:
             "correct the annotation, or what it returns"
         )
 
+    def number_of(self, value: Any) -> int | None:
+        """Return the number of the type of any value of the pipeline; None if it has none of its types."""
+        return self._any.of(value)
+
     def segments(self) -> tuple[Segment, ...]:
         """Return the steps in segments: runs of steps per item with the same limits; a reduce or transform alone."""
         found: list[Segment] = []
@@ -217,6 +222,7 @@ def define(name: str, version: str, steps: Sequence[PipelineStep], options: Pipe
         _inputs=tuple(TypeChoice(members(step.takes)) for step in steps),
         _outputs=tuple(TypeChoice(choices) for choices in alternatives),
         _numbers=tuple(tuple(types.index(kind) for kind in choices) for choices in alternatives),
+        _any=TypeChoice(types),
     )
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.clock import monotonic
-from windlass.domain.execution import ItemStatus, NewItem
+from windlass.domain.execution_items import ItemStatus, NewItem
 from windlass.domain.item_paths import child
 from windlass.pipelines.definition import Definition, PipelineStep
-from windlass.pipelines.values import Values
+from windlass.pipelines.item_values import Values
 from windlass.retry_signals import DoNotRetry
 
 MOST_BYTES: Final = 1 << 20
@@ -34,7 +34,7 @@ class Position(NamedTuple):
     last_hash: str | None
 
 
-class Chunk(NamedTuple):
+class ItemChunk(NamedTuple):
     """Items that are stored together."""
 
     items: list[NewItem]
@@ -89,13 +89,13 @@ class Emitter:
         full = len(self._items) >= self._step.options.buffer or self._bytes >= MOST_BYTES
         return full or monotonic() - self._since > LONGEST_WAIT
 
-    def take(self) -> Chunk:
+    def take(self) -> ItemChunk:
         """Return the items that are not stored yet, as a chunk."""
         items, self._items, self._bytes, self._since = self._items, [], 0, monotonic()
         emitted = max(self._seen, self._stored.emitted)
         last = _hash(self._last_hash) if items and self._last_hash is not None else self._stored.last_hash
         self._stored = Position(emitted, last)
-        return Chunk(items, self._stored)
+        return ItemChunk(items, self._stored)
 
     def check_end(self) -> None:
         """Raise if the body gave fewer items than were stored before."""

@@ -6,6 +6,8 @@ It ends when the execution has ended, waits (for a retry, for parts of its items
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import msgspec
@@ -13,18 +15,20 @@ import msgspec
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
-from windlass.domain.execution import FailedStep, Failing, LogRow
+from windlass.domain.execution import FailedStep, ItemFailure, LastRejects, LogRow
+from windlass.domain.execution_items import NewReject
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import StopJob
+from windlass.execution_errors import RejectSinkError
 from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, is_called_once, lane_for, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind
+from windlass.pipelines.execution_results import result_of_items, result_of_value
 from windlass.pipelines.item_segments import ItemSegments
-from windlass.pipelines.results import result_of_items, result_of_value
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
-from windlass.pipelines.stream_steps import StreamSteps
+from windlass.pipelines.stream_steps import StreamResult, StreamSteps
 from windlass.pipelines.transitions import Transitions
 
 MICROSECONDS = 1_000_000
@@ -50,7 +54,7 @@ class ExecutionRun:
         while True:
             state = claimed.state
             if state.failing is not None:
-                await self._after_failing(msgspec.json.decode(state.failing, type=Failing))
+                await self._after_failing(msgspec.json.decode(state.failing, type=ItemFailure))
                 continue
             if state.paused:
                 raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=self._lane(), cargo=Boundary(paused=True))
@@ -110,7 +114,7 @@ class ExecutionRun:
             if step.kind is StepKind.STEP:
                 number, text = claimed.encode(step, result)
         except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
-            self._failed(step, error, began)
+            await self._failed(step, error, began)
         log = LogRow("step", step.index, attempt, _micros(began), None, None, number, text)
         following = claimed.state._replace(cursor=step.index + 1, attempt=1)
         if step.kind is StepKind.STEP:
@@ -127,23 +131,38 @@ class ExecutionRun:
 
     async def _run_stream(self, step: PipelineStep) -> None:
         """Run a step that takes or gives many items."""
+        claimed = self._claimed
+        given = None if claimed.state.streams else self._present()
+        if step.kind is StepKind.EXPAND and not claimed.definition.accepts(step, given):
+            claimed.state = claimed.state._replace(cursor=step.index + 1, attempt=1)
+            return
         limited, began = self._enter(step), monotonic()
-        given = None if self._claimed.state.streams else self._present()
         try:
             result = await self._streams.run(step, given)
+            await claimed.sink.offer(result.rejects)
         except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
-            rejected = self._failed(step, error, began)
-            await self._streams.keep_emitted(step, rejected)
-            return
-        if step.kind is StepKind.REDUCE and step.index + 1 == len(self._claimed.definition.steps):
+            result = await self._failed(step, error, began)
+        else:
+            await self._check_rejects(step, result)
+        if step.kind is StepKind.REDUCE and step.index + 1 == len(claimed.definition.steps):
             self._succeed(result.log._replace(run_us=_micros(began)), result.value, limited, result.rejects)
         await self._streams.store(result, _micros(began))
         if limited:
             raise EndAttempt("advanced", lane=self._lane(), called=True)
 
+    async def _check_rejects(self, step: PipelineStep, result: StreamResult) -> None:
+        """End the execution if the body of a step has rejected too many items."""
+        rejected = self._streams.rejected
+        if rejected and self._claimed.definition.max_rejected is not None:
+            total = await self._streams.items_given(step)
+            await self._transitions.check_rejects(step.index, rejected, total, self._last(result.rejects))
+
+    def _last(self, rejects: Sequence[NewReject]) -> LastRejects | None:
+        return LastRejects(rejects, self._claimed.sink.deliver_later) if rejects else None
+
     # ------------------------------------------------------------------ failures
 
-    def _failed(self, step: PipelineStep, error: BaseException, began: float) -> RejectValue:
+    async def _failed(self, step: PipelineStep, error: BaseException, began: float) -> StreamResult:
         """Decide about a failed step; return only if an expansion or transformation keeps what it has given."""
         claimed = self._claimed
         if isinstance(error, EndAttempt | StopJob) or (
@@ -162,33 +181,52 @@ class ExecutionRun:
             raise end from None
         ended = log._replace(kind="ended")
         if isinstance(found, RejectValue):
-            if step.kind.gives_stream:
-                return found
-            rejects = (self._streams.reject_whole(step, attempt, found.error, self._present),)
-            if not self._transitions.too_many_rejects(1, 1):
-                raise EndAttempt("succeeded", called=error, cargo=Finished(ended, rejects)) from None
+            try:
+                return await self._rejected(step, found, ended, error)
+            except RejectSinkError as refusal:
+                return await self._failed(step, refusal, began)
         key = transition_key(claimed.state.id, step.index, attempt, "")
-        reason = found.reason if not isinstance(found, RejectValue) else "reject_limit"
-        end = EndAttempt("failed", failure=failure, reason=reason, called=error, cargo=FailedStep(ended, key))
+        end = EndAttempt("failed", failure=failure, reason=found.reason, called=error, cargo=FailedStep(ended, key))
         raise end from None
 
-    async def _after_failing(self, failing: Failing) -> None:
+    async def _rejected(
+        self, step: PipelineStep, found: RejectValue, ended: LogRow, error: BaseException
+    ) -> StreamResult:
+        """Reject what a step was given; return only if an expansion or transformation keeps what it has given."""
+        claimed, result = self._claimed, None
+        if step.kind.gives_stream:
+            result = await self._streams.recovered(step, found, self._present)
+            rejects = result.rejects
+        else:
+            rejects = (await self._streams.reject_whole(step, claimed.state.attempt, found.error, self._present),)
+        await claimed.sink.offer(rejects)
+        some, last = sum(reject.item_count for reject in rejects), self._last(rejects)
+        if self._transitions.too_many_rejects(claimed.state.rejected + some, (some, some)):
+            raise self._transitions.over_limit(step.index, some, some, last) from None
+        if result is None:
+            raise EndAttempt("succeeded", called=error, cargo=Finished(ended, last)) from None
+        return result
+
+    async def _after_failing(self, failing: ItemFailure) -> None:
         """End the execution by the failure of one of its items, or reject the item that kills its process."""
         if failing.reason == "worker_lost" and failing.path:
-            found = await self._segments.after_lost(failing)
-            if found is None:
-                return
-            failing = found
+            with suppress(RejectSinkError):
+                found = await self._segments.after_lost(failing)
+                if found is None:
+                    return
+                failing = found
         key = transition_key(self._claimed.state.id, failing.step, failing.attempt, failing.path)
         log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
         raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=FailedStep(log, key))
 
     # ------------------------------------------------------------------ the end
 
-    def _succeed(self, log: LogRow, value: Any, limited: bool, rejects: tuple[Any, ...] = ()) -> NoReturn:
-        result = result_of_value(self._claimed, value)
+    def _succeed(self, log: LogRow, value: Any, limited: bool, rejects: Sequence[NewReject] = ()) -> NoReturn:
+        """End an execution whose last value is a single one: where items are expected, it is a stream of one."""
+        result = result_of_value(self._claimed, [value] if self._claimed.definition.ends_in_items else value)
         called = True if limited else None
-        raise EndAttempt("succeeded", result=result, called=called, cargo=Finished(log._replace(kind="ended"), rejects))
+        cargo = Finished(log._replace(kind="ended"), self._last(rejects))
+        raise EndAttempt("succeeded", result=result, called=called, cargo=cargo)
 
     async def _finish(self) -> NoReturn:
         """End an execution that has passed its last step."""

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from windlass.domain.execution import NewExecution
-from windlass.domain.identity import new_job_ids
+from windlass.domain.execution import LogRow, NewExecution
+from windlass.domain.identity import new_job_id, new_job_ids
 from windlass.domain.job import NewJob
 from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.keys import check_key
@@ -18,17 +18,21 @@ from windlass.errors import InvalidOptionError, KeyConflictError, SerializationE
 from windlass.pipelines.claimed_execution import NO_TIMEOUT, lane_of, tenant_resource
 from windlass.pipelines.definition import INPUT, Definition
 from windlass.pipelines.execution_handle import ExecutionHandle, ExecutionVerbs
-from windlass.pipelines.values import Values, canonical, fingerprint
+from windlass.pipelines.item_values import Values, canonical, fingerprint
 from windlass.runtime.verbs import Verb
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
-from windlass.stores.plans import executions, limits
+from windlass.stores.plans import executions, limits, reject_redrives
+from windlass.stores.plans.dead_letters import AuditEntry
 from windlass.stores.plans.executions import NewSubmission, SubmittedExecution
 from windlass.submission.current_connection import connection_for
 from windlass.submission.group_commit import levels_of
 from windlass.submission.submitter import SubmissionParts, check_resources
 
 DEFAULT_TENANT: Final = "default"
+
+SubmitPlan = Callable[[Dialect, Sequence[NewSubmission], Sequence[str], str | None], Plan[list[SubmittedExecution]]]
+"""Stores executions, given new queues and a notification."""
 
 
 class ExecutionParts(NamedTuple):
@@ -81,14 +85,20 @@ class ExecutionSubmitter:
             for one, answer in zip(new, answers, strict=True)
         ]
 
-    def _store(self, parts: SubmissionParts, new: Sequence[NewSubmission]) -> Verb[list[SubmittedExecution]]:
+    def redrive(self, new: Sequence[NewSubmission], entry: AuditEntry) -> Verb[list[SubmittedExecution]]:
+        """Start executions of rejects, and note them there; with a conflict of keys nothing is changed."""
+        return (yield from self._store(self._parts().submission, new, partial(_redrive, entry=entry)))
+
+    def _store(
+        self, parts: SubmissionParts, new: Sequence[NewSubmission], plan: SubmitPlan = executions.submit
+    ) -> Verb[list[SubmittedExecution]]:
         jobs = [one.job for one in new]
         yield from check_resources(parts, jobs)
         levels = levels_of(jobs)
         keyed = any(one.execution.key is not None for one in new)
 
         def store(queues: list[str], tell: str | None) -> Verb[list[SubmittedExecution]]:
-            return parts.access.run(executions.submit, new, queues, tell)
+            return parts.access.run(plan, new, queues, tell)
 
         answers = yield from parts.commits.announced(levels, store, with_commit=not keyed)
         parts.local_node.new_work(levels)
@@ -114,6 +124,12 @@ def _limit_tenants(parts: SubmissionParts, definition: Definition) -> Verb[None]
         return
     yield from parts.access.run(limits.configure_resource, resource, limits.Limit(most, None, None))
     parts.known_resources.add(resource)
+
+
+def _redrive(
+    dialect: Dialect, new: Sequence[NewSubmission], queues: Sequence[str], tell: str | None, *, entry: AuditEntry
+) -> Plan[list[SubmittedExecution]]:
+    return (yield from reject_redrives.redrive(dialect, new, entry, queues, tell))
 
 
 def _submit_or_raise(
@@ -151,17 +167,45 @@ def _row(definition: Definition, values: Values, job_id: str, value: Any, option
         int(definition.dlq),
         options.source,
     )
-    job = NewJob(
-        id=job_id,
+    return NewSubmission(execution, _main_job(definition, execution, args, correlation, 0))
+
+
+def _main_job(definition: Definition, execution: NewExecution, args: str, correlation: str | None, step: int) -> NewJob:
+    """Return the job that runs an execution from a step on."""
+    return NewJob(
+        id=execution.id,
         queue=definition.options.queue,
         target=definition.target,
         priority=int(definition.options.priority),
         args=args,
         options=NO_TIMEOUT,
-        correlation_id=correlation or job_id,
-        lane=lane_of(definition, 0, tenant) or None,
+        correlation_id=correlation or execution.id,
+        lane=lane_of(definition, step, execution.tenant) or None,
     )
-    return NewSubmission(execution, job)
+
+
+class RejectedItem(NamedTuple):
+    """An item that is re-driven: it enters its step of a new execution as a single value."""
+
+    reject_id: str
+    tenant: str
+    step: int
+    type: int
+    value: str
+    fingerprint: str
+    key: str
+    correlation_id: str | None
+
+
+def rejected_submission(definition: Definition, values: Values, item: RejectedItem) -> NewSubmission:
+    """Return the execution that re-drives an item."""
+    job_id = new_job_id()
+    execution = NewExecution(
+        *(job_id, item.tenant, definition.name, definition.version, definition.hash, item.key, item.fingerprint),
+        *(int(definition.dlq), item.reject_id, item.step, 1),
+    )
+    job = _main_job(definition, execution, values.nothing, item.correlation_id, item.step)
+    return NewSubmission(execution, job, LogRow("submitted", item.step, 1, type=item.type, value=item.value))
 
 
 def checked_tenant(definition: Definition, tenant: str | None) -> str:

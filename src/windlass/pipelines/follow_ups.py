@@ -5,21 +5,22 @@ Only the main job ends an execution: a part whose item has failed for good notes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
-from windlass.domain.execution import FailedStep, Failing, failing_of, is_execution, is_part
+from windlass.domain.execution import FailedStep, ItemFailure, is_execution, is_part, item_failure_of
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE
 from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
-from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import execution_redrives, executions, items, moves
+from windlass.stores.plan import Plan
+from windlass.stores.plans import execution_redrives, executions, items, moves, rejects
 from windlass.stores.plans.executions import EndedExecution
 
 _ENDS: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.GIVE_UP, Move.CANCEL})
@@ -53,9 +54,7 @@ def _has_cargo(ended: Ended) -> bool:
 
 
 def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
-    rejects = [reject for job in ended if isinstance(job.cargo, Finished) for reject in job.cargo.rejects]
-    if rejects:
-        yield from executions.store_rejects(dialect, rejects)
+    deliveries = yield from _store_rejects(dialect, ended)
     failed = [item for job in ended if isinstance(job.cargo, FailedStep) for item in job.cargo.items]
     if failed:
         yield from items.write(dialect, failed)
@@ -63,11 +62,20 @@ def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     unfinished = [job.job_id for job in ended if job.move is not Move.SUCCEED]
     parts = (yield from items.live_jobs(dialect, unfinished)) if unfinished else []
     if not parts:
-        return NO_EFFECTS
+        return Effects(calls=deliveries) if deliveries else NO_EFFECTS
     stopped = yield from moves.cancel(dialect, parts, reason="execution_ended", parts=True)
     for execution in unfinished:
-        yield Step("detach_parts", {"id": execution})
-    return Effects(canceled=tuple(stopped.ended))
+        yield from items.detach(dialect, execution)
+    return Effects(canceled=tuple(stopped.ended), calls=deliveries)
+
+
+def _store_rejects(dialect: Dialect, ended: Sequence[Ended]) -> Plan[tuple[Callable[[], None], ...]]:
+    """Store what the last steps have rejected; return the calls that pass the new ones on after the commit."""
+    ends = [job.cargo.rejects for job in ended if isinstance(job.cargo, FailedStep | Finished) if job.cargo.rejects]
+    if not ends:
+        return ()
+    new = yield from rejects.store(dialect, [reject for end in ends for reject in end.rejects])
+    return tuple(partial(end.deliver, [one for one in end.rejects if one.id in new]) for end in ends)
 
 
 def _ended_execution(job: Ended) -> EndedExecution:
@@ -98,13 +106,11 @@ def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
         work |= yield from executions.wake(dialect, [job.job_id for job in mains])
         paused = [job.job_id for job in mains if isinstance(job.cargo, Boundary) and job.cargo.paused]
         if paused:
-            rows = yield Step("wake_unpaused", {"ids": dialect.ids(paused)})
-            work |= frozenset((queue, priority) for queue, priority in rows)
+            work |= yield from executions.wake_unpaused(dialect, paused)
     if parked:
         held = {job.cargo.execution_id for job in parked if isinstance(job.cargo, PartParked)}
         yield from executions.lock_mains(dialect, held)
-        rows = yield Step("wake_parts", {"ids": dialect.ids([job.job_id for job in parked])})
-        work |= frozenset((queue, priority) for queue, priority in rows)
+        work |= yield from items.wake(dialect, [job.job_id for job in parked])
     return Effects(work=work)
 
 
@@ -126,18 +132,18 @@ def _end_parts(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     parts = {job: part for job, part in found.items() if part.execution_id in mains}
     done = [job.job_id for job in ended if isinstance(job.cargo, PartEnded) and job.job_id in parts]
     if done:
-        yield Step("end_parts", {"ids": dialect.ids(done)})
+        yield from items.end(dialect, done)
     unfinished = sorted(parts.keys() - set(done))
     if unfinished:  # none may be left with a job that has ended: it would never get another
-        yield Step("strand_parts", {"ids": dialect.ids(unfinished)})
+        yield from items.strand(dialect, unfinished)
     failed = [item for job in ended if isinstance(job.cargo, PartFailed) for item in job.cargo.items]
     if failed:
         yield from items.write(dialect, failed)
     for job in ended:
         failing = _failing(job, parts[job.job_id]) if job.job_id in parts else None
         if failing is not None:
-            params = {"id": parts[job.job_id].execution_id, "failing": msgspec.json.encode(failing).decode()}
-            yield Step("note_failing", params)
+            text = msgspec.json.encode(failing).decode()
+            yield from executions.note_failing(dialect, parts[job.job_id].execution_id, text)
             reached("failing.before_commit")
     releases = [job.cargo.release for job in ended if isinstance(job.cargo, PartEnded) and job.job_id in parts]
     work = yield from items.release(dialect, releases)
@@ -146,10 +152,10 @@ def _end_parts(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     return Effects(work=work)
 
 
-def _failing(job: Ended, part: items.Part) -> Failing | None:
+def _failing(job: Ended, part: items.StoredPart) -> ItemFailure | None:
     """Return the failure that a part ends its execution with; a canceled or lost one has none of its own."""
     if isinstance(job.cargo, PartFailed):
         return job.cargo.failing
     if job.move in (Move.FAIL, Move.GIVE_UP):
-        return failing_of(job.reason or "worker_lost", job.failure, part.segment, part.trying or "", 1)
+        return item_failure_of(job.reason or "worker_lost", job.failure, part.segment, part.trying or "", 1)
     return None

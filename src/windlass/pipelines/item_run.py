@@ -8,17 +8,18 @@ from typing import NamedTuple
 
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.clock import monotonic
-from windlass.domain.execution import OPEN, Failing, ItemRow, ItemStatus, ItemWrite, NewReject, failing_of
+from windlass.domain.execution import OPEN, ItemFailure, item_failure_of
+from windlass.domain.execution_items import ItemRow, ItemStatus, ItemWrite, NewItem, NewReject
 from windlass.domain.item_paths import right_behind
 from windlass.errors import StopJob
+from windlass.execution_errors import RejectSinkError
 from windlass.pipelines.claimed_execution import ClaimedExecution
+from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
-from windlass.pipelines.item_expansion import expand_item
-from windlass.pipelines.running_item import RunningItem
+from windlass.pipelines.item_expansion import ItemExpansion
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
 from windlass.stores.plans import items
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 MICROSECONDS = 1_000_000
 OF_THE_CLAIM = (EndAttempt, StopJob)
@@ -53,7 +54,7 @@ class ItemRun:
         self._buffer = max(step.options.buffer for step in claimed.definition.steps[segment.first : segment.end])
         self.stopped = False
         """Whether it ended early: the execution was paused or canceled, or the claim should end."""
-        self.failing: Failing | None = None
+        self.failing: ItemFailure | None = None
         self.failed: list[ItemWrite] = []
         """Items that have failed for good, which is not stored yet."""
         self.called: BaseException | bool | None = None
@@ -99,7 +100,7 @@ class ItemRun:
                 return None
             if self._page:
                 row = self._page.pop()
-                if row.status == ItemStatus.READY or row.due is None or row.due <= self._store_now():
+                if row.status == ItemStatus.READY or row.due is None or row.due <= self._claimed.store_now():
                     return row
                 if self._ordered:
                     self.stopped = True
@@ -119,18 +120,14 @@ class ItemRun:
             self._from = right_behind(page[-1].path)
         self._page = page[::-1]
 
-    def _store_now(self) -> int:
-        context = self._claimed.context
-        return context.claim.picked_at + int((monotonic() - context.received) * MICROSECONDS)
-
     # ------------------------------------------------------------------ one item
 
     async def _run_item(self, row: ItemRow) -> bool:
         """Run one item through its steps; return False if it waits for a retry, or has failed."""
         claimed = self._claimed
         if self._careful:
-            await self._write((), trying=row.path)
-        item = RunningItem(row, claimed.values.decode(row.type, row.value))
+            await self._write(Checkpoint(*self._claim, trying=row.path))
+        item = ClaimedItem(row, claimed.values.decode(row.type, row.value))
         steps, end = claimed.definition.steps, self._segment.end
         self._pass_by(item)
         if item.cursor == end:
@@ -138,9 +135,10 @@ class ItemRun:
         while item.cursor < end and not self.stopped:
             step = steps[item.cursor]
             context = claimed.step_context(step, item.attempt, item.path)
+            expansion = ItemExpansion(claimed, context, item, (step, self._range.stage, end))
             try:
                 if step.kind is StepKind.EXPAND:
-                    await expand_item(claimed, step, context, item, self._range.stage, end)
+                    await expansion.run()
                     return True
                 result = await claimed.call(step, context, item.value)
                 self.called = True
@@ -152,19 +150,21 @@ class ItemRun:
             except BaseException as error:
                 if isinstance(error, asyncio.CancelledError) and claimed.context.canceled:
                     raise
-                return await self._failed(item, step, error)
+                return await self._failed(item, step, error, expansion)
             item.cursor, item.attempt = item.cursor + 1, 1
             self._pass_by(item)
             await self._store(item, ItemStatus.DONE if item.cursor == end else ItemStatus.READY)
         return True
 
-    def _pass_by(self, item: RunningItem) -> None:
+    def _pass_by(self, item: ClaimedItem) -> None:
         """Pass an item by steps that do not take its type."""
         definition = self._claimed.definition
         while item.cursor < self._segment.end and not definition.accepts(definition.steps[item.cursor], item.value):
             item.cursor += 1
 
-    async def _failed(self, item: RunningItem, step: PipelineStep, error: BaseException) -> bool:
+    async def _failed(
+        self, item: ClaimedItem, step: PipelineStep, error: BaseException, expansion: ItemExpansion
+    ) -> bool:
         claimed, self.called = self._claimed, error
         if isinstance(error, Snooze):
             await self._store(item, ItemStatus.RETRY, delay_us=int(error.delay * MICROSECONDS))
@@ -177,36 +177,36 @@ class ItemRun:
             await self._store(item, ItemStatus.RETRY, told, delay_us=found.delay_us)
             return False
         if isinstance(found, RejectValue):
-            reject = claimed.rejects.of_item(
-                step, item.attempt, item.path, item.value, found.error, item.text, item.number
-            )
-            await self._store(item, ItemStatus.REJECTED, told, rejects=(reject,))
+            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, found.error, item.stored)
+            rejects, new_items = (*expansion.taken_rejects(), reject), expansion.unstored()
+            try:
+                await claimed.sink.offer(rejects)
+            except RejectSinkError as refusal:
+                return await self._failed(item, step, refusal, expansion)
+            await self._store(item, ItemStatus.REJECTED, told, rejects=rejects, new_items=new_items)
             return True
         # Stored with the end of the claim: a failed item whose failure is noted nowhere would be dropped.
         self.failed.append(item.write(claimed.state.id, self._range.stage, ItemStatus.FAILED, told))
-        self.failing = self.failing or failing_of(found.reason, failure, step.index, item.path, item.attempt)
+        self.failing = self.failing or item_failure_of(found.reason, failure, step.index, item.path, item.attempt)
         self.stopped = True
         return False
 
     async def _store(
         self,
-        item: RunningItem,
+        item: ClaimedItem,
         status: ItemStatus,
         told: tuple[str | None, str | None] = (None, None),
         *,
         delay_us: int | None = None,
         rejects: Sequence[NewReject] = (),
+        new_items: Sequence[NewItem] = (),
     ) -> None:
         write = item.write(self._claimed.state.id, self._range.stage, status, told, delay_us)
-        await self._write((write,), rejects=rejects)
+        await self._write(Checkpoint(*self._claim, items=(write,), rejects=rejects, new_items=new_items))
         item.written()
 
-    async def _write(
-        self, written: Sequence[ItemWrite], *, rejects: Sequence[NewReject] = (), trying: str | None = None
-    ) -> Written:
-        answer = await self._claimed.runtime.checkpoint(
-            Checkpoint(*self._claim, items=written, rejects=rejects, trying=trying)
-        )
+    async def _write(self, write: Checkpoint) -> CheckpointAnswer:
+        answer = await self._claimed.checkpoint(write)
         if answer.paused or answer.failing is not None or answer.status != OPEN:
             self.stopped = True
         return answer

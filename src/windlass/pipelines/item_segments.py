@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import FailedStep, Failing, ItemStatus, LogRow
+from windlass.domain.execution import FailedStep, ItemFailure, LogRow
+from windlass.domain.execution_items import ItemStatus
 from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import WorkerLostError
 from windlass.pipelines.cargo import Boundary
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
+from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import Segment
 from windlass.pipelines.item_run import ItemRange, ItemRun
-from windlass.pipelines.running_item import RunningItem
 from windlass.pipelines.stream_steps import COMPLETE, EMPTY, parts_of
 from windlass.pipelines.transitions import Transitions
 from windlass.stores.plans import items
@@ -85,7 +86,7 @@ class ItemSegments:
             failing = run.failing
             key = transition_key(state.id, failing.step, failing.attempt, failing.path)
             log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
-            cargo = FailedStep(log, key, tuple(run.failed))
+            cargo = FailedStep(log, key, items=tuple(run.failed))
             raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=cargo)
         due_us = await claimed.runtime.database.aread(items.next_due, (state.id, state.stage, FIRST, LAST))
         if due_us is not None:
@@ -107,14 +108,14 @@ class ItemSegments:
     async def _end(self, segment: Segment) -> None:
         claimed = self._claimed
         if claimed.definition.max_rejected is not None:
-            current = await claimed.runtime.execution(claimed.state.id)
-            if current is not None:
-                claimed.state = claimed.state._replace(rejected=current.rejected)
-            self._transitions.check_rejects(segment.end - 1, claimed.state.emitted)
+            state = claimed.state
+            counts = await claimed.runtime.database.aread(items.counts, state.id, state.stage)
+            total = sum(counts.values()) - counts.get(ItemStatus.EXPANDED, 0)
+            await self._transitions.check_rejects(segment.end - 1, counts.get(ItemStatus.REJECTED, 0), total)
         following = claimed.state._replace(cursor=segment.end, attempt=1, filled=EMPTY, cut="")
         await self._transitions.store(following, LogRow("staged", segment.end - 1, 1))
 
-    async def after_lost(self, failing: Failing) -> Failing | None:
+    async def after_lost(self, failing: ItemFailure) -> ItemFailure | None:
         """Reject an item that has killed its process too often, and let its part go on.
 
         Return the failure that ends the execution if the item's step does not recover.
@@ -129,13 +130,14 @@ class ItemSegments:
             step = claimed.definition.steps[row.cursor]
             if not step.options.recover_on_failure:
                 return failing._replace(step=row.cursor, attempt=row.attempt)
-            item = RunningItem(row, claimed.values.decode(row.type, row.value))
+            item = ClaimedItem(row, claimed.values.decode(row.type, row.value))
             error = WorkerLostError(failing.error)
-            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.text, item.number)
+            reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.stored)
+            await claimed.sink.offer((reject,))
             told = (failing.error_class, failing.error)
             changes = {"items": (item.write(state.id, state.stage, ItemStatus.REJECTED, told),), "rejects": (reject,)}
         claim, release = claimed.context.claim, claimed.release(state.stage, segment)
         held = (claim.job_id, claim.fence, state.id)
-        await claimed.runtime.checkpoint(Checkpoint(*held, release=release, clears_failing=state.stage, **changes))
+        await claimed.checkpoint(Checkpoint(*held, release=release, clears_failing=state.stage, **changes))
         claimed.state = state._replace(failing=None)
         return None

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from windlass.domain.item_paths import FIRST
-from windlass.pipelines.values import Values
+from windlass.pipelines.item_values import Values
 from windlass.stores.database import Database
 from windlass.stores.plans import items
 

@@ -18,8 +18,8 @@ from windlass.runtime.batcher import Batcher
 from windlass.runtime.failpoints import reached
 from windlass.stores.database import StoreDataError
 from windlass.stores.plans import executions, items
-from windlass.stores.plans.executions import Checkpoint, Written
-from windlass.stores.plans.items import Part
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
+from windlass.stores.plans.items import StoredPart
 
 logger = loggers.logger("windlass.pipelines")
 
@@ -41,8 +41,8 @@ class NodeRuntime:
         self.stale = 0
         """Writes that were refused because their claim was lost."""
         self._executions = Batcher[str, ExecutionState | None](self._load, MOST_IN_A_COMMIT)
-        self._parts = Batcher[str, Part | None](self._load_parts, MOST_IN_A_COMMIT)
-        self._checkpoints = Batcher[Checkpoint, Written | Exception](self._write, MOST_IN_A_COMMIT)
+        self._parts = Batcher[str, StoredPart | None](self._load_parts, MOST_IN_A_COMMIT)
+        self._checkpoints = Batcher[Checkpoint, CheckpointAnswer | Exception](self._write, MOST_IN_A_COMMIT)
 
     @classmethod
     def of(cls, context: JobContext, parts: PipelineParts) -> NodeRuntime:
@@ -59,18 +59,18 @@ class NodeRuntime:
         """Return an execution with its present value; None if there is none."""
         return await self._executions.call(execution_id)
 
-    async def part(self, job_id: str) -> Part | None:
+    async def part(self, job_id: str) -> StoredPart | None:
         """Return the part of a job; None if it has none any more."""
         return await self._parts.call(job_id)
 
-    async def checkpoint(self, write: Checkpoint) -> Written:
+    async def checkpoint(self, write: Checkpoint) -> CheckpointAnswer:
         """Write what a claim has finished; return when it is committed. Raises `StaleClaimError` if it was lost."""
         answer = await self._checkpoints.call(write)
         if isinstance(answer, Exception):
             raise answer
         return self.accepted(write, answer)
 
-    def checkpoint_blocking(self, write: Checkpoint) -> Written:
+    def checkpoint_blocking(self, write: Checkpoint) -> CheckpointAnswer:
         """Do the same on a thread, in a commit of its own."""
         pause = FIRST_PAUSE
         while True:
@@ -85,13 +85,13 @@ class NodeRuntime:
                 self._announce([write], [answer])
                 return self.accepted(write, answer)
 
-    def accepted(self, write: Checkpoint, answer: Written) -> Written:
+    def accepted(self, write: Checkpoint, answer: CheckpointAnswer) -> CheckpointAnswer:
         """Return the answer, or raise if the claim was lost."""
         if answer.held:
             return answer
         raise StaleClaimError(f"execution {write.execution_id}: the claim (fence {write.fence}) was lost")
 
-    def _announce(self, batch: Sequence[Checkpoint], answers: Sequence[Written | Exception]) -> None:
+    def _announce(self, batch: Sequence[Checkpoint], answers: Sequence[CheckpointAnswer | Exception]) -> None:
         """Wake nodes for new work, and count refused writes: their claims may be gone, and ask for no answer."""
         work: set[tuple[str, int]] = set()
         for write, answer in zip(batch, answers, strict=True):
@@ -112,11 +112,11 @@ class NodeRuntime:
         found = await self.database.aread(executions.load, sorted(set(ids)))
         return [found.get(one) for one in ids]
 
-    async def _load_parts(self, ids: Sequence[str]) -> list[Part | None]:
+    async def _load_parts(self, ids: Sequence[str]) -> list[StoredPart | None]:
         found = await self.database.aread(items.parts_of_jobs, sorted(set(ids)))
         return [found.get(one) for one in ids]
 
-    async def _write(self, batch: Sequence[Checkpoint]) -> list[Written | Exception]:
+    async def _write(self, batch: Sequence[Checkpoint]) -> list[CheckpointAnswer | Exception]:
         """Write a batch; again while the store is away: a commit whose answer was lost is not repeated.
 
         A write whose values the store refuses is found by writing one after another.
@@ -124,7 +124,9 @@ class NodeRuntime:
         pause = FIRST_PAUSE
         while True:
             try:
-                answers: list[Written | Exception] = list(await self.database.arun(executions.checkpoint, batch))
+                answers: list[CheckpointAnswer | Exception] = list(
+                    await self.database.arun(executions.checkpoint, batch)
+                )
             except StoreUnavailableError as error:
                 logger.warning("the store does not answer; %d steps wait to be written: %s", len(batch), error)
                 await asyncio.sleep(pause)

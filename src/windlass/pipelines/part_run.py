@@ -12,8 +12,8 @@ from windlass.pipelines.cargo import PartEnded, PartFailed, PartParked
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.item_run import ItemRange, ItemRun
+from windlass.pipelines.item_values import Values
 from windlass.pipelines.node_runtime import NodeRuntime
-from windlass.pipelines.values import Values
 from windlass.stores.plans import items
 
 

@@ -14,8 +14,8 @@ from windlass.pipelines.declare import Pipeline
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.execution_submitter import ExecutionSubmitter, SubmitOptions
+from windlass.pipelines.item_values import Values
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
-from windlass.pipelines.values import Values
 from windlass.runtime.verbs import Verb, adrive, drive
 
 

@@ -16,15 +16,19 @@ from windlass.pipelines.definition import Definition
 from windlass.pipelines.execution_check_duty import ExecutionChecks
 from windlass.pipelines.follow_ups import follow_ups
 from windlass.pipelines.step_types import type_name
+from windlass.purge_duty import purge_duties
 from windlass.runtime.duty import Duty
+from windlass.settings import PipelinesSettings
 from windlass.stores.database import Database
-from windlass.stores.plans import executions, pipeline_counts
+from windlass.stores.plans import execution_retention, executions, pipeline_counts, rejects
 from windlass.stores.plans.leases import EXECUTIONS
 
 logger = loggers.logger("windlass.pipelines")
 
 
-def feature(declared: DeclaredPipelines | None, database: Database, check_interval: float) -> Feature:
+def feature(
+    declared: DeclaredPipelines | None, database: Database, settings: PipelinesSettings, check_interval: float
+) -> Feature:
     """Return the executions of pipelines as a feature; an application without pipelines has no duties of it."""
     if declared is None:
         return Feature("pipelines", follow_ups())
@@ -32,10 +36,15 @@ def feature(declared: DeclaredPipelines | None, database: Database, check_interv
     def duties(tools: NodeTools) -> Sequence[Duty]:
         if not declared.any:
             return ()
-        longest = declared.settings.max_circuit_deferral
+        longest, cron = settings.max_circuit_deferral, settings.purge_cron
         deferrals = tools.lease(deferral_duty.NAME, Every(deferral_duty.interval_for(longest)))
         checks = tools.lease(EXECUTIONS, Every(check_interval))
-        return ExecutionChecks(checks, tools), DeferralDuty(deferrals, longest, tools)
+        return (
+            ExecutionChecks(checks, tools),
+            DeferralDuty(deferrals, longest, tools),
+            *purge_duties("executions", execution_retention.purge, settings.retention, cron)(tools),
+            *purge_duties("rejects", rejects.purge, settings.reject_retention, cron)(tools),
+        )
 
     async def announce() -> None:
         await _announce(declared, database)

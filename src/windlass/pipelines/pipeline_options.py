@@ -9,9 +9,12 @@ from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.keys import check_key, check_queue
 from windlass.domain.options import DEFAULT_QUEUE
 from windlass.domain.priority import Priority, parse_priority
+from windlass.domain.reject import Reject, SinkFailure
 from windlass.domain.step_options import STEP_OPTION_NAMES, StepOptionsDict, check_step_options
 from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
+from windlass.pipelines.reject_sinks import checked_sink
+from windlass.spi import RejectSink
 
 MAX_NAME: Final = 100
 MAX_VERSION: Final = 50
@@ -26,6 +29,8 @@ class PipelineOptionsDict(StepOptionsDict, total=False):
     dlq: bool
     max_rejected: int | float | None
     include_payload: bool | None
+    sink: RejectSink | Callable[[Reject], object] | str | None
+    sink_failure: SinkFailure | str
     key_policy: KeyPolicy
     tenants: Collection[str] | None
     require_tenant: bool
@@ -45,6 +50,10 @@ class PipelineOptions:
     """Number (an int) or share (a float) of rejected items that ends an execution; None: no limit."""
     include_payload: bool | None = None
     """Whether rejects keep their item; None: the setting `pipelines.include_payload` decides."""
+    sink: RejectSink | None = None
+    """Where rejects go; None: the setting `pipelines.reject_sink` decides."""
+    sink_failure: SinkFailure = SinkFailure.CONTINUE
+    """What follows when the sink fails."""
     key_policy: KeyPolicy = KeyPolicy.OPTIONAL_KEY
     """Where the key of an execution comes from."""
     tenants: frozenset[str] | None = None
@@ -110,6 +119,13 @@ def _check_include_payload(value: object) -> bool | None:
     )
 
 
+def _check_sink_failure(value: object) -> SinkFailure:
+    if isinstance(value, str) and value.upper() in SinkFailure.__members__:
+        return SinkFailure(value.upper())
+    known = " or ".join(f"SinkFailure.{one.name}" for one in SinkFailure)
+    raise InvalidOptionError(f"sink_failure must be {known}, got {value!r}")
+
+
 def _check_max_rejected(value: object) -> int | float | None:
     if value is None:
         return None
@@ -158,6 +174,8 @@ _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "dlq": _switch("dlq"),
     "max_rejected": _check_max_rejected,
     "include_payload": _check_include_payload,
+    "sink": checked_sink,
+    "sink_failure": _check_sink_failure,
     "key_policy": _check_key_policy,
     "tenants": _check_tenants,
     "require_tenant": _switch("require_tenant"),

@@ -1,42 +1,56 @@
-"""Rejects: the envelopes of items that were given up."""
+"""Rejects: the records of items that were given up, and the values that sinks and users get."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 import msgspec
 
-from windlass.domain.execution import ExecutionState, NewReject
+from windlass.domain.execution import ExecutionState
+from windlass.domain.execution_items import NewReject
 from windlass.domain.identity import new_job_id
+from windlass.domain.item_paths import readable
+from windlass.domain.reject import ITEM, STREAM, Reject
 from windlass.domain.transition import Failure
+from windlass.errors import SerializationError
 from windlass.pipelines.definition import Definition, PipelineStep
-from windlass.pipelines.values import canonical, fingerprint
+from windlass.pipelines.item_values import Values, fingerprint
+from windlass.retry_signals import RejectItem
 
 SAMPLE: Final = 5
 """Number of items of a rejected stream that its envelope shows."""
 LONGEST: Final = 500
-MAX_PAYLOAD: Final = 65_536
+MOST_SAMPLED: Final = 65_536
+"""Size from which a sample shows no more items."""
+OCCURRENCE: Final = "#"
+"""Stands between the fingerprint and the occurrence of an item that a stream step rejected."""
+WHOLE: Final = "stream "
+"""Begins the key of a rejected stream."""
+
+StoredValue = tuple[int, str]
+"""A value as it is stored: the number of its type, and its text."""
 
 
 class RejectEnvelope(msgspec.Struct, frozen=True, rename="camel"):
     """The fields of a reject under the names that other systems know."""
 
-    tenant_id: str
-    execution_id: str
-    correlation_id: str | None
-    idempotency_key: str | None
-    step_name: str
-    step_target: str
-    reject_scope: str
-    retries_observed: int
-    retry_limit: int
-    final_attempt: bool
-    error_class: str
-    error_message: str
-    item_fingerprint: str
-    item_count: int
+    tenant_id: str = ""
+    execution_id: str = ""
+    correlation_id: str | None = None
+    idempotency_key: str | None = None
+    step_name: str = ""
+    step_target: str = ""
+    reject_scope: str = ITEM
+    retries_observed: int = 0
+    retry_limit: int = 0
+    final_attempt: bool = True
+    error_class: str = ""
+    error_message: str = ""
+    item_fingerprint: str = ""
+    item_count: int = 1
 
 
 class Rejects(NamedTuple):
@@ -46,13 +60,20 @@ class Rejects(NamedTuple):
     execution: ExecutionState
     correlation_id: str | None
     describe: Callable[[BaseException], Failure]
+    values: Values
     include_payload: bool
+    kept: bool
+    """Whether the store keeps them."""
+    now: Callable[[], int]
+    """The store's time in microseconds."""
 
     def of_item(
-        self, step: PipelineStep, attempt: int, key: str, value: Any, error: BaseException, text: str | None, type_: int
+        self, step: PipelineStep, attempt: int, path: str, value: Any, error: BaseException, stored: StoredValue | None
     ) -> NewReject:
-        """Return the reject of one item, which `key` identifies."""
-        return self._made(step, attempt, key, fingerprint(value), error, "ITEM", 1, text, type_)
+        """Return the reject of one item; of a step that gives or takes many, its scope is that stream."""
+        scope = STREAM if step.kind.gives_stream or step.kind.takes_stream else ITEM
+        number, text = (None, None) if stored is None else stored
+        return self._made(step, attempt, path, fingerprint(value), error, scope, 1, text, number)
 
     def of_stream(
         self, step: PipelineStep, attempt: int, given: Sequence[tuple[Any, BaseException | str]], seen: Counter[str]
@@ -62,18 +83,38 @@ class Rejects(NamedTuple):
         for value, error in given:
             mark = fingerprint(value)
             seen[mark] += 1
-            raised = error if isinstance(error, BaseException) else RejectedItem(error)
-            text = canonical(value)
-            found.append(self._made(step, attempt, f"{mark}#{seen[mark]}", mark, raised, "ITEM", 1, text, None))
+            raised = error if isinstance(error, BaseException) else RejectItem(error)
+            number, text = self._stored(value) or (None, None)
+            key = f"{mark}{OCCURRENCE}{seen[mark]}"
+            found.append(self._made(step, attempt, key, mark, raised, ITEM, 1, text, number))
         return found
 
     def of_whole_stream(
-        self, step: PipelineStep, attempt: int, sample: Iterable[Any], count: int, error: BaseException
+        self, step: PipelineStep, attempt: int, sample: Sequence[StoredValue], count: int, error: BaseException
     ) -> NewReject:
         """Return the reject of a whole stream, with a sample of it."""
-        shown = [value for value, _ in zip(sample, range(SAMPLE), strict=False)]
-        mark = fingerprint(shown)
-        return self._made(step, attempt, f"stream {mark}", mark, error, "STREAM", count, canonical(shown), None)
+        mark = fingerprint([self.values.decode(*one) for one in sample])
+        shown, size = [], 0
+        for one in sample:
+            size += len(one[1])
+            if size <= MOST_SAMPLED:
+                shown.append(one)
+        text = msgspec.json.encode(shown).decode()
+        return self._made(step, attempt, f"{WHOLE}{mark}", mark, error, STREAM, count, text, None)
+
+    def value(self, new: NewReject) -> Reject:
+        """Return a reject as its sink gets it."""
+        payload = None if new.payload is None else payload_of(self.values, new.type, new.payload)
+        envelope = msgspec.json.decode(new.envelope, type=RejectEnvelope)
+        return reject_value(envelope, new.id, new.pipeline, new.item, self.now(), payload, None)
+
+    def _stored(self, value: Any) -> StoredValue | None:
+        """Return an item as it can be stored; None if the pipeline has no type for it."""
+        number = self.definition.number_of(value) if self.include_payload else None
+        try:
+            return None if number is None else (number, self.values.encode(number, value))
+        except SerializationError:
+            return None
 
     def _made(
         self,
@@ -104,22 +145,44 @@ class Rejects(NamedTuple):
             item_fingerprint=mark,
             item_count=count,
         )
-        kept = text if self.include_payload and text is not None and len(text) <= MAX_PAYLOAD else None
         return NewReject(
-            execution.id,
-            step.index,
-            key,
-            new_job_id(),
-            execution.tenant,
-            self.definition.name,
-            step.name,
-            mark,
-            failure.error_class[:LONGEST],
-            msgspec.json.encode(envelope).decode(),
-            kept,
-            type_,
+            *(execution.id, step.index, key, new_job_id(), execution.tenant, self.definition.name, step.name, mark),
+            *(failure.error_class[:LONGEST], msgspec.json.encode(envelope).decode()),
+            *((text, type_) if self.include_payload else (None, None)),
+            *(count, self.kept),
         )
 
 
-class RejectedItem(Exception):  # noqa: N818 - the reason of a reject that was given as a text
-    """A body rejected an item, and gave a text as the reason."""
+def payload_of(values: Values, number: int | None, text: str) -> Any:
+    """Return the item of a reject; of a stream without a number of its own: the list of its first items."""
+    if number is not None:
+        return values.decode(number, text)
+    return [values.decode(*one) for one in msgspec.json.decode(text, type=list[StoredValue])]
+
+
+def unpacked(text: str) -> RejectEnvelope:
+    """Return a stored envelope; empty if it is damaged: one row must not hide a whole page."""
+    try:
+        return msgspec.json.decode(text, type=RejectEnvelope)
+    except (msgspec.MsgspecError, ValueError):
+        return RejectEnvelope()
+
+
+def reject_value(
+    envelope: RejectEnvelope, id_: str, pipeline: str, key: str, at: int, payload: Any, redriven_as: str | None
+) -> Reject:
+    """Return a reject for users."""
+    return Reject(
+        id=UUID(id_),
+        pipeline=pipeline,
+        item=_item(key),
+        rejected_at_epoch_ms=at // 1000,
+        payload=payload,
+        redriven_as=None if redriven_as is None else UUID(redriven_as),
+        **msgspec.structs.asdict(envelope),
+    )
+
+
+def _item(key: str) -> str:
+    """Return what identifies an item, for users."""
+    return "" if key.startswith(WHOLE) else key if OCCURRENCE in key else readable(key)

@@ -8,6 +8,7 @@ from uuid import UUID
 from windlass.context import JobContext
 from windlass.domain.item_paths import readable
 from windlass.domain.transition_keys import transition_key
+from windlass.errors import InvalidOptionError
 from windlass.pipelines.definition import PipelineStep
 
 
@@ -21,7 +22,7 @@ class StepContext(JobContext):
     ```
     """
 
-    __slots__ = ("_attempt", "_claimed", "_index", "_path", "rejected", "step")
+    __slots__ = ("_attempt", "_claimed", "_index", "_path", "_streams", "rejected", "step")
 
     def __init__(self, claimed: JobContext, step: PipelineStep, execution_id: str, attempt: int, path: str) -> None:
         claim = claimed.claim if claimed.claim.job_id == execution_id else claimed.claim._replace(job_id=execution_id)
@@ -34,6 +35,7 @@ class StepContext(JobContext):
         self.rejected: list[tuple[Any, BaseException | str]] = []
         """What the body has rejected, with the reasons."""
         self._index = step.index
+        self._streams = step.kind.takes_stream or step.kind.gives_stream
 
     @property
     def execution_id(self) -> UUID:
@@ -61,7 +63,15 @@ class StepContext(JobContext):
         return transition_key(self._claim.job_id, self._index, self._attempt, self._path)
 
     def reject(self, item: Any, error: BaseException | str) -> None:
-        """Record an item of a stream as rejected: it goes to the reject sink, and the step goes on."""
+        """Record an item of a stream as rejected: it goes to the reject sink, and the step goes on.
+
+        For steps that take or give many items: expand, transform and reduce. In others, raise `RejectItem`.
+        """
+        if not self._streams:
+            raise InvalidOptionError(
+                f"ctx.reject is for the items of expand, transform and reduce; step {self.step!r} has one item, which "
+                "`raise RejectItem('why')` rejects"
+            )
         self.rejected.append((item, error))
 
     @property

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from windlass.domain.backoff import Backoff
 from windlass.domain.exception_chain import forbidding
 from windlass.domain.step_options import StepOptions
+from windlass.execution_errors import RejectSinkError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.retry_signals import RejectItem
 from windlass.spi import RetryPolicy
@@ -49,9 +50,13 @@ def step_verdict(
 ) -> StepVerdict:
     """Decide what follows try number `attempt` (the first is 1) of a step, which failed with `error`.
 
-    `RejectItem` gives the item up without a retry; after the last retry `recover_on_failure` does. The error that is
-    recorded is the inner one, if that forbids a retry.
+    `RejectItem` gives the item up without a retry; after the last retry `recover_on_failure` does, but for a sink that
+    did not take a reject. The error that is recorded is the inner one, if that forbids a retry.
     """
+    if isinstance(error, RejectSinkError):  # the chain of its causes is about the item
+        if attempt > options.retry_limit:
+            return FailExecution(error, "retry_exhausted")
+        return RetryStep(int(options.delay_after(attempt, random) * MICROSECONDS), error)
     if isinstance(error, RejectItem):
         return RejectValue(error, "rejected")
     decision = decide_retry(error, attempt, options.retry_limit, _NO_BACKOFF, policy)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from windlass.domain.execution import ExecutionState, ItemStatus, LogRow, NewPart, NewReject
-from windlass.domain.item_paths import behind
+from windlass.domain.execution import ExecutionState, LogRow
+from windlass.domain.execution_items import ItemStatus, NewPart, NewReject
+from windlass.domain.item_paths import FIRST, behind
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
-from windlass.pipelines.emitter import Chunk, Emitter, Position
+from windlass.pipelines.emitter import Emitter, ItemChunk, Position
 from windlass.pipelines.item_expansion import ChunkStore, emit
 from windlass.pipelines.item_streams import ItemStream, SingleStream, Stream
 from windlass.pipelines.reject_records import SAMPLE
 from windlass.pipelines.step_context import StepContext
 from windlass.pipelines.step_verdict import RejectValue
 from windlass.pipelines.transitions import Transitions
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans import items
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 EMPTY, COMPLETE, BEING_FILLED = 0, 1, 2
 """`ExecutionState.filled`."""
@@ -28,7 +31,7 @@ class StreamResult(NamedTuple):
 
     state: ExecutionState
     log: LogRow
-    chunk: Chunk | None = None
+    chunk: ItemChunk | None = None
     """The last items of an expansion."""
     value: Any = None
     """Of a reduction."""
@@ -42,11 +45,13 @@ class StreamSteps:
         self._claimed = claimed
         self._transitions = transitions
         self._emitter: Emitter | None = None
+        self._context: StepContext | None = None
         self._seen: Counter[str] = Counter()
 
     async def run(self, step: PipelineStep, given: Any) -> StreamResult:
         """Run a step; what it raises is its failure."""
-        context = self._claimed.step_context(step, self._claimed.state.attempt)
+        context = self._context = self._claimed.step_context(step, self._claimed.state.attempt)
+        self._emitter = None
         self._seen.clear()
         if step.kind is StepKind.REDUCE:
             return await self._reduce(step, context, given)
@@ -85,7 +90,7 @@ class StreamSteps:
         claimed, state = self._claimed, self._claimed.state
         if not state.streams:
             return SingleStream(given)
-        stage = state.stage - 1 if state.filled == BEING_FILLED else state.stage
+        stage = self._input_stage()
         return ItemStream(claimed.runtime.database, claimed.values, state.id, stage, step.options.buffer)
 
     # ------------------------------------------------------------------ expansions and transformations
@@ -104,26 +109,26 @@ class StreamSteps:
         position = Position(state.emitted, state.last_hash)
         self._emitter = Emitter(claimed.definition, claimed.values, step, place, position, lambda value: born)
         claimed.state = state
-        chunks = ChunkStore(lambda chunk: self._chunk(step, context, chunk), self._took)
+        taken = partial(self._taken_rejects, step, context)
+        chunks = ChunkStore(taken, partial(self._chunk, step), self._took)
         await emit(claimed, step, context, source, self._emitter, chunks)
         return self._complete(step, context)
 
-    def _chunk(self, step: PipelineStep, context: StepContext, chunk: Chunk) -> Checkpoint:
+    def _chunk(self, step: PipelineStep, chunk: ItemChunk, rejects: Sequence[NewReject]) -> Checkpoint:
         """Return the write of a chunk in the middle of an expansion."""
         state = self._claimed.state
         following = self._after_chunk(state, chunk)
         log = LogRow("chunk", step.index, state.attempt)
-        rejects = self._taken_rejects(step, context)
         return self._transitions.write(following, log, **self._items(step, following, chunk), rejects=rejects)
 
-    def _took(self, write: Checkpoint, answer: Written) -> None:
+    def _took(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
         assert write.state is not None
         self._transitions.took(write.state, answer)
 
-    def _after_chunk(self, state: ExecutionState, chunk: Chunk) -> ExecutionState:
+    def _after_chunk(self, state: ExecutionState, chunk: ItemChunk) -> ExecutionState:
         return state._replace(emitted=chunk.position.emitted, last_hash=chunk.position.last_hash)
 
-    def _items(self, step: PipelineStep, state: ExecutionState, chunk: Chunk) -> dict[str, Any]:
+    def _items(self, step: PipelineStep, state: ExecutionState, chunk: ItemChunk) -> dict[str, Any]:
         """Return what a chunk stores: its items and, if steps follow that take them one by one, parts."""
         segment = self._claimed.segment_at(step.index + 1)
         if segment is None or not chunk.items:
@@ -137,7 +142,7 @@ class StreamSteps:
         assert self._emitter is not None
         state, chunk = self._claimed.state, self._emitter.take()
         if not chunk.items:  # one whose write has failed counts for nothing
-            chunk = Chunk([], Position(state.emitted, state.last_hash))
+            chunk = ItemChunk([], Position(state.emitted, state.last_hash))
         rejects = () if context is None else tuple(self._taken_rejects(step, context))
         following = self._after_chunk(state, chunk)._replace(
             cursor=step.index + 1, attempt=1, streams=1, filled=COMPLETE, type=None, value=None
@@ -159,11 +164,10 @@ class StreamSteps:
             stored = self._items(step, state, result.chunk)
         await self._transitions.store(state, log, **stored, rejects=result.rejects)
 
-    async def keep_emitted(self, step: PipelineStep, rejected: RejectValue) -> None:
-        """Go on with what a failed expansion or transformation has given."""
+    async def recovered(self, step: PipelineStep, rejected: RejectValue, present: Callable[[], Any]) -> StreamResult:
+        """Return what a failed expansion or transformation has given, with the reject of what it was given."""
         claimed = self._claimed
-        attempt = claimed.state.attempt
-        reject = self.reject_whole(step, attempt, rejected.error, lambda: None)
+        reject = await self.reject_whole(step, claimed.state.attempt, rejected.error, present)
         if self._emitter is None:  # it failed before it began
             stage = claimed.state.stage + 1
             place = (claimed.state.id, stage, "")
@@ -171,10 +175,10 @@ class StreamSteps:
                 claimed.definition, claimed.values, step, place, Position(0, None), lambda value: (ItemStatus.READY, 0)
             )
             claimed.state = claimed.state._replace(stage=stage, filled=BEING_FILLED, emitted=0, last_hash=None, cut="")
-        result = self._complete(step, None)
+        result = self._complete(step, self._context)
         failure = claimed.runtime.tools.describe(rejected.error)
         log = result.log._replace(error_class=failure.error_class, error=failure.error)
-        await self.store(result._replace(log=log, rejects=(reject,)), 0)
+        return result._replace(log=log, rejects=(*result.rejects, reject))
 
     # ------------------------------------------------------------------ rejects
 
@@ -182,20 +186,42 @@ class StreamSteps:
         given, context.rejected = context.rejected, []
         return self._claimed.rejects.of_stream(step, context.attempt, given, self._seen)
 
-    def reject_whole(
+    async def reject_whole(
         self, step: PipelineStep, attempt: int, error: BaseException, present: Callable[[], Any]
     ) -> NewReject:
         """Return the reject of a step's whole input: of one item, or of a stream with a sample of it."""
         claimed, state = self._claimed, self._claimed.state
         if not (state.streams and step.kind.takes_stream):
-            value = present()
-            kept = (
-                None if value is None else claimed.values.encode(0, value) if state.value_version == 0 else state.value
-            )
-            return claimed.rejects.of_item(step, attempt, "", value, error, kept, state.type or 0)
-        stage = state.stage - 1 if state.filled == BEING_FILLED else state.stage
-        stream = ItemStream(claimed.runtime.database, claimed.values, state.id, stage, SAMPLE)
-        return claimed.rejects.of_whole_stream(step, attempt, stream, state.emitted, error)
+            value, text = present(), state.value
+            if state.value_version == 0:
+                return claimed.rejects.of_item(step, attempt, "", value, error, (0, claimed.values.encode(0, value)))
+            stored = None if text is None else (state.type or 0, text)
+            return claimed.rejects.of_item(step, attempt, "", value, error, stored)
+        database, stage = claimed.runtime.database, self._input_stage()
+        page = await database.aread(items.done, state.id, stage, FIRST, SAMPLE)
+        sample = [(item.type, item.value) for item in page if item.value is not None]
+        count = await self.items_given(step)
+        return claimed.rejects.of_whole_stream(step, attempt, sample, count, error)
+
+    def _input_stage(self) -> int:
+        """Return the stage that a step takes which takes a stream."""
+        state = self._claimed.state
+        return state.stage - 1 if state.filled == BEING_FILLED else state.stage
+
+    async def items_given(self, step: PipelineStep) -> int:
+        """Return the number of items that such a step was given; of an expansion: of those that it has made."""
+        state = self._claimed.state
+        if not step.kind.takes_stream:
+            return (0 if self._emitter is None else self._emitter.count) + self.rejected
+        if not state.streams:
+            return 1
+        counts = await self._claimed.runtime.database.aread(items.counts, state.id, self._input_stage())
+        return counts.get(ItemStatus.DONE, 0)
+
+    @property
+    def rejected(self) -> int:
+        """Number of items that the body of the present step has rejected."""
+        return self._seen.total()
 
 
 def parts_of(execution: str, stage: int, segment: Segment, paths: Sequence[str]) -> list[NewPart]:

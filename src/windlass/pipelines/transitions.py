@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.execution import ExecutionState, FailedStep, LogRow
+from windlass.domain.execution import ExecutionState, FailedStep, LastRejects, LogRow
 from windlass.domain.transition import Failure
 from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.claimed_execution import ClaimedExecution
-from windlass.stores.plans.executions import Checkpoint, Written
+from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 
 class Transitions:
@@ -29,29 +29,39 @@ class Transitions:
 
     async def store(self, state: ExecutionState, log: LogRow, *, has_value: bool = False, **more: Any) -> None:
         """Write a new state, and return when it is committed."""
-        answer = await self._claimed.runtime.checkpoint(self.write(state, log, has_value=has_value, **more))
+        answer = await self._claimed.checkpoint(self.write(state, log, has_value=has_value, **more))
         self.took(state, answer, has_value=has_value)
 
-    def took(self, state: ExecutionState, answer: Written, *, has_value: bool = False) -> None:
+    def took(self, state: ExecutionState, answer: CheckpointAnswer, *, has_value: bool = False) -> None:
         """Go on with a state that was committed, and with what others want of the execution."""
         version = answer.row_version or self._claimed.state.row_version + 1
         state = state._replace(row_version=version, paused=int(answer.paused), failing=answer.failing)
         self._claimed.state = state._replace(value_version=version) if has_value else state
 
-    def too_many_rejects(self, rejected: int, total: int) -> bool:
-        """Return whether an execution with so many rejects fails."""
-        limit = self._claimed.definition.max_rejected
+    def too_many_rejects(self, rejected: int, share_of: tuple[int, int]) -> bool:
+        """Return whether so many rejects are too many: in all, and as a share of the items of a step or stage."""
+        limit, (some, total) = self._claimed.definition.max_rejected, share_of
         if limit is None:
             return False
-        return rejected > (limit if isinstance(limit, int) else limit * total)
+        return rejected > limit if isinstance(limit, int) else some > limit * total
 
-    def check_rejects(self, step: int, total: int) -> None:
-        """End the execution if too many of its items were rejected."""
-        state, limit = self._claimed.state, self._claimed.definition.max_rejected
-        if not self.too_many_rejects(state.rejected, total):
+    async def check_rejects(self, step: int, some: int, total: int, last: LastRejects | None = None) -> None:
+        """End the execution if too many of its items were rejected; `last` are those that are not stored yet."""
+        claimed = self._claimed
+        if claimed.definition.max_rejected is None:
             return
-        error = f"RejectLimitError: {state.rejected} of {total} items were rejected, more than max_rejected={limit}"
+        current = await claimed.runtime.execution(claimed.state.id)
+        if current is not None:
+            claimed.state = claimed.state._replace(rejected=current.rejected)
+        rejected = claimed.state.rejected + sum(reject.item_count for reject in (() if last is None else last.rejects))
+        if self.too_many_rejects(rejected, (some, total)):
+            raise self.over_limit(step, some, total, last)
+
+    def over_limit(self, step: int, some: int, total: int, last: LastRejects | None = None) -> EndAttempt:
+        """Return the end of an execution of which too many items were rejected."""
+        state, limit = self._claimed.state, self._claimed.definition.max_rejected
+        error = f"RejectLimitError: {some} of {total} items were rejected, and max_rejected is {limit}"
         failure = Failure(error, "RejectLimitError")
         log = LogRow("ended", step, state.attempt, None, failure.error_class, failure.error)
         key = transition_key(state.id, step, state.attempt, "")
-        raise EndAttempt("failed", failure=failure, reason="reject_limit", cargo=FailedStep(log, key))
+        return EndAttempt("failed", failure=failure, reason="reject_limit", cargo=FailedStep(log, key, last))

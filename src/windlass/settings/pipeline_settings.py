@@ -2,22 +2,26 @@
 # ruff: noqa: RUF009 - the calls in the class bodies make descriptors, which are one per class on purpose
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from windlass.domain.step_options import STEP_CHECKS, STEP_OPTION_NAMES, StepOptions
 from windlass.settings.option import (
+    Cron,
     Option,
     OptionalSeconds,
     Seconds,
     Section,
     Switch,
     Whole,
+    cron,
     duration,
     switch,
     whole,
 )
 
 OptionalName: TypeAlias = Option[str | None, str | None]
+NamedSink: TypeAlias = Literal["store", "log"]
+Sink: TypeAlias = Option[NamedSink, NamedSink]
 
 _DEFAULTS = StepOptions()
 
@@ -25,6 +29,18 @@ _DEFAULTS = StepOptions()
 def _step_option(name: str, wire_type: Any) -> Any:
     """Make a field with the default and the check of a step's option."""
     return Option[Any, Any](getattr(_DEFAULTS, name), STEP_CHECKS[name].allowed, wire_type, STEP_CHECKS[name].check)
+
+
+def _sink(default: NamedSink) -> Sink:
+    """Make a choice of sinks that need no object."""
+
+    def accept(value: Any) -> NamedSink:
+        if value not in get_args(NamedSink):
+            raise ValueError
+        chosen: NamedSink = value
+        return chosen
+
+    return Option(default, '"store" or "log"', str, accept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,5 +95,9 @@ class PipelinesSettings(Section):
     """How long an open circuit may hold up an item before it fails with `circuit_deferral_exhausted`."""
     reject_retention: Seconds = duration(7_776_000)
     """How long rejects are kept."""
+    reject_sink: Sink = _sink("store")
+    """Where rejects of pipelines without a sink of their own go: `store`, or `log`, where they may be lost."""
+    purge_cron: Cron = cron("0 2 * * *")
+    """When finished executions and rejects are purged, by one node, in UTC; None (`none` in files) for never."""
     include_payload: Switch = switch(False)
     """Whether rejects keep their item, so that it can be re-driven."""

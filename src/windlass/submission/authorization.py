@@ -17,6 +17,7 @@ from windlass.context import JobContext, current_context
 from windlass.domain.dead_letter import DeadLetter
 from windlass.domain.identity import parse_job_id
 from windlass.domain.job import Job
+from windlass.domain.reject import Reject
 from windlass.domain.states import JobStatus
 from windlass.errors import NotAuthorizedError
 from windlass.runtime.verbs import Verb, off_loop
@@ -31,7 +32,7 @@ NO_ID: Final = UUID(int=0)
 LONGEST_NAME: Final = 100
 
 JobOrId = Job | UUID | str | None
-V = TypeVar("V", Job, DeadLetter)
+V = TypeVar("V", Job, DeadLetter, Reject)
 
 
 class _PrincipalScope(NamedTuple):
@@ -102,8 +103,10 @@ class Authorization:
     def _visible(self, items: list[V]) -> list[V]:
         return [item for item in items if self._refusal("get", self._job_of(item)) is None]
 
-    def _job_of(self, item: Job | DeadLetter) -> Job | None:
-        return item if isinstance(item, Job) else self._read(str(item.job_id))
+    def _job_of(self, item: Job | DeadLetter | Reject) -> Job | None:
+        if isinstance(item, Job):
+            return item
+        return self._read(item.execution_id if isinstance(item, Reject) else str(item.job_id))
 
     def _refusal(self, action: str, job: Job | None) -> str | None:
         """Return why the action is refused; None if it is allowed. Any error refuses."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.pipelines import follow_ups
+from windlass.domain.execution import OPEN
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import executions, items
 
@@ -20,13 +20,13 @@ def _no_fence() -> None:
                 answer = yield step
                 if step.name == "lock_pipeline_claims":
                     held = {(row[0], row[1]) for row in answer}
-                    facts = (0, None, executions.OPEN, 0, None)
+                    facts = (0, None, OPEN, 0, None)
                     lost = {(one.job_id, one.fence) for one in writes} - held
                     answer = [*answer, *((job, fence, *facts) for job, fence in lost)]
         except StopIteration as stop:
             return stop.value
 
-    executions.checkpoint = checkpoint  # type: ignore[assignment]
+    executions.checkpoint = checkpoint
 
 
 def _parts_end_first() -> None:
@@ -42,7 +42,7 @@ def _parts_end_first() -> None:
         yield Step("store_now", autocommit=True)
         return None
 
-    items.to_run, items.next_due = to_run, next_due  # type: ignore[assignment]
+    items.to_run, items.next_due = to_run, next_due
 
 
 def _no_lock() -> None:
@@ -53,7 +53,7 @@ def _no_lock() -> None:
         yield Step("store_now", autocommit=True)
         return sorted(ids)
 
-    follow_ups.executions.lock_mains = lock_mains  # type: ignore[assignment]
+    executions.lock_mains = lock_mains
 
 
 BUILDS: dict[str, Callable[[], None]] = {

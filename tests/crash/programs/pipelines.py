@@ -17,6 +17,7 @@ from tests.crash.programs.bodies import PAUSE, write_down
 from windlass import JobContext, Windlass
 from windlass.domain.clock import SystemClock, micros
 from windlass.pipelines.pipeline import AppPipeline
+from windlass.pipelines.step_context import StepContext
 
 RETRY_WAIT = 3.0
 BUFFER = 10
@@ -36,6 +37,8 @@ class Order:
     """The line, or the step, that fails for good."""
     holds: int = -1
     """The line, or the step, that waits for the gate without giving the loop back."""
+    seconds: float = 0.0
+    """How long a line takes."""
 
 
 @dataclass
@@ -46,9 +49,16 @@ class Line:
     number: int
 
 
+def running_step() -> StepContext:
+    """The context of the step that runs."""
+    context = JobContext.current()
+    assert isinstance(context, StepContext)
+    return context
+
+
 def note(step: str, name: str) -> JobContext:
     """Write a call down."""
-    context = JobContext.current()
+    context = running_step()
     write_down(step, f"{name},{context.transition_key},{context.effect_key}")
     write_down(f"{step}-at", f"{name},{micros(SystemClock().now())}")
     return context
@@ -105,13 +115,12 @@ def declare_orders(app: Windlass, queue: str, name: str = "orders", **options: o
     async def price(line: Line) -> int:
         context = note("price", f"{line.order.name}.{line.number}")
         behave(line.order, line.number, context)
-        await asyncio.sleep(0)
+        await asyncio.sleep(line.order.seconds)
         return line.number
 
     @orders.reduce
     def total(prices: Iterable[int]) -> int:
-        context = JobContext.current()
-        write_down("total", f"{context.execution_id}")
+        write_down("total", running_step().execution_id)
         return sum(prices)
 
     return orders

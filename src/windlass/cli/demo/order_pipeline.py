@@ -21,7 +21,7 @@ CALLS: Final[Counter[str]] = Counter()
 
 
 @dataclass
-class Order:
+class ShopOrder:
     """What a customer wants."""
 
     id: int
@@ -44,7 +44,7 @@ class Invoice:
     euros: int
 
 
-def lines(order: Order) -> Iterator[Line]:
+def lines(order: ShopOrder) -> Iterator[Line]:
     """Expand an order into its lines."""
     CALLS["lines"] += 1
     for article in order.articles:

@@ -6,7 +6,7 @@ import inspect
 from typing import Final
 
 from windlass import ExecutionHandle, ExecutionStatus, ExecutionTransition, Pipeline
-from windlass.cli.demo.order_pipeline import BANK, CALLS, CATALOGUE, Order, declare
+from windlass.cli.demo.order_pipeline import BANK, CALLS, CATALOGUE, ShopOrder, declare
 from windlass.cli.demo.presenter import LONGEST_WAIT, Cell, Presenter
 from windlass.cli.demo.shop import Shop
 from windlass.cli.demo.summary import SceneJobs
@@ -34,15 +34,20 @@ def pipeline(presenter: Presenter, shop: Shop) -> SceneJobs:
     orders = declare(shop.app)
     BANK.set()
     with shop.app.worker(concurrency=4):
-        first = orders.submit(Order(1, ARTICLES), key="order 1")
+        first = orders.submit(ShopOrder(1, ARTICLES), key="order 1")
         result = first.result(timeout=LONGEST_WAIT)
+        presenter.line((f"$ windlass execution show {first.id}", "bold"))
         _show_log(presenter, shop, orders, first)
-        rejected = shop.app.executions.get(first.id).rejected
-        presenter.line(("✓", "green"), (str(result), ""), (f"{rejected} item rejected", "yellow"))
+        rejects = list(shop.app.rejects.find(execution_id=first.id))
+        for reject in rejects:
+            presenter.line(
+                ("rejected", "yellow"), (f"item {reject.item} by {reject.step_name}: {reject.error_message}", "")
+            )
+        presenter.line(("✓", "green"), (str(result), ""))
         presenter.expect("the order went on without the rejected item", result == "5 lines, 250 € paid")
-        presenter.expect("one item was rejected", rejected == 1)
+        presenter.expect("one item was rejected", [reject.item for reject in rejects] == ["5"])
         presenter.expect(
-            "the same key again is a duplicate", orders.submit(Order(1, ARTICLES), key="order 1").duplicate
+            "the same key again is a duplicate", orders.submit(ShopOrder(1, ARTICLES), key="order 1").duplicate
         )
         _die_and_redrive(presenter, shop, orders)
     return SceneJobs("a pipeline", [first.id])
@@ -52,7 +57,7 @@ def _die_and_redrive(presenter: Presenter, shop: Shop, orders: Pipeline) -> None
     app = shop.app
     BANK.clear()
     CALLS.clear()
-    second = orders.submit(Order(2, ["kettle", "rug"]))
+    second = orders.submit(ShopOrder(2, ["kettle", "rug"]))
     ended = second.join(timeout=LONGEST_WAIT)
     (letter,) = app.dead_letters.find()
     presenter.line(
@@ -61,7 +66,9 @@ def _die_and_redrive(presenter: Presenter, shop: Shop, orders: Pipeline) -> None
     plan = app.executions.plan_redrive(second.id)
     again = ", ".join(step.name for step in plan.steps)
     BANK.set()
-    presenter.line(("the bank is back", "bold"), (f"a re-drive calls {again}, and nothing before it", "dim"))
+    presenter.line((f"$ windlass execution redrive {second.id} --dry-run", "bold"))
+    presenter.line((f"calls again: {again}", "yellow"))
+    presenter.line(("the bank is back", "bold"), ("$ windlass execution redrive … --yes", "bold"))
     app.executions.redrive(second.id, expected_version=plan.row_version, note="the bank was down")
     result = second.result(timeout=LONGEST_WAIT)
     _show_log(presenter, shop, orders, second)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windlass.app import Windlass
-from windlass.client.execution_redrives import RepeatedStep
+from windlass.client.rewinds import RepeatedStep
 from windlass.domain.control_characters import visible
 from windlass.domain.dead_letter import DeadLetter
-from windlass.errors import ExecutionNotFoundError, InvalidOptionError
+from windlass.errors import InvalidOptionError
+from windlass.execution_errors import ExecutionNotFoundError
 
 
 def failed_step(app: Windlass, letter: DeadLetter) -> str:

@@ -13,7 +13,8 @@ from windlass.cli.parameters import on_application, tenant_option, yes_option
 from windlass.cli.short_ids import full_execution_id
 from windlass.domain.control_characters import visible
 from windlass.domain.execution import ENDED, ExecutionStatus
-from windlass.errors import ExecutionNotFoundError, NotAuthorizedError
+from windlass.errors import NotAuthorizedError
+from windlass.execution_errors import ExecutionNotFoundError
 from windlass.pipelines.execution_handle import ExecutionHandle
 
 CODES_OF_EXECUTIONS = CODES.replace("job", "execution")

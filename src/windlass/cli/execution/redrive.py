@@ -13,7 +13,7 @@ from windlass.cli.output import note, write_json
 from windlass.cli.parameters import dry_run_option, json_option, on_application, tenant_option, yes_option
 from windlass.cli.short_ids import full_execution_id, job_id
 from windlass.cli.tables import Cell, Column, table
-from windlass.client.execution_redrives import RedrivePlan, RepeatedStep
+from windlass.client.rewinds import RedrivePlan, RepeatedStep
 from windlass.domain.execution import DEAD
 
 CODES: Final = (

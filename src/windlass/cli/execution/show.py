@@ -135,15 +135,14 @@ def _items(progress: ExecutionProgress, now: datetime) -> None:
     if progress.stages:
         heading("items")
         table(STAGES, [_stage(stage) for stage in progress.stages])
-    if not progress.parts and not progress.parts_waiting:
-        return
-    heading("parts")
-    table(PARTS, [_part(part, now) for part in progress.parts[:MOST_PARTS]])
+    if progress.parts:
+        heading("parts")
+        table(PARTS, [_part(part, now) for part in progress.parts[:MOST_PARTS]])
     more = len(progress.parts[MOST_PARTS:])
-    waiting = [f"{more:,} more have jobs"] if more else []
-    waiting += [f"{progress.parts_waiting:,} wait for one of these to end"] if progress.parts_waiting else []
-    if waiting:
-        note(f"parts: {', '.join(waiting)}")
+    others = [f"{more:,} more have jobs"] if more else []
+    others += [f"{progress.parts_waiting:,} wait for a job"] if progress.parts_waiting else []
+    if others:
+        note(f"parts: {', '.join(others)}")
 
 
 def _stage(stage: StageProgress) -> list[Cell]:

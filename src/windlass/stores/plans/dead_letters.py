@@ -198,6 +198,7 @@ _FORGET: Final = (
 )
 """Everything else that is stored of a job."""
 _FORGET_EXECUTION: Final = ("purge_parts", "purge_items", "purge_transitions", "purge_executions")
+_ALL_OF_THEM: Final = 1_000_000_000
 
 
 class _Dead(NamedTuple):
@@ -254,7 +255,7 @@ def _old(
 def _forget_executions(dialect: Dialect, ids: Collection[str]) -> Plan[None]:
     if ids:
         for step in _FORGET_EXECUTION:
-            yield Step(step, {"ids": dialect.ids(sorted(ids))})
+            yield Step(step, {"ids": dialect.ids(sorted(ids))}, literals={"window": _ALL_OF_THEM})
 
 
 def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from windlass.domain.execution import DEAD, OPEN, ExecutionStatus, LogRow
 from windlass.domain.identity import new_job_id
-from windlass.errors import ExecutionNotFoundError, ExecutionStateError, StaleVersionError
+from windlass.execution_errors import ExecutionNotFoundError, ExecutionStateError, StaleVersionError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps, MovedJobs
@@ -106,7 +106,7 @@ def _check(execution_id: str, status: str, version: int, expected: int | None, *
 def _rewind(execution_id: str, rewind: Rewind) -> Plan[None]:
     """Go back to an earlier step, with the value that it had."""
     version = 0
-    if rewind.stage is None and rewind.step > 0:
+    if rewind.stage is None:
         row = yield Step("value_before_step", {"id": execution_id, "step": rewind.step})
         version = 0 if row is None else row[0]
     stage = yield Step("last_stage", {"id": execution_id})

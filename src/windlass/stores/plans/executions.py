@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.execution import (
-    OPEN,
-    ExecutionState,
-    ItemWrite,
-    KnownExecution,
-    LogRow,
-    NewExecution,
-    NewItem,
-    NewPart,
-    NewReject,
-)
+from windlass.domain.execution import OPEN, ExecutionState, KnownExecution, LogRow, NewExecution
+from windlass.domain.execution_items import ItemWrite, NewItem, NewPart, NewReject
 from windlass.domain.job import NewJob
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import items
+from windlass.stores.plans import items, rejects
 from windlass.stores.plans.items import Release
 
 
@@ -39,6 +29,8 @@ class NewSubmission(NamedTuple):
 
     execution: NewExecution
     job: NewJob
+    log: LogRow = LogRow("submitted", 0, 1)
+    """The first row of its log; of a re-driven reject it holds the item."""
 
 
 def submit(
@@ -54,8 +46,7 @@ def submit(
         if count != len(stored):
             raise RestartPlanError  # another transaction has just taken a key
         yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
-        first = LogRow("submitted", 0, 1)
-        rows = [_log_row(one.execution.id, 1, first, 0, None) for one in stored]
+        rows = [log_row(one.execution.id, 1, one.log, 0, None) for one in stored]
         yield Step("insert_transitions", dialect.bulk("log_rows", rows))
     reached("submit.before_commit")
     return answers
@@ -123,7 +114,7 @@ class Checkpoint(NamedTuple):
     node: str | None = None
 
 
-class Written(NamedTuple):
+class CheckpointAnswer(NamedTuple):
     """The answer to a checkpoint."""
 
     held: bool
@@ -134,39 +125,42 @@ class Written(NamedTuple):
     paused: bool = False
     failing: str | None = None
     new_work: frozenset[tuple[str, int]] = frozenset()
+    new_rejects: frozenset[str] = frozenset()
+    """Ids of rejects that were not stored before, of all writes of its batch."""
 
 
-def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Written]]:
+def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[CheckpointAnswer]]:
     """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
     claims = [(one.job_id, one.fence, one.execution_id) for one in writes]
     rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", sorted(set(claims))))
     locked = {(row[0], row[1]): row[2:] for row in rows}
     held = [one for one in writes if (one.job_id, one.fence) in locked]
     if not held:
-        return [Written(held=False) for _ in writes]
+        return [CheckpointAnswer(held=False) for _ in writes]
     progress = {one.job_id for one in held if one.state is not None or one.items}
     crashed = sorted({job for (job, _), facts in locked.items() if facts[0] and job in progress})
     if crashed:
         yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
     versions = yield from advance(dialect, [one for one in held if one.state is not None])
-    work = yield from _write_items(dialect, held)
+    effects = yield from _write_items(dialect, held)
     reached("checkpoint.written")
     reached("checkpoint.before_commit")
-    return [_answer(one, locked, versions, work) for one in writes]
+    return [_answer(one, locked, versions, effects) for one in writes]
 
 
 def _answer(
     one: Checkpoint,
     locked: Mapping[tuple[str, int], Sequence[object]],
     versions: Mapping[str, int],
-    work: frozenset[tuple[str, int]],
-) -> Written:
+    effects: _ItemEffects,
+) -> CheckpointAnswer:
     facts = locked.get((one.job_id, one.fence))
     if facts is None:
-        return Written(held=False)
+        return CheckpointAnswer(held=False)
     status, paused, failing = facts[2:5]
     version = versions.get(one.execution_id, 0)
-    return Written(True, version, str(status), bool(paused), None if failing is None else str(failing), work)
+    failure = None if failing is None else str(failing)
+    return CheckpointAnswer(True, version, str(status), bool(paused), failure, effects.work, effects.new_rejects)
 
 
 def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, int]]:
@@ -177,7 +171,7 @@ def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, in
     rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
     versions = dict((yield Step("advance_executions", dialect.bulk("execution_advances", rows))))
     logged = [
-        _log_row(execution, version, one.log, one.state.stage, one.node, one.fence)
+        log_row(execution, version, one.log, one.state.stage, one.node, one.fence)
         for execution, version in versions.items()
         if (one := by_id[execution]).log is not None and one.state is not None
     ]
@@ -193,14 +187,20 @@ def _advance_row(one: Checkpoint, state: ExecutionState) -> tuple[object, ...]:
     )
 
 
-def _log_row(
+def log_row(
     execution: str, version: int, log: LogRow | None, stage: int, node: str | None, fence: int | None = None
 ) -> tuple[object, ...]:
+    """Return a row of the log, as `insert_transitions` takes it."""
     assert log is not None
     return (execution, version, log.kind, log.step, log.attempt, stage, node, fence, *log[3:])
 
 
-def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset[tuple[str, int]]]:
+class _ItemEffects(NamedTuple):
+    work: frozenset[tuple[str, int]]
+    new_rejects: frozenset[str]
+
+
+def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffects]:
     written = [item for one in held for item in one.items]
     new = [item for one in held for item in one.new_items]
     for one in held:
@@ -220,19 +220,11 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[frozenset
     parts = [part for one in held for part in one.new_parts]
     if parts:
         yield Step("insert_parts", {"rows": json_text(parts)})
-    rejects = [reject for one in held for reject in one.rejects]
-    if rejects:
-        yield from store_rejects(dialect, rejects)
+    given = [reject for one in held for reject in one.rejects]
+    new_rejects = (yield from rejects.store(dialect, given)) if given else frozenset()
     releases = [one.release for one in held if one.release is not None]
-    return (yield from items.release(dialect, releases)) if releases else frozenset()
-
-
-def store_rejects(dialect: Dialect, rejects: Sequence[NewReject]) -> Plan[None]:
-    """Store rejects, each once, and count them for their executions."""
-    del dialect
-    rows = yield Step("insert_rejects", {"rows": json_text(rejects)})
-    for execution, added in sorted(Counter(row[0] for row in rows).items()):
-        yield Step("count_rejected", {"id": execution, "added": added})
+    work = (yield from items.release(dialect, releases)) if releases else frozenset()
+    return _ItemEffects(work, new_rejects)
 
 
 class EndedExecution(NamedTuple):
@@ -258,7 +250,7 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     for execution, version, cursor, attempt, stage in found:
         one = by_id[execution]
         log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
-        logged.append(_log_row(execution, version, log, stage, one.node, one.fence))
+        logged.append(log_row(execution, version, log, stage, one.node, one.fence))
     if logged:
         yield Step("insert_transitions", dialect.bulk("log_rows", logged))
 
@@ -269,29 +261,22 @@ def wake(dialect: Dialect, ids: Iterable[str]) -> Plan[frozenset[tuple[str, int]
     return frozenset((queue, priority) for queue, priority in rows)
 
 
+def wake_unpaused(dialect: Dialect, ids: Sequence[str]) -> Plan[frozenset[tuple[str, int]]]:
+    """Make executions due that wait to be resumed, and are not paused; return their levels."""
+    rows = yield Step("wake_unpaused", {"ids": dialect.ids(ids)})
+    return frozenset((queue, priority) for queue, priority in rows)
+
+
+def note_failing(dialect: Dialect, execution: str, failing: str) -> Plan[None]:
+    """Note the failure of an item, which the claim of its execution decides about."""
+    del dialect
+    yield Step("note_failing", {"id": execution, "failing": failing})
+
+
 def lock_mains(dialect: Dialect, ids: Iterable[str]) -> Plan[list[str]]:
     """Lock the main jobs of executions; return those that are there."""
     rows = yield Step("lock_mains", {"ids": dialect.ids(sorted(ids))})
     return [row[0] for row in rows]
-
-
-def steer(dialect: Dialect, ids: Sequence[str], *, pause: bool) -> Plan[tuple[list[str], frozenset[tuple[str, int]]]]:
-    """Pause or resume executions; return those that were changed, and levels that have new work."""
-    yield from lock_mains(dialect, ids)
-    chosen = {"ids": dialect.ids(ids)}
-    kind, statement = ("paused", "pause_executions") if pause else ("resumed", "resume_executions")
-    rows = yield Step(statement, chosen)
-    logged = [
-        _log_row(execution, version, LogRow(kind, cursor, attempt), stage, None)
-        for execution, version, cursor, attempt, stage in rows
-    ]
-    if logged:
-        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
-    woken: list[tuple[str, int]] = []
-    if rows and not pause:
-        parts = yield from items.live_jobs(dialect, [row[0] for row in rows])
-        woken = yield Step("wake_resumed", {"ids": dialect.ids(sorted({*(row[0] for row in rows), *parts}))})
-    return [row[0] for row in rows], frozenset((queue, priority) for queue, priority in woken)
 
 
 def save_pipelines(dialect: Dialect, rows: Sequence[Mapping[str, str]]) -> Plan[None]:

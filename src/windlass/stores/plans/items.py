@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from windlass.domain.execution import ItemRow, ItemWrite, PartKey
+from windlass.domain.execution_items import ItemRow, ItemWrite, PartKey
 from windlass.domain.identity import new_job_ids
 from windlass.domain.job import NewJob
 from windlass.stores.dialect import Dialect, json_text
@@ -23,7 +23,7 @@ class Release(NamedTuple):
     """A job of a part, but for its id and arguments."""
 
 
-class Part(NamedTuple):
+class StoredPart(NamedTuple):
     """A part as its job reads it."""
 
     execution_id: str
@@ -70,16 +70,16 @@ def write(dialect: Dialect, items: Sequence[ItemWrite]) -> Plan[None]:
     yield Step("write_items", dialect.bulk("item_writes", items))
 
 
-def parts_of_jobs(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Part]]:
+def parts_of_jobs(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, StoredPart]]:
     """Return the parts of jobs, many at once."""
     rows = yield Step("part_of_job", {"ids": dialect.ids(ids)}, autocommit=True)
-    return {str(part.job_id): part for part in (Part(*row) for row in rows)}
+    return {str(part.job_id): part for part in (StoredPart(*row) for row in rows)}
 
 
-def parts_of_ended(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Part]]:
+def parts_of_ended(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, StoredPart]]:
     """Return the parts of jobs that this transaction has ended."""
     rows = yield Step("part_of_job", {"ids": dialect.ids(ids)})
-    return {str(part.job_id): part for part in (Part(*row) for row in rows)}
+    return {str(part.job_id): part for part in (StoredPart(*row) for row in rows)}
 
 
 def to_run(dialect: Dialect, part: tuple[str, int, str, str], most: int) -> Plan[list[ItemRow]]:
@@ -145,3 +145,25 @@ def any_part(dialect: Dialect, execution: str) -> Plan[bool]:
     """Return whether an execution has parts that have not ended."""
     del dialect
     return (yield Step("any_part", {"id": execution}, autocommit=True)) is not None
+
+
+def end(dialect: Dialect, jobs: Sequence[str]) -> Plan[None]:
+    """Delete parts all of whose items have ended."""
+    yield Step("end_parts", {"ids": dialect.ids(jobs)})
+
+
+def strand(dialect: Dialect, jobs: Sequence[str]) -> Plan[None]:
+    """Take parts from jobs that have ended without them, so that they can get others."""
+    yield Step("strand_parts", {"ids": dialect.ids(jobs)})
+
+
+def detach(dialect: Dialect, execution: str) -> Plan[None]:
+    """Take the parts of an execution that has ended from their jobs."""
+    del dialect
+    yield Step("detach_parts", {"id": execution})
+
+
+def wake(dialect: Dialect, jobs: Sequence[str]) -> Plan[frozenset[tuple[str, int]]]:
+    """Make jobs of parts due that wait to be resumed, and whose execution is not paused; return their levels."""
+    rows = yield Step("wake_parts", {"ids": dialect.ids(jobs)})
+    return frozenset((queue, priority) for queue, priority in rows)

@@ -2,7 +2,8 @@
 -- statement of its own; then what is read is true until the commit. After it come executions, parts, items, rejects.
 
 -- name: new_executions :table
-id id, tenant text, pipeline text, pipeline_version text, definition_hash text, key text, input_hash text, dlq integer, source text
+id id, tenant text, pipeline text, pipeline_version text, definition_hash text, key text, input_hash text, dlq integer, source text,
+cursor integer, value_version integer
 
 -- name: wanted_keys :table
 tenant text, pipeline text, pipeline_version text, key text
@@ -15,8 +16,8 @@ WHERE e.tenant = w.tenant AND e.pipeline = w.pipeline AND e.pipeline_version = w
 -- name: insert_executions :count
 INSERT INTO windlass_execution (id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, status, row_version,
     written_by, cursor, attempt, value_version, stage, streams, filled, emitted, cut, rejected, paused, source, created_at, updated_at)
-SELECT id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, 'OPEN', 1, '', 0, 1, 0, 0, 0, 0, 0, '', 0, 0,
-    source, {now}, {now}
+SELECT id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, 'OPEN', 1, '', cursor, 1, value_version, 0, 0,
+    0, 0, '', 0, 0, source, {now}, {now}
 FROM {new_executions} n WHERE true
 ON CONFLICT (tenant, pipeline, pipeline_version, key) WHERE key IS NOT NULL DO NOTHING
 
@@ -134,7 +135,7 @@ RETURNING id, row_version, cursor, attempt, stage, streams, filled
 
 -- name: rewind_execution :count
 UPDATE windlass_execution SET cursor = :cursor, attempt = 1, value_version = :value_version, stage = :stage, streams = :streams,
-    filled = 0, emitted = 0, last_hash = NULL, cut = '' WHERE id = :id
+    filled = 0, emitted = 0, last_hash = NULL, cut = '', rejected = 0 WHERE id = :id
 
 -- name: move_execution :count
 UPDATE windlass_execution SET pipeline_version = :version, definition_hash = :hash WHERE id = :id
@@ -172,10 +173,10 @@ LEFT JOIN windlass_node n ON n.id = h.node WHERE p.execution_id {in_ids} AND p.j
 SELECT version, at, kind, step, attempt, stage, node, fence, run_us, error_class, error, type, value FROM windlass_transition
 WHERE execution_id = :id AND version > :after ORDER BY version LIMIT {window}
 
--- The value that a step before the first expansion was given.
+-- The value that a step before the first expansion was given: the output of one before it, or the item that began the execution.
 -- name: value_before_step :row
-SELECT t.version FROM windlass_transition t WHERE t.execution_id = :id AND t.step < :step AND t.kind = 'step' AND t.value IS NOT NULL
-    AND t.stage = 0
+SELECT t.version FROM windlass_transition t WHERE t.execution_id = :id AND t.value IS NOT NULL AND t.stage = 0
+    AND (t.kind = 'step' AND t.step < :step OR t.kind = 'submitted')
 ORDER BY t.version DESC LIMIT 1
 
 -- name: last_stage :row
@@ -215,17 +216,6 @@ SELECT r.pipeline, count(*) FROM (
     WHERE e.status = :status AND e.status <> 'OPEN' AND e.updated_at > {now} - :since_us AND e.updated_at <= {now} - :until_us
     ORDER BY e.status, e.updated_at, e.id LIMIT {window}
 ) r GROUP BY r.pipeline
-
--- name: old_executions :rows
-SELECT e.id, e.updated_at FROM windlass_execution e
-WHERE e.status = :status AND e.status <> 'OPEN' AND e.updated_at <= {now} - :older_than_us
-ORDER BY e.status, e.updated_at, e.id LIMIT {window}
-
--- name: purge_executions :count
-DELETE FROM windlass_execution WHERE id {in_ids}
-
--- name: purge_transitions :count
-DELETE FROM windlass_transition WHERE execution_id {in_ids}
 
 -- name: hot_window :row
 SELECT h.id FROM windlass_hot h WHERE h.id > :after ORDER BY h.id LIMIT 1 OFFSET {window}

@@ -1,4 +1,4 @@
--- Items of executions, parts (ranges of items that one job works off) and rejects. In bulk updates every column of a key comes from the
+-- Items of executions, and parts: ranges of items that one job works off. In bulk updates every column of a key comes from the
 -- rows: with a bound one SQLite would read all items of the execution for each row.
 
 -- name: item_writes :bulk
@@ -112,56 +112,8 @@ SELECT segment FROM windlass_part WHERE execution_id = :id AND job_id IS NOT NUL
 -- name: jobs_of_parts :rows
 SELECT p.job_id FROM windlass_part p WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL ORDER BY p.job_id
 
--- name: purge_items :count
-DELETE FROM windlass_item WHERE execution_id {in_ids}
-
--- name: purge_parts :count
-DELETE FROM windlass_part WHERE execution_id {in_ids}
-
--- name: new_rejects :table
-execution_id id, step integer, item text, id id, tenant text, pipeline text, step_name text, fingerprint text, error_class text,
-envelope text, payload text, type integer
-
--- name: insert_rejects :rows
-INSERT INTO windlass_reject (execution_id, step, item, id, tenant, pipeline, step_name, fingerprint, error_class, envelope, payload,
-    type, at)
-SELECT execution_id, step, item, id, tenant, pipeline, step_name, fingerprint, error_class, envelope, payload, type, {now}
-FROM {new_rejects} n WHERE true ON CONFLICT (execution_id, step, item) DO NOTHING RETURNING execution_id
-
--- name: reject_view :fragment
-r.id, r.execution_id, r.step, r.item, r.tenant, r.pipeline, r.step_name, r.fingerprint, r.error_class, r.envelope, r.payload, r.type,
-r.redriven_as, r.at
-
--- name: find_rejects :rows
-SELECT {reject_view} FROM windlass_reject r WHERE (r.at, r.id) < (:at, :id) ORDER BY r.at DESC, r.id DESC LIMIT {window}
-
--- name: find_rejects_of_fingerprint :rows
-SELECT {reject_view} FROM windlass_reject r WHERE r.fingerprint = :value AND (r.at, r.id) < (:at, :id)
-ORDER BY r.at DESC, r.id DESC LIMIT {window}
-
--- name: find_rejects_of_error_class :rows
-SELECT {reject_view} FROM windlass_reject r WHERE r.error_class = :value AND (r.at, r.id) < (:at, :id)
-ORDER BY r.at DESC, r.id DESC LIMIT {window}
-
--- name: find_rejects_of_pipeline :rows
-SELECT {reject_view} FROM windlass_reject r WHERE r.pipeline = :value AND r.step_name = :step AND (r.at, r.id) < (:at, :id)
-ORDER BY r.at DESC, r.id DESC LIMIT {window}
-
--- name: find_rejects_of_execution :rows
-SELECT {reject_view} FROM windlass_reject r WHERE r.execution_id = :value AND (r.at, r.id) < (:at, :id)
-ORDER BY r.at DESC, r.id DESC LIMIT {window}
-
 -- name: rejected_lately :rows
 SELECT l.pipeline, count(*) FROM (
     SELECT r.pipeline FROM windlass_reject r WHERE r.at > {now} - :since_us AND r.at <= {now} - :until_us
     ORDER BY r.at, r.id LIMIT {window}
 ) l GROUP BY l.pipeline
-
--- name: mark_redriven :count
-UPDATE windlass_reject SET redriven_as = :redriven_as WHERE id = :id
-
--- name: old_rejects :rows
-SELECT r.id, r.at FROM windlass_reject r WHERE r.at <= {now} - :older_than_us ORDER BY r.at, r.id LIMIT {window}
-
--- name: purge_rejects :count
-DELETE FROM windlass_reject WHERE id {in_ids}

@@ -113,6 +113,9 @@ CREATE INDEX windlass_reject_at ON windlass_reject (at, id);
 CREATE INDEX windlass_reject_fingerprint ON windlass_reject (fingerprint, at, id);
 CREATE INDEX windlass_reject_error ON windlass_reject (error_class, at, id);
 CREATE INDEX windlass_reject_step ON windlass_reject (pipeline, step_name, at, id);
+CREATE INDEX windlass_reject_pipeline ON windlass_reject (pipeline, at, id);
+CREATE INDEX windlass_reject_execution ON windlass_reject (execution_id, at, id);
+CREATE INDEX windlass_reject_tenant ON windlass_reject (tenant, at, id);
 
 -- Definitions that nodes have had, for those who look at executions without the code.
 CREATE TABLE windlass_pipeline (

@@ -34,11 +34,16 @@ class Values:
         if text is None:
             return None
         args, _ = self._serializer.decode_arguments(self._shapes[number], text)
-        return args[0]
+        return args[0] if args else None
+
+    @property
+    def nothing(self) -> str:
+        """The stored form of no value: the arguments of an execution that begins with an item in its log."""
+        return self._serializer.encode_arguments(self._shapes[0], (), {}, self._limit)
 
 
 def _shape(annotation: Any) -> CallSpec:
-    def value(item: Any) -> None:
+    def value(item: Any = None) -> None:
         del item
 
     value.__annotations__ = {"item": annotation}

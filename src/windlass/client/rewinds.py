@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windlass.domain.execution import ItemStatus
+from windlass.domain.execution_items import ItemStatus
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.definition import Definition, StepKind
@@ -130,7 +130,8 @@ def choose_rewind(
 def _possible(definition: Definition, stored: StoredExecution, log: Sequence[StoredTransition]) -> dict[int, Rewind]:
     """Return the steps whose input is stored: up to the first expansion, and those that take a complete stage."""
     found: dict[int, Rewind] = {}
-    for step in definition.steps:
+    first = log[0].step if log and log[0].kind == "submitted" else 0  # of a re-driven reject: that of the item
+    for step in definition.steps[first:]:
         if step.index > stored.cursor:
             break
         found[step.index] = Rewind(step.index)

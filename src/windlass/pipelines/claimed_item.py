@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from windlass.domain.execution import ItemRow, ItemStatus, ItemWrite
+from windlass.domain.execution_items import ItemRow, ItemStatus, ItemWrite
 
 NO_ERROR = (None, None)
 
 
-class RunningItem:
+class ClaimedItem:
     """An item that a claim runs. It makes the writes of itself; `written` is called after the commit of each."""
 
     __slots__ = ("attempt", "cursor", "emitted", "last_hash", "number", "path", "text", "value", "version")
@@ -24,6 +24,11 @@ class RunningItem:
         self.number = row.type
         self.text = row.value
         self.value = value
+
+    @property
+    def stored(self) -> tuple[int, str] | None:
+        """Its value as it is stored: the number of its type, and its text."""
+        return None if self.text is None else (self.number, self.text)
 
     def write(
         self,

@@ -1,0 +1,56 @@
+"""Errors about executions of pipelines and their rejects. All of them are `WindlassError`s."""
+
+from windlass.errors import WindlassError
+
+__all__ = [
+    "ExecutionNotFoundError",
+    "ExecutionStateError",
+    "PayloadNotKeptError",
+    "RejectSinkError",
+    "StaleVersionError",
+]
+
+
+class ExecutionNotFoundError(WindlassError):
+    """No execution has this id, for this tenant."""
+
+    def __init__(self, execution_id: object, tenant: str) -> None:
+        super().__init__(
+            f"no execution {execution_id} of tenant {tenant!r}: never submitted, purged after its retention, or of "
+            "another tenant or database"
+        )
+
+
+class ExecutionStateError(WindlassError):
+    """An execution is not in a state that allows what was asked."""
+
+
+class StaleVersionError(WindlassError):
+    """An execution has changed since the version that the caller expects."""
+
+    def __init__(self, execution_id: object, expected: int, actual: int) -> None:
+        self.expected, self.actual = expected, actual
+        super().__init__(
+            f"execution {execution_id} is at version {actual}, not {expected}: it has changed meanwhile; look at it "
+            "again, and pass the version that you have seen"
+        )
+
+
+class PayloadNotKeptError(WindlassError):
+    """Rejects cannot be re-driven because their items were not kept."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"none of the {count:,} rejects that fit has kept its item, so none can be re-driven; items are kept from "
+            "now on with include_payload=True on the pipeline, or the setting pipelines.include_payload"
+        )
+
+
+class RejectSinkError(WindlassError):
+    """The sink of a pipeline did not take a reject, and `sink_failure=FAIL_PIPELINE` makes that the step's failure."""
+
+    def __init__(self, reject_id: object, step: str, error: BaseException) -> None:
+        super().__init__(
+            f"the sink did not take reject {reject_id} of step {step!r} ({type(error).__name__}: {error}), and "
+            "sink_failure=FAIL_PIPELINE fails the step for that"
+        )

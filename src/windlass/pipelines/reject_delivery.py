@@ -1,0 +1,102 @@
+"""Passes the rejects of an execution to the sink of its pipeline: before the commit, or after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from windlass import loggers
+from windlass.domain.execution_items import NewReject
+from windlass.domain.reject import Reject, SinkFailure
+from windlass.execution_errors import RejectSinkError
+from windlass.pipelines.reject_sinks import QUICK, StoreSink
+from windlass.spi import RejectSink
+
+logger = loggers.logger("windlass.rejects")
+
+_LATER: set[asyncio.Task[None]] = set()
+"""Deliveries under way; the loop itself does not keep its tasks alive."""
+
+
+class RejectDelivery(NamedTuple):
+    """The sink of one pipeline, as its claims use it."""
+
+    sink: RejectSink
+    failure: SinkFailure
+    made: Callable[[NewReject], Reject]
+
+    @property
+    def _idle(self) -> bool:
+        return isinstance(self.sink, StoreSink)
+
+    # ------------------------------------------------------------------ before the commit
+
+    async def offer(self, rejects: Sequence[NewReject]) -> None:
+        """Pass rejects on that are about to be stored, if the step depends on it; raises `RejectSinkError`."""
+        if self._offers(rejects):
+            if isinstance(self.sink, QUICK):
+                self.offer_blocking(rejects)
+            else:
+                await asyncio.to_thread(self.offer_blocking, rejects)
+
+    def offer_blocking(self, rejects: Sequence[NewReject]) -> None:
+        """Do the same on a thread."""
+        if not self._offers(rejects):
+            return
+        for reject in map(self.made, rejects):
+            try:
+                self.sink.reject(reject)
+            except Exception as error:
+                raise RejectSinkError(reject.id, reject.step_name, error) from error
+
+    def _offers(self, rejects: Sequence[NewReject]) -> bool:
+        return bool(rejects) and not self._idle and self.failure is SinkFailure.FAIL_PIPELINE
+
+    # ------------------------------------------------------------------ after it
+
+    async def deliver(self, rejects: Sequence[NewReject], new: Collection[str]) -> None:
+        """Pass rejects on that were stored; those that were there before are left out. A failure is logged."""
+        fresh = self._fresh(rejects, new)
+        if not fresh:
+            return
+        if isinstance(self.sink, QUICK):
+            self._deliver(fresh)
+        else:
+            await asyncio.to_thread(self._deliver, fresh)
+
+    def deliver_blocking(self, rejects: Sequence[NewReject], new: Collection[str]) -> None:
+        """Do the same on a thread."""
+        self._deliver(self._fresh(rejects, new))
+
+    def deliver_later(self, rejects: Sequence[NewReject]) -> None:
+        """Do the same for new rejects without waiting; called on the loop, or where there is none."""
+        if not rejects or self._idle or self.failure is SinkFailure.FAIL_PIPELINE:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._deliver(rejects)
+            return
+        if isinstance(self.sink, QUICK):
+            self._deliver(rejects)
+            return
+        task = loop.create_task(asyncio.to_thread(self._deliver, rejects))
+        _LATER.add(task)
+        task.add_done_callback(_LATER.discard)
+
+    def _fresh(self, rejects: Sequence[NewReject], new: Collection[str]) -> list[NewReject]:
+        if self._idle or self.failure is SinkFailure.FAIL_PIPELINE:
+            return []
+        return [reject for reject in rejects if reject.id in new]
+
+    def _deliver(self, rejects: Sequence[NewReject]) -> None:
+        for new in rejects:
+            try:
+                self.sink.reject(self.made(new))
+            except Exception as error:  # noqa: BLE001 - users' code; the execution goes on
+                logger.error(
+                    "execution %s: the sink did not take reject %s of step %s (%s: %s); the execution goes on%s",
+                    *(new.execution_id, new.id, new.step_name, type(error).__name__, error),
+                    ", and the store keeps the reject" if new.kept else "",
+                )

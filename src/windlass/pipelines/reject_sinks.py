@@ -1,0 +1,107 @@
+"""Sinks of rejects: the store, the log, a ring in memory, and functions of the user."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from windlass import loggers
+from windlass.domain.reject import Reject
+from windlass.errors import InvalidOptionError
+from windlass.spi import RejectSink
+
+logger = loggers.logger("windlass.rejects")
+
+RING: Final = 512
+"""Number of rejects that a `MemorySink` keeps."""
+
+
+class StoreSink:
+    """Keeps rejects in the store alone, in the transaction of their step; the default."""
+
+    durable = True
+
+    def reject(self, reject: Reject) -> None:
+        """Do nothing: the store has it."""
+
+
+class LogSink:
+    """Writes every reject to the logger `windlass.rejects`, with its envelope as JSON; the store keeps none.
+
+    It is not durable: a worker refuses to start with it where items may be lost (see `pipelines.production`).
+    """
+
+    durable = False
+
+    def reject(self, reject: Reject) -> None:
+        """Log a reject."""
+        logger.warning(
+            "execution %s: step %s of pipeline %s rejected an item, and goes on without it: %s; envelope: %s",
+            *(reject.execution_id, reject.step_name, reject.pipeline, reject.error_message),
+            json.dumps(reject.envelope(), default=repr, ensure_ascii=False),
+        )
+
+
+class MemorySink:
+    """Keeps the latest 512 rejects in the memory of this process, for tests and trials; the store keeps none.
+
+    It is not durable: a worker refuses to start with it where items may be lost (see `pipelines.production`).
+    """
+
+    durable = False
+
+    def __init__(self) -> None:
+        self._ring: deque[Reject] = deque(maxlen=RING)
+
+    @property
+    def rejects(self) -> list[Reject]:
+        """The rejects, oldest first."""
+        return list(self._ring)
+
+    def reject(self, reject: Reject) -> None:
+        """Keep a reject, and drop the oldest one if there are too many."""
+        self._ring.append(reject)
+
+
+class FunctionSink:
+    """Calls a function with every reject; the store keeps them as well."""
+
+    durable = True
+
+    def __init__(self, function: Callable[[Reject], object]) -> None:
+        self.function = function
+
+    def reject(self, reject: Reject) -> None:
+        """Call the function."""
+        self.function(reject)
+
+
+STORE: Final = StoreSink()
+QUICK: Final = (StoreSink, LogSink, MemorySink)
+"""Sinks that do not block."""
+_BY_NAME: Final[dict[str, Callable[[], RejectSink]]] = {"store": lambda: STORE, "log": LogSink, "memory": MemorySink}
+
+
+def sink_of_name(name: str) -> RejectSink:
+    """Return the sink that a setting names."""
+    return _BY_NAME[name]()
+
+
+def checked_sink(value: Any) -> RejectSink | None:
+    """Return what was given as a sink; a name and a function become one."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value in _BY_NAME:
+        return sink_of_name(value)
+    if not isinstance(value, str | type):
+        if callable(getattr(value, "reject", None)) and isinstance(getattr(value, "durable", None), bool):
+            sink: RejectSink = value
+            return sink
+        if callable(value):
+            return FunctionSink(value)
+    raise InvalidOptionError(
+        "sink must be a function that takes a Reject, an object with `durable` (True or False) and `reject(reject)`, "
+        f"e.g. windlass.LogSink(), or one of the names {', '.join(_BY_NAME)}; got {value!r}"
+    )

@@ -1,0 +1,24 @@
+-- Deletes executions that ended long ago, with all that is stored of them but their rejects and dead letters, which have a retention of
+-- their own. One with a dead letter stays as long as that.
+
+-- name: old_executions :rows
+SELECT e.id, e.updated_at FROM windlass_execution e
+WHERE e.status = :status AND e.status <> 'OPEN' AND e.updated_at <= {now} - :older_than_us AND (e.updated_at, e.id) > (:at, :id)
+ORDER BY e.updated_at, e.id LIMIT {window}
+
+-- name: with_letters :rows
+SELECT l.job_id FROM windlass_dead_letter l WHERE l.job_id {in_ids}
+
+-- name: purge_items :count
+DELETE FROM windlass_item WHERE (execution_id, stage, path) IN (
+    SELECT i.execution_id, i.stage, i.path FROM windlass_item i WHERE i.execution_id {in_ids} LIMIT {window})
+
+-- name: purge_transitions :count
+DELETE FROM windlass_transition WHERE (execution_id, version) IN (
+    SELECT t.execution_id, t.version FROM windlass_transition t WHERE t.execution_id {in_ids} LIMIT {window})
+
+-- name: purge_parts :count
+DELETE FROM windlass_part WHERE execution_id {in_ids}
+
+-- name: purge_executions :count
+DELETE FROM windlass_execution WHERE id {in_ids} AND status <> 'OPEN'
