@@ -17,7 +17,7 @@ def batch(desk) -> BatchHandle:
 
 def run_all(desk, batch: BatchHandle) -> None:
     with desk.app.worker():
-        batch.join(timeout=60)
+        batch.join(timeout=90)
 
 
 def test_batches_are_listed_with_their_progress(desk, batch: BatchHandle):

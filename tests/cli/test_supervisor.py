@@ -83,10 +83,10 @@ def test_a_child_that_ends_without_being_asked_is_started_again(sqlite_commands,
     shop = shop_on(sqlite_commands.url)
     handle = shop.enqueue("leave", code)
     workers.says(rf"worker \d ended with code {code} unexpectedly after .*; restarting it in 0\.5 s")
-    assert handle.join(timeout=60) is JobStatus.FAILED
+    assert handle.join(timeout=90) is JobStatus.FAILED
     assert shop.app.get(handle.id).reason == "worker_lost"
     assert [attempt.outcome for attempt in shop.app.history(handle.id)] == ["lost"] * 4
-    assert "charged 1" in shop.enqueue("charge", 1).result(timeout=60)
+    assert "charged 1" in shop.enqueue("charge", 1).result(timeout=90)
     workers.terminate()
     assert workers.exit_code() == 0
 

@@ -71,7 +71,7 @@ def test_a_worker_waits_for_a_locked_file_and_then_starts(sqlite_commands: Comma
         )[1]
         assert f"it is locked by process {os.getpid()}" in line
         holder.execute("ROLLBACK")
-    assert handle.result(timeout=60).startswith("charged 42")
+    assert handle.result(timeout=90).startswith("charged 42")
     assert worker.said.count("the store is not reachable") == 1
     worker.terminate()
     assert worker.exit_code() == 0

@@ -7,11 +7,11 @@ import pytest
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
 from tests.support.facts import one, outcomes, rows, statuses
-from tests.support.programs import SHORT_LEASES, Programs
+from tests.support.programs import STEADY_LEASES, Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 
-IMPATIENT = {**SHORT_LEASES, "WINDLASS_NODE__DRAIN_TIMEOUT": "0.5"}
+IMPATIENT = {**STEADY_LEASES, "WINDLASS_NODE__DRAIN_TIMEOUT": "0.5"}
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_draining_one_of_two_workers_under_load_loses_nothing_and_runs_nothing_t
     app: Windlass, store_url: str, programs: Programs
 ):
     """J7.6, J4.3: unstarted claims go back, running jobs finish, the exit code is 0, no attempt is spent."""
-    leaving, staying = programs.worker(store_url, 20), programs.worker(store_url, 20)
+    leaving, staying = (programs.worker(store_url, 20, environ=STEADY_LEASES) for _ in range(2))
     nodes = {leaving.node, staying.node}
     count = 800
     calls = [app.bind(bodies.work if n % 3 else bodies.work_in_thread, n, 0.02) for n in range(count)]
@@ -35,7 +35,7 @@ def test_draining_one_of_two_workers_under_load_loses_nothing_and_runs_nothing_t
     leaving.terminate()
     assert len(programs.ran()) < count, "the drain should have come in the middle"
     assert leaving.exit_code() == 0
-    assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * count
+    assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * count
     assert sorted(int(n) for n in programs.ran()) == list(range(count))
     assert statuses(store_url) == {"SUCCEEDED": count}
     assert rows(store_url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]
@@ -68,7 +68,7 @@ def test_bodies_that_do_not_end_are_released_and_the_worker_leaves_forced(
 
 def test_a_second_signal_forces_a_drain(app: Windlass, store_url: str, programs: Programs):
     """J7.6: the first signal drains, the second forces."""
-    worker = programs.worker(store_url)
+    worker = programs.worker(store_url, environ=STEADY_LEASES)
     assert worker.node
     held = app.bind(bodies.hold, 1).enqueue()
     until(lambda: programs.ran("began"), "the body to begin")
@@ -78,7 +78,7 @@ def test_a_second_signal_forces_a_drain(app: Windlass, store_url: str, programs:
     assert worker.exit_code() == 3
     worker.says("again: stopping and releasing running jobs now")
     assert held.status() is JobStatus.PENDING
-    successor = programs.worker(store_url)
+    successor = programs.worker(store_url, environ=STEADY_LEASES)
     programs.open_gate()
     assert held.result(90) == 1
     assert app.get(held.id).attempts == 1
@@ -90,7 +90,7 @@ def test_a_job_that_never_returns_times_out_and_does_not_hold_up_the_drain(
     app: Windlass, store_url: str, programs: Programs
 ):
     """J4.5, J7.6: the timeout is a failure; what still runs after it (threads cannot be killed) delays no other job."""
-    worker = programs.worker(store_url)
+    worker = programs.worker(store_url, environ=STEADY_LEASES)
     assert worker.node
     handles = [
         app.bind(body, n).using(timeout=0.5).enqueue()

@@ -9,7 +9,7 @@ from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
 from tests.support.facts import one, rows
 from tests.support.freezing import freeze_between_writes
-from tests.support.programs import SHORT_LEASES, Program, Programs
+from tests.support.programs import SHORT_LEASES, STEADY_LEASES, Program, Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 
@@ -33,11 +33,11 @@ def test_of_two_workers_one_recovers_a_lost_one(app: Windlass, store_url: str, p
     name = doomed.node
     handles = app.enqueue_many([app.bind(bodies.hold, n) for n in range(JOBS)])
     until(lambda: len(programs.ran("began")) == JOBS, "all bodies to begin")
-    others = [programs.worker(store_url, 20) for _ in range(2)]
+    others = [programs.worker(store_url, 20, environ=STEADY_LEASES) for _ in range(2)]
     assert all(other.node for other in others)
     doomed.kill()
     programs.open_gate()
-    assert {handle.join(60) for handle in handles} == {JobStatus.SUCCEEDED}
+    assert {handle.join(90) for handle in handles} == {JobStatus.SUCCEEDED}
     counts = [re.findall(rf"node {name} was lost; (\d+) of its jobs", other.said) for other in others]
     assert sum(int(count) for found in counts for count in found) == JOBS
     assert rows(store_url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 1)]

@@ -8,7 +8,7 @@ import pytest
 from tests.crash.programs import bodies, permits
 from tests.crash.programs.application import make_app
 from tests.support.facts import one
-from tests.support.programs import SHORT_LEASES, Programs
+from tests.support.programs import SHORT_LEASES, STEADY_LEASES, Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
 
@@ -51,7 +51,7 @@ def test_eight_claimers_in_four_processes_exceed_no_permit_no_key_and_no_limit(s
     for key in ("acme", "b/c d"):
         calls += [app.bind(permits.use, f"tenant-{key[0]}", 0.004).using(resource="tenant", resource_key=key)] * 60
     calls += [app.bind(permits.use, "mail", 0.004).using(queue="mail")] * 60
-    workers = [programs.worker(store_url, 2, KNOWN) for _ in range(4)]
+    workers = [programs.worker(store_url, 2, KNOWN, environ=STEADY_LEASES) for _ in range(4)]
     assert all(worker.node for worker in workers)
     handles = app.enqueue_many(calls)
     assert {handle.join(120) for handle in handles} == {JobStatus.SUCCEEDED}
@@ -75,8 +75,8 @@ def test_no_second_has_more_than_the_rate_with_several_processes(store_url: str,
     app.migrate()
     app.configure_resource("api", 50, rate=20)
     handles = app.enqueue_many([app.bind(permits.use, "api", 0.001).using(resource="api")] * 70)
-    workers = [programs.worker(store_url, 4, KNOWN) for _ in range(2)]
-    assert {handle.join(60) for handle in handles} == {JobStatus.SUCCEEDED}
+    workers = [programs.worker(store_url, 4, KNOWN, environ=STEADY_LEASES) for _ in range(2)]
+    assert {handle.join(90) for handle in handles} == {JobStatus.SUCCEEDED}
     picked = [attempt.picked_at for handle in handles for attempt in app.history(handle.id)]
     assert len(picked) == 70
     for start in picked:
@@ -103,7 +103,7 @@ def test_the_permits_of_a_killed_process_are_released_with_its_jobs(store_url: s
     assert in_use(app) == 1
     doomed.kill()
     programs.open_gate()
-    assert {handle.join(60) for handle in (holding, waits)} == {JobStatus.SUCCEEDED}
+    assert {handle.join(90) for handle in (holding, waits)} == {JobStatus.SUCCEEDED}
     assert sorted(programs.ran()) == ["1", "2"]
     until(lambda: in_use(app) == 0, "the permit to be back")
     app.close()
@@ -126,7 +126,7 @@ def test_a_canceled_body_on_a_killed_process_gives_its_permit_back(store_url: st
     assert other.node
     until(lambda: app.explain(waits.id).code == "permit_full", "the permit to be kept by the body")
     doomed.kill()
-    assert waits.join(60) is JobStatus.SUCCEEDED
+    assert waits.join(90) is JobStatus.SUCCEEDED
     app.close()
     other.terminate()
     assert other.exit_code() == 0

@@ -8,7 +8,7 @@ import pytest
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
 from tests.support.facts import one, outcomes, rows, statuses
-from tests.support.programs import Program, Programs
+from tests.support.programs import STEADY_LEASES, Program, Programs
 from tests.support.waiting import until
 from windlass import JobHandle, JobStatus, Windlass
 
@@ -42,7 +42,7 @@ def test_a_rolling_restart_under_load_loses_nothing_and_runs_nothing_twice(
     app: Windlass, store_url: str, programs: Programs, leave: Callable[[Windlass, Program], None]
 ):
     """J7.6: not one job lost, run twice or charged an attempt; every worker leaves with exit code 0."""
-    workers = [programs.worker(store_url, 20) for _ in range(2)]
+    workers = [programs.worker(store_url, 20, environ=STEADY_LEASES) for _ in range(2)]
     assert all(worker.node for worker in workers)
     kinds = (bodies.work, bodies.work_in_thread)
     handles: list[JobHandle[int]] = []
@@ -55,7 +55,7 @@ def test_a_rolling_restart_under_load_loses_nothing_and_runs_nothing_twice(
         leave(app, old)
         in_the_middle += len(programs.ran()) < len(handles)
         assert old.exit_code() == 0
-        workers[place] = programs.worker(store_url, 20)
+        workers[place] = programs.worker(store_url, 20, environ=STEADY_LEASES)
         assert workers[place].node
     assert in_the_middle, "a restart should have come in the middle"
     assert {handle.join(90) for handle in handles} == {JobStatus.SUCCEEDED}

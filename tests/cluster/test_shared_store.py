@@ -9,7 +9,7 @@ from tests.crash.programs.application import make_app
 from tests.crash.programs.billing import charge
 from tests.crash.programs.shipping import ship
 from tests.support.facts import one, rows, statuses
-from tests.support.programs import Programs
+from tests.support.programs import STEADY_LEASES, Programs
 from tests.support.waiting import until
 from windlass import JobStatus
 
@@ -19,7 +19,7 @@ def test_two_applications_on_one_store_each_run_their_own_jobs(store_url: str, p
     app = make_app(store_url, (charge, ship))
     app.migrate()
     targets = [f"{function.__module__}:{function.__name__}" for function in (charge, ship)]
-    workers = [programs.worker(store_url, 10, target) for target in targets]
+    workers = [programs.worker(store_url, 10, target, environ=STEADY_LEASES) for target in targets]
     expected = {(target, worker.node) for target, worker in zip(targets, workers, strict=True)}
     handles = app.enqueue_many([app.bind(function, n) for n in range(60) for function in (charge, ship)])
     assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * 120
@@ -46,8 +46,8 @@ def hammer(url: str, programs: Programs, seconds: float) -> None:
     app = make_app(url)
     with app.worker(concurrency=20):
         last = app.bind(bodies.note, -1).enqueue()
-        assert last.join(60) is JobStatus.SUCCEEDED
-        until(lambda: statuses(url) == {"SUCCEEDED": sum(enqueued) + 1}, "all jobs to succeed", 60)
+        assert last.join(90) is JobStatus.SUCCEEDED
+        until(lambda: statuses(url) == {"SUCCEEDED": sum(enqueued) + 1}, "all jobs to succeed")
     app.close()
     ran = programs.ran()
     assert len(ran) == len(set(ran)) == sum(enqueued) + 1

@@ -7,7 +7,7 @@ import pytest
 from tests.crash.programs import bodies, fragile
 from tests.crash.programs.application import make_app
 from tests.support.facts import literal, outcomes, rows, statuses
-from tests.support.programs import SHORT_LEASES, Programs
+from tests.support.programs import STEADY_LEASES, Programs
 from tests.support.waiting import until
 from windlass import JobCompleted, JobFailedError, JobStatus, Windlass
 from windlass.submission.codec import JsonSerializer
@@ -124,14 +124,14 @@ def test_a_module_that_fails_to_import_is_left_to_nodes_where_it_does_not(store_
     """J6.3: the import's error is in the log of the node that could not; the job waits, and spends nothing."""
     app = make_app(store_url, allow=[FRAGILE])
     app.migrate()
-    broken = {**SHORT_LEASES, "TEST_ALLOW": FRAGILE, "TEST_FRAGILE": "broken"}
+    broken = {**STEADY_LEASES, "TEST_ALLOW": FRAGILE, "TEST_FRAGILE": "broken"}
     here = programs.worker(store_url, 5, environ=broken)
     assert here.node
     handle = app.bind(fragile.import_customers, 7).enqueue()
     here.says(rf"{FRAGILE}.* RuntimeError: the licence server at licences\.example cannot be reached")
     assert app.bind(bodies.note, 8).enqueue().result(90) == 8
     assert handle.status() is JobStatus.PENDING
-    there = programs.worker(store_url, 5, environ={**SHORT_LEASES, "TEST_ALLOW": FRAGILE})
+    there = programs.worker(store_url, 5, environ={**STEADY_LEASES, "TEST_ALLOW": FRAGILE})
     assert handle.result(90) == 7
     job = app.get(handle.id)
     assert (job.node, job.attempts, job.crash_count) == (there.node, 1, 0)

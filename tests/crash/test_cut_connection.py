@@ -93,5 +93,5 @@ def test_a_worker_whose_every_wire_is_cut_again_and_again_finishes_everything(
             proxy.cut_all()
             proxy.cut_after(mark)
             until(proxy.has_cut, f"a wire to be cut at {mark!r}")
-        assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * 400
+        assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * 400
     each_ran_once(programs, pg_url, 400)

@@ -67,7 +67,7 @@ def has_run(programs: Programs, count: int) -> bool:
 
 def each_ran_once(url: str, programs: Programs, count: int) -> None:
     """Workers that live lose nothing and repeat nothing, whatever the database does."""
-    until(lambda: statuses(url) == {"SUCCEEDED": count}, "all acknowledged jobs to succeed", 60)
+    until(lambda: statuses(url) == {"SUCCEEDED": count}, "all acknowledged jobs to succeed")
     assert sorted(int(n) for n in programs.ran()) == list(range(count))
     assert outcomes(url).pop("succeeded") == count
     assert rows(url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]
@@ -94,9 +94,9 @@ def test_restarts_in_the_middle_of_work_lose_and_repeat_nothing(
     caller = Caller(app)
     with caller.calling():
         for _ in range(3):
-            until(partial(has_run, programs, len(programs.ran()) + 100), "the work to go on", 60)
+            until(partial(has_run, programs, len(programs.ran()) + 100), "the work to go on")
             server.restart(immediately=immediately)
-        until(partial(has_run, programs, len(programs.ran()) + 100), "the work to go on", 60)
+        until(partial(has_run, programs, len(programs.ran()) + 100), "the work to go on")
     each_ran_once(url, programs, caller.acknowledged)
     left_without_a_flood(*workers)  # whether one of them needed the store while it was away is a matter of chance
 
@@ -110,7 +110,7 @@ def test_sessions_that_are_ended_all_the_time_lose_and_repeat_nothing(app: Windl
         for _ in range(60):
             pause.wait(0.05)
             killed += end_other_sessions(administrator)
-        until(partial(has_run, programs, len(programs.ran()) + 20), "the work to go on", 60)
+        until(partial(has_run, programs, len(programs.ran()) + 20), "the work to go on")
     assert killed > 60
     each_ran_once(url, programs, caller.acknowledged)
     left_without_a_flood(*workers)

@@ -29,7 +29,7 @@ def enqueue(app: Windlass, body: Any, *args: Any) -> Any:
 
 
 def pids_in(file: Path) -> list[int]:
-    text = until(lambda: file.exists() and file.read_text(), "the body to begin", 60)
+    text = until(lambda: file.exists() and file.read_text(), "the body to begin")
     return [int(pid) for pid in str(text).split()]
 
 
@@ -60,7 +60,7 @@ def test_a_killed_worker_takes_its_processes_along(app: Windlass, store_url: str
     programs.open_gate()
     second = programs.start("process_worker", store_url, environ=SHORT_LEASES)
     assert second.node != killed
-    assert handle.result(60) == "let go"
+    assert handle.result(90) == "let go"
     job = app.get(handle.id)
     assert (job.attempts, job.crash_count) == (1, 1)
 

@@ -71,9 +71,9 @@ def test_nodes_that_add_up_while_jobs_end_and_one_of_them_fails_count_each_job_o
         handles.extend(stage.app.enqueue_many([stage.app.bind(bodies.note, number) for number in range(5)]))
         return "failpoint statistics.before_commit" in doomed.said
 
-    until(it_came_to_harm, "the lease to come to the one that fails", 60)
+    until(it_came_to_harm, "the lease to come to the one that fails")
     for handle in handles:
-        handle.join(60)
+        handle.join(90)
     killed = action.startswith("kill")
     assert not killed or doomed.exit_code() == KILLED
     until(lambda: one(stage.url, NOT_ADDED_UP) == 0, "all to be added up")

@@ -46,8 +46,8 @@ def test_a_network_that_swallows_everything_is_noticed_and_work_goes_on_once_it_
             app.bind(bodies.note, 100).enqueue()
         until(lambda: "completer failed" in caplog.text and "heartbeat failed" in caplog.text, "both to notice")
         proxy.speak_again()
-        assert [handle.result(60) for handle in held] == [0, 1, 2, 3]
-        assert app.bind(bodies.note, 101).enqueue().result(60) == 101
+        assert [handle.result(90) for handle in held] == [0, 1, 2, 3]
+        assert app.bind(bodies.note, 101).enqueue().result(90) == 101
     assert sorted(int(n) for n in programs.ran()) == [0, 1, 2, 3, 101]
     assert outcomes(pg_url) == {"succeeded": 5}
     assert len(caplog.records) < 40, caplog.text
@@ -59,7 +59,7 @@ def test_notifications_are_received_again_once_the_network_is_back(
 ):
     """J3.6, J7.8: a listening connection that would receive nothing for ever is detected and replaced."""
     monkeypatch.setattr(listener, "PROBE_EVERY", 0.5)
-    seldom = Settings(poller=PollerSettings(min_delay=60, max_delay=60, deep_idle_delay=60))
+    seldom = Settings(poller=PollerSettings(min_delay=600, max_delay=600, deep_idle_delay=600))
     listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
     with listening.worker():
         assert elsewhere.bind(bodies.note, 0).enqueue().result(90) == 0
@@ -88,7 +88,7 @@ def test_a_slow_network_costs_time_and_nothing_else(
     handles = app.enqueue_many([app.bind(bodies.note, n) for n in range(JOBS)])
     proxy.delay = 0.05
     with app.worker(concurrency=10):
-        assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * JOBS
+        assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * JOBS
     assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
     assert outcomes(pg_url) == {"succeeded": JOBS}
     assert [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")] == []

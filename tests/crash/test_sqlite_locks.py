@@ -110,7 +110,7 @@ def test_a_long_transaction_of_the_programs_own_writer_is_named(app: Windlass, m
     def long(dialect: Dialect) -> Plan[str]:
         del dialect
         began.set()
-        gate.wait(60)
+        gate.wait(90)
         yield from ()
         return "done"
 

@@ -303,7 +303,7 @@ def test_lines_left_over_are_written_before_a_node_signs_off(apps: Apps, monkeyp
     """J3.5: also those of a body that outlived its attempt."""
     monkeypatch.setattr(engine_reports, "INTERVAL", 600.0)
     app = apps()
-    job = app.job(timeout=0.1)(reporting_jobs.overlap)
+    job = app.job(timeout=1)(reporting_jobs.overlap)
     with app.worker():
         handle = job.enqueue(gate.name, "")
         settled(app, handle.id)

@@ -69,7 +69,7 @@ def test_a_limit_set_while_a_job_runs_counts_its_thread_until_it_has_ended(apps:
     """J1.7, J6.2: the job is over by its timeout, its body is not: the next one waits for it."""
     app = apps(allow=["tests.engine"])
     with app.worker():
-        late = app.job(queue="mail", timeout=0.3)(stubborn).enqueue()
+        late = app.job(queue="mail", timeout=3)(stubborn).enqueue()
         until(lambda: bodies.entered == 1)
         app.limit_queue("mail", concurrency=1)
         assert settled(app, late.id).error_class == "JobTimeoutError"

@@ -181,7 +181,7 @@ def test_a_thread_that_sleeps_on_after_its_timeout_keeps_its_permit(apps: Apps, 
     """J4.5, J6.2: its job has failed; the resource is used all the same."""
     app = gated(apps)
     with app.worker():
-        stuck = app.job(resource="stripe", timeout=0.2)(jobs.sleep_then_return).enqueue(gate.name)
+        stuck = app.job(resource="stripe", timeout=1)(jobs.sleep_then_return).enqueue(gate.name)
         following = follow(app)
         assert settled(app, stuck.id).error_class == "JobTimeoutError"
         keeps_its_permit(app, gate, following)
@@ -192,7 +192,7 @@ def test_a_retry_waits_for_the_permit_that_its_own_late_body_holds(apps: Apps, g
     """J4.5, J6.2: with one permit, two bodies of one job never overlap."""
     app = gated(apps)
     with app.worker():
-        stuck = app.job(resource="stripe", timeout=0.3, max_retries=1)(jobs.sleep_then_return).enqueue(gate.name)
+        stuck = app.job(resource="stripe", timeout=3, max_retries=1)(jobs.sleep_then_return).enqueue(gate.name)
         waiting_again(app, stuck.id, attempts=1)
         assert app.explain(stuck.id).code == "permit_full"
         gate.open()
@@ -205,7 +205,7 @@ def test_a_coroutine_that_was_left_behind_keeps_its_permit(apps: Apps, gate: Gat
     monkeypatch.setattr(timeouts, "GRACE", 0.1)
     app = gated(apps)
     with app.worker(concurrency=1):
-        stubborn = app.job(resource="stripe", timeout=0.2)(jobs.swallow_cancellation).enqueue(gate.name)
+        stubborn = app.job(resource="stripe", timeout=1)(jobs.swallow_cancellation).enqueue(gate.name)
         following = follow(app)
         assert settled(app, stubborn.id).error_class == "JobTimeoutError"
         keeps_its_permit(app, gate, following)

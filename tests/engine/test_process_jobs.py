@@ -169,7 +169,7 @@ def test_a_body_that_runs_over_its_time_is_killed(either: Windlass, tmp_path: Pa
     """J4.5: also one that lets no thread of Python run; the next job gets another process."""
     with either.worker():
         enqueue(either, bodies.pid).result(SLOW)
-        handle = enqueue(either, bodies.hold_the_interpreter, str(tmp_path / "pid"), timeout=0.5)
+        handle = enqueue(either, bodies.hold_the_interpreter, str(tmp_path / "pid"), timeout=3)
         job = settled(either, handle.id)
         pid = pid_in(tmp_path / "pid")
         until(lambda: not is_alive(pid))

@@ -74,7 +74,7 @@ async def hangs(_: Any) -> bool:
 
 def waits(_: Any) -> bool:
     IN_PREDICATE.set()
-    assert GO_ON.wait(60)
+    assert GO_ON.wait(90)
     return True
 
 

@@ -111,7 +111,7 @@ def test_timeout_of_a_guarded_follower_begins_with_its_body(apps: Apps, predicat
     app = apps()
     jobs = BranchJobs(app)
     app.job(branch_bodies.hangs_as_job)
-    call = app.bind(branch_bodies.hangs_as_job, "x").using(timeout=0.05, max_retries=1)
+    call = app.bind(branch_bodies.hangs_as_job, "x").using(timeout=0.2, max_retries=1)
     jobs.double.bind(3).when_result(predicate, call).enqueue()
     with armed("judge.before=raise@1"), app.worker(concurrency=1):
         until(lambda: state(app, "x")[1] is not None)

@@ -72,7 +72,7 @@ def waiting_in_predicate(jobs: BranchJobs) -> JobHandle[int]:
 
 def test_predicate_that_takes_too_long_cancels_its_own_branch(apps: Apps):
     """J8.2: after `flows.predicate_timeout`, with the reason; the others fire."""
-    app = apps(settings=Settings(flows=FlowsSettings(predicate_timeout=0.05)))
+    app = apps(settings=Settings(flows=FlowsSettings(predicate_timeout=2)))
     jobs = BranchJobs(app)
     flow = jobs.double.bind(3).when_result(branch_bodies.hangs, jobs.note.bind("late"))
     flow.when_result(branch_bodies.yes, jobs.note.bind("x")).enqueue()
@@ -201,7 +201,7 @@ async def _forced(node: Node) -> None:
 )
 def test_guarded_follower_calls_its_predicate_before_its_body(apps: Apps, predicate, expected):
     """J8.2: and ends CANCELED without entering it if that does not hold, with what is behind it."""
-    app = apps(settings=Settings(flows=FlowsSettings(predicate_timeout=0.05)))
+    app = apps(settings=Settings(flows=FlowsSettings(predicate_timeout=2)))
     jobs = BranchJobs(app)
     flow = jobs.double.bind(3).when_result(predicate, jobs.note.bind("x").then(jobs.note.bind("behind")))
     flow.enqueue()

@@ -11,7 +11,7 @@ def test_worker_fails_a_job_whose_signal_does_not_come(apps: Apps):
     app = apps()
     handle = app.job(seen).bind().await_signal("never", timeout=0.05).enqueue()
     with app.worker(concurrency=1):
-        assert handle.join(timeout=60) is JobStatus.FAILED
+        assert handle.join(timeout=90) is JobStatus.FAILED
     assert app.get(handle.id).reason == "signal_timeout"
 
 
@@ -21,9 +21,9 @@ def test_worker_runs_a_signaled_job_at_once(apps: Apps):
     job = app.job(seen)
     waiting = app.enqueue_many([job.bind().await_signal("k") for _ in range(3)])
     with app.worker(concurrency=1):
-        assert job.enqueue().result(timeout=60) == []
+        assert job.enqueue().result(timeout=90) == []
         assert app.signal("k", approved()) == len(waiting)
-        assert [handle.result(timeout=60)[1] for handle in waiting] == ["approved"] * len(waiting)
+        assert [handle.result(timeout=90)[1] for handle in waiting] == ["approved"] * len(waiting)
 
 
 def test_signal_reaches_a_body_in_a_process(apps: Apps):
@@ -32,7 +32,7 @@ def test_signal_reaches_a_body_in_a_process(apps: Apps):
     handle = app.job(seen).using(executor="process").bind().await_signal("k").enqueue()
     app.signal("k", approved({"by": "ops"}))
     with app.worker(concurrency=1):
-        assert handle.result(timeout=60)[1:3] == ["approved", {"by": "ops"}]
+        assert handle.result(timeout=90)[1:3] == ["approved", {"by": "ops"}]
 
 
 def test_many_overdue_waits_are_ended_in_parts(apps: Apps):

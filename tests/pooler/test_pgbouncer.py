@@ -13,13 +13,13 @@ from tests.support.crashing import stage_on
 from tests.support.facts import one, outcomes, statuses
 from tests.support.invariants import check_invariants
 from tests.support.pgbouncer import PgBouncer
-from tests.support.programs import ROOT, SHORT_LEASES, Programs
+from tests.support.programs import ROOT, SHORT_LEASES, STEADY_LEASES, Programs
 from tests.support.waiting import until
 from windlass import Backoff, DuplicateBusinessKeyError, JobStatus, StoreUnavailableError, Windlass
 
 pytestmark = pytest.mark.pgbouncer
 
-QUICK_POLLS = {**SHORT_LEASES, "WINDLASS_POLLER__MIN_DELAY": "0.2", "WINDLASS_POLLER__MAX_DELAY": "0.5"}
+QUICK_POLLS = {**STEADY_LEASES, "WINDLASS_POLLER__MIN_DELAY": "0.2", "WINDLASS_POLLER__MAX_DELAY": "0.5"}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_two_workers_that_share_four_sessions_run_every_job_once(
     assert workers[0].node != workers[1].node
     handles = app.enqueue_many(calls)
     assert first.result(90) == count
-    assert [handle.join(60) for handle in handles] == [JobStatus.SUCCEEDED] * count
+    assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * count
     until(lambda: statuses(pg_url) == {"SUCCEEDED": count + count // 2 + 1}, "the callbacks to run")
     assert sorted(int(n) for n in programs.ran()) == list(range(count + 1))
     assert Counter(programs.ran("followed")) == Counter(str(n) for n in range(0, count, 2))
@@ -75,16 +75,16 @@ def test_jobs_of_a_killed_worker_are_recovered_by_another(
     app: Windlass, pg_url: str, pooled_url: str, programs: Programs
 ):
     """J7.2, J7.4, P9.C1, P9.C5: killed with jobs in its hands, and inside a transaction."""
-    first = programs.worker(pooled_url, environ=QUICK_POLLS)
+    first = programs.worker(pooled_url, environ={**QUICK_POLLS, **SHORT_LEASES})
     assert first.node
     handles = [app.bind(bodies.hold, n).enqueue() for n in range(4)]
     until(lambda: len(programs.ran("began")) == 4, "the bodies to begin")
     first.kill()
-    doomed = {**QUICK_POLLS, "WINDLASS_FAILPOINTS": "recovery.attempt_written=kill@2"}
+    doomed = {**QUICK_POLLS, **SHORT_LEASES, "WINDLASS_FAILPOINTS": "recovery.attempt_written=kill@2"}
     assert programs.worker(pooled_url, environ=doomed).exit_code() == -9
     assert one(pg_url, "SELECT count(*) FROM windlass_attempt") == 0
     programs.open_gate()
-    second = programs.worker(pooled_url, environ=QUICK_POLLS)
+    second = programs.worker(pooled_url, environ={**QUICK_POLLS, **SHORT_LEASES})
     assert [handle.result(90) for handle in handles] == [0, 1, 2, 3]
     assert outcomes(pg_url) == {"lost": 4, "succeeded": 4}
     second.terminate()
@@ -141,7 +141,7 @@ def test_what_is_enqueued_through_the_pooler_wakes_a_worker_that_is_connected_di
     app: Windlass, pg_url: str, programs: Programs
 ):
     """J3.6: NOTIFY gets through a pooler; the worker need not poll for it."""
-    patient = {**SHORT_LEASES, "WINDLASS_POLLER__MIN_DELAY": "600", "WINDLASS_POLLER__MAX_DELAY": "600"}
+    patient = {**STEADY_LEASES, "WINDLASS_POLLER__MIN_DELAY": "600", "WINDLASS_POLLER__MAX_DELAY": "600"}
     worker = programs.worker(pg_url, environ=patient)
     assert worker.node
     assert app.bind(bodies.note, 0).enqueue().result(90) == 0

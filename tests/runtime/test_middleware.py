@@ -172,9 +172,9 @@ def test_it_is_entered_in_the_process_of_the_body(shop: Shop, sqlite_url: str):
     """J10.2: by the application that the process has."""
     module = shop.load(PROGRAM.format(url=sqlite_url))
     with module.app.worker():
-        place, log = module.log.enqueue().result(60)
+        place, log = module.log.enqueue().result(90)
         assert log == [(place, 1)]
-        assert module.alog.enqueue().result(60)[1]
+        assert module.alog.enqueue().result(90)[1]
     assert module.LOG == []
     module.app.close()
 

@@ -225,7 +225,7 @@ def test_a_worker_ends_1000_jobs_in_few_transactions(pg_url: str, body: Any, kin
     before = _transactions(pg_url)
     app.enqueue_many([job.bind() for _ in range(MANY)])
     with app.worker():
-        assert all_ended.wait(60)
+        assert all_ended.wait(90)
     counts = [group.count for group in app.dead_letters.groups()] + [alert.count for alert in app.alerts.find()]
     app.close()
     assert counts == ([MANY, MANY] if body is fail else [])

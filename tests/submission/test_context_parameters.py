@@ -90,7 +90,7 @@ def test_the_context_is_filled_in_in_a_process(shop: Shop, sqlite_url: str):
     with module.app.worker():
         for job in (module.charge, module.acharge):
             handle = job.enqueue(7)
-            assert handle.result(60) == [str(handle.id), True, 7]
+            assert handle.result(90) == [str(handle.id), True, 7]
     module.app.close()
 
 

@@ -89,7 +89,7 @@ async def awhere() -> int:
 
 @app.job(timeout=0.05)
 def dawdle() -> None:
-    threading.Event().wait(0.1)
+    threading.Event().wait(1)
 
 
 @app.job(timeout=0.05)
