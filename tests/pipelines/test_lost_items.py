@@ -10,6 +10,7 @@ from tests.support.pipeline_invariants import check_executions
 from tests.support.waiting import until
 from windlass import ExecutionStatus, Windlass
 from windlass.domain.ended import Effects, Ended
+from windlass.domain.execution import ItemFailure
 from windlass.domain.identity import new_job_id
 from windlass.domain.states import Move
 from windlass.pipelines import follow_ups
@@ -22,7 +23,7 @@ RUN = 60.0
 LINES = 30
 FIRST_ITEM = "10"
 SECOND_ITEM = "11"
-LOST = {"reason": "worker_lost", "error": "lost", "error_class": "WorkerLostError", "step": 1, "attempt": 1}
+LOST = ItemFailure("worker_lost", "lost", "WorkerLostError", step=1, path="", attempt=1)
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def expanded_and_paused(app: Windlass, url: str) -> ExecutionHandle:
 
 
 def lose(url: str, path: str) -> None:
-    failing = json.dumps({**LOST, "path": path})
+    failing = json.dumps(LOST._replace(path=path))
     rows(url, f"UPDATE windlass_execution SET failing = '{failing}'")
 
 

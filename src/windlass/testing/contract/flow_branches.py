@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.branches import PREDICATE_FAILED, Branch, Guard, Judgement, Judgements, PredicateError
-from windlass.domain.dependencies import NOT_CHOSEN, UPSTREAM_CANCELED, EndedStep, Follows
+from windlass.domain.dependencies import NOT_CHOSEN, EndedStep, Follows
 from windlass.domain.ended import Effects, Ended
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
@@ -126,7 +126,7 @@ class FlowBranchesContract(StoreContract):
             *("ValueError: odd", "ValueError"),
         )
         assert canceled_by(bench, flow.custom)[1] == flow.head
-        assert canceled_by(bench, flow.behind) == (UPSTREAM_CANCELED, flow.head)
+        assert canceled_by(bench, flow.behind) == (NOT_CHOSEN, flow.head)
         assert len(due_times(bench, [flow.value, flow.on_success, flow.main])) == 3
 
     def test_cancel_fires_no_branch(self, bench: Workbench) -> None:
