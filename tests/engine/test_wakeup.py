@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from tests.engine import jobs
-from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, tried, until
 from tests.engine.remote_worker import remote_worker
 from windlass import Backoff, JobStatus, Windlass
 from windlass.domain.clock import SystemClock
@@ -192,7 +192,7 @@ def test_a_payload_too_long_for_a_notification_wakes_all_nodes(apps: Apps):
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.FAILED}
         asleep(working)
         assert asking.retry_many(limit=1_000) == len(names)
-        until(lambda: all(len(asking.history(handle.id)) == 2 for handle in handles))
+        until(lambda: all(len(tried(asking, handle)) == 2 for handle in handles))
 
 
 def test_a_duplicate_does_not_swallow_the_wakeup_of_the_job_before(apps: Apps):
