@@ -95,7 +95,7 @@ def test_a_rate_of_a_queue_holds_and_goes_on_by_itself(apps: Apps):
         handles = app.enqueue_many([note.bind("x") for _ in range(12)])
         until(lambda: app.explain(handles[-1].id).code == "queue_rate_limited")
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
-    picked = [at for handle in handles for attempt in app.history(handle.id) if (at := attempt.picked_at)]
+    picked = [at for handle in handles if (at := app.history(handle.id)[-1].picked_at)]
     assert len(picked) == 12
     for start in picked:
         assert sum(0 <= (other - start).total_seconds() < 1 for other in picked) <= 5

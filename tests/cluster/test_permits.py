@@ -77,7 +77,7 @@ def test_no_second_has_more_than_the_rate_with_several_processes(store_url: str,
     handles = app.enqueue_many([app.bind(permits.use, "api", 0.001).using(resource="api")] * 70)
     workers = [programs.worker(store_url, 4, KNOWN, environ=STEADY_LEASES) for _ in range(2)]
     assert {handle.join(90) for handle in handles} == {JobStatus.SUCCEEDED}
-    picked = [attempt.picked_at for handle in handles for attempt in app.history(handle.id)]
+    picked = [app.history(handle.id)[-1].picked_at for handle in handles]  # a claim before it may have been released
     assert len(picked) == 70
     for start in picked:
         assert start is not None

@@ -8,7 +8,7 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import outcomes, rows, statuses
+from tests.support.facts import ran, rows, statuses
 from tests.support.programs import Programs
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import until
@@ -34,7 +34,7 @@ def enqueue(app: Windlass, body, count: int = JOBS) -> list:
 def each_ran_once(programs: Programs, url: str, count: int = JOBS) -> None:
     assert sorted(int(n) for n in programs.ran()) == list(range(count))
     assert statuses(url) == {"SUCCEEDED": count}
-    assert outcomes(url) == {"succeeded": count}
+    assert ran(url) == {"succeeded": count}
     assert rows(url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 0)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import one, outcomes, statuses
+from tests.support.facts import one, outcomes, ran, statuses
 from tests.support.invariants import check_invariants
 from tests.support.programs import SHORT_LEASES, Programs
 from tests.support.tcp_proxy import TcpProxy
@@ -90,7 +90,7 @@ def test_a_slow_network_costs_time_and_nothing_else(
     with app.worker(concurrency=10):
         assert [handle.join(90) for handle in handles] == [JobStatus.SUCCEEDED] * JOBS
     assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
-    assert outcomes(pg_url) == {"succeeded": JOBS}
+    assert ran(pg_url) == {"succeeded": JOBS}
     assert [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")] == []
 
 

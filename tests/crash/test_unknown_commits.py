@@ -8,7 +8,7 @@ import pytest
 
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
-from tests.support.facts import one, outcomes, rows, statuses
+from tests.support.facts import one, outcomes, ran, rows, statuses
 from tests.support.invariants import check_invariants
 from tests.support.programs import Programs
 from tests.support.tcp_proxy import TcpProxy
@@ -57,7 +57,7 @@ def test_an_outcome_with_a_callback_is_written_once(
     assert proxy.cuts == 3
     assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
     assert Counter(programs.ran("followed")) == Counter(str(n) for n in range(JOBS))
-    assert outcomes(pg_url) == {"succeeded": 2 * JOBS}
+    assert ran(pg_url) == {"succeeded": 2 * JOBS}
     assert "came too late" not in caplog.text, "its own outcome was taken for somebody else's"
     check_invariants(pg_url)
 

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from windlass import Job, JobStatus, NodeSettings, PollerSettings, Settings, Windlass
+from windlass import Attempt, Job, JobHandle, JobStatus, NodeSettings, PollerSettings, Settings, Windlass
 from windlass.domain.clock import monotonic
 from windlass.worker import Worker
 
@@ -154,6 +154,11 @@ class Shop:
         importlib.invalidate_caches()
         for stale in self._file.parent.glob(f"__pycache__/{self.name}.*"):
             stale.unlink()
+
+
+def tried(app: Windlass, handle: JobHandle[Any]) -> list[Attempt]:
+    """A job's history without its releases: on a busy machine a claim may wait too long for a slot, and is released."""
+    return [attempt for attempt in app.history(handle.id) if attempt.outcome != "released"]
 
 
 def threads_named(prefix: str) -> Iterator[str]:

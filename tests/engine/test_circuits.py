@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine import gated_jobs, jobs
-from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, on_loop, settled, until
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, on_loop, settled, tried, until
 from tests.engine.gated_jobs import BROKEN, CardDeclinedError, GatewayError
 from windlass import (
     CircuitClosed,
@@ -120,7 +120,7 @@ def test_on_half_open_exactly_the_trials_start(apps: Apps, gate: Gate):
         assert len(running.items) == 2
         gate.open()
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
-    assert {len(app.history(handle.id)) for handle in handles[::25]} == {1}
+    assert {len(tried(app, handle)) for handle in handles[::25]} == {1}
 
 
 def test_trials_are_bounded_with_two_nodes(apps: Apps, gate: Gate):
@@ -164,12 +164,12 @@ def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
             on_loop(worker, worker.node.poller.anything_due())
         until(lambda: _known_to_be_shut(worker))
         gate.open()
-        until(lambda: {len(app.history(handle.id)) for handle in handles} <= {1, 2})
+        until(lambda: {len(tried(app, handle)) for handle in handles} <= {1, 2})
         if by_hand:
             until(lambda: {app.explain(handle.id).code for handle in handles} <= {"circuit_open", "not_due"})
             app.circuit("gateway").close()
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
-    histories = [app.history(handle.id) for handle in handles]
+    histories = [tried(app, handle) for handle in handles]
     assert {tuple(attempt.outcome for attempt in history) for history in histories} == {("deferred", "succeeded")}
     assert {history[0].started_at for history in histories} == {None}, "their bodies were not entered"
     assert {app.get(handle.id).attempts for handle in handles} == {1}

@@ -69,7 +69,7 @@ def test_no_more_bodies_run_than_there_are_slots_and_each_runs_once(app: Windlas
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.SUCCEEDED}
     assert most_inside == SLOTS
     assert len(joined) > QUICK // 4
-    history = [app.history(handle.id)[0] for handle in handles[::20]]
+    history = [app.history(handle.id)[-1] for handle in handles[::20]]  # a claim before it may have been released
     runs = sorted(attempt.run_ms or 0 for attempt in history)
     assert runs[0] >= 1  # two milliseconds, less what rounding takes
     assert runs[len(runs) // 2] < 1000  # counted from its entry; a busy machine may stall single bodies

@@ -2,12 +2,11 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Any
 
 from tests.engine import jobs
-from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, until
+from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps, Gate, tried, until
 from tests.engine.remote_worker import remote_worker
-from windlass import Backoff, JobHandle, JobStatus, Windlass
+from windlass import Backoff, JobStatus, Windlass
 from windlass.domain.clock import SystemClock
 
 
@@ -23,11 +22,6 @@ def asleep(app: Windlass) -> Windlass:
         pass
     ticked.disarm()
     return app
-
-
-def failures(app: Windlass, handle: JobHandle[Any]) -> int:
-    """How often a job has failed. On a busy machine its history may have claims that waited for a slot, too."""
-    return sum(attempt.outcome == "failed" for attempt in app.history(handle.id))
 
 
 def test_a_local_enqueue_wakes_the_local_worker(apps: Apps):
@@ -198,7 +192,7 @@ def test_a_payload_too_long_for_a_notification_wakes_all_nodes(apps: Apps):
         assert {handle.join(timeout=LONG) for handle in handles} == {JobStatus.FAILED}
         asleep(working)
         assert asking.retry_many(limit=1_000) == len(names)
-        until(lambda: all(failures(asking, handle) == 2 for handle in handles))
+        until(lambda: all(len(tried(asking, handle)) == 2 for handle in handles))
 
 
 def test_a_duplicate_does_not_swallow_the_wakeup_of_the_job_before(apps: Apps):

@@ -49,6 +49,11 @@ def outcomes(url: str) -> dict[str, int]:
     return dict(rows(url, "SELECT outcome, count(*) FROM windlass_attempt GROUP BY outcome"))
 
 
+def ran(url: str) -> dict[str, int]:
+    """The outcomes of attempts that ran: a claim that waits too long for a slot on a busy machine is released."""
+    return {outcome: count for outcome, count in outcomes(url).items() if outcome != "released"}
+
+
 def end_other_sessions(administrator: psycopg.Connection[Any]) -> int:
     """End every session with this database but one's own; answers how many those were."""
     question = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
