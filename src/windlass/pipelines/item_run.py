@@ -51,6 +51,8 @@ class ItemRun:
         self._exhausted = False
         self._reading = asyncio.Lock()
         self._ran = 0
+        self._cut_off = False
+        """Whether the other workers were canceled because the claim has ended: no failure of their steps."""
         self._buffer = max(step.options.buffer for step in claimed.definition.steps[segment.first : segment.end])
         self.stopped = False
         """Whether it ended early: the execution was paused or canceled, or the claim should end."""
@@ -76,12 +78,15 @@ class ItemRun:
         tasks = [asyncio.ensure_future(self._work()) for _ in range(workers)]
         try:
             await asyncio.gather(*tasks)
-        except BaseException:
+        except BaseException as error:
             self.stopped = True
-            for task in tasks:
-                task.cancel()
+            if not isinstance(error, EndAttempt):  # at a boundary the others finish their step, which is stored
+                self._cut_off = True
+                for task in tasks:
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+            if not isinstance(error, EndAttempt) or self.failing is None:
+                raise
 
     async def _work(self) -> None:
         while not self.stopped:
@@ -148,7 +153,7 @@ class ItemRun:
             except OF_THE_CLAIM:
                 raise
             except BaseException as error:
-                if isinstance(error, asyncio.CancelledError) and claimed.context.canceled:
+                if isinstance(error, asyncio.CancelledError) and (claimed.context.canceled or self._cut_off):
                     raise
                 return await self._failed(item, step, error, expansion)
             item.cursor, item.attempt = item.cursor + 1, 1

@@ -1,0 +1,53 @@
+"""Items that run side by side when their claim ends at a boundary."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.support.waiting import until
+from windlass import ExecutionStatus, JobContext, Windlass
+
+RUN = 60.0
+
+
+@pytest.fixture
+def app() -> Iterator[Windlass]:
+    application = Windlass("sqlite:///:memory:")
+    yield application
+    application.close()
+
+
+@pytest.mark.parametrize("limit", [0, 5])
+def test_a_pause_during_an_item_expansion_lets_the_other_items_finish_their_step(app: Windlass, limit: int):
+    """P2.2, P4.1: a pause is no failure: the item beside the expansion is neither canceled, retried nor rejected."""
+    shop = app.pipeline("shop", retry_limit=limit, retry_wait=0, recover_on_failure=True)
+    attempts: list[int] = []
+
+    @shop.expand
+    def both(number: int) -> Iterator[int | str]:
+        yield number
+        yield "slow"
+
+    @shop.expand(buffer=1)
+    async def many(number: int) -> AsyncIterator[int]:
+        for each in range(number):
+            await asyncio.sleep(0.01)
+            yield each
+
+    @shop.step
+    async def slow(text: str, ctx: JobContext) -> str:
+        attempts.append(ctx.attempt)
+        await asyncio.sleep(0.7)
+        return f"{text}!"
+
+    with app.worker():
+        run = shop.submit(100)
+        until(lambda: bool(attempts), "the slow step runs")
+        assert run.pause()
+        until(lambda: app.executions.get(run.id).lease_until is None, "the claim has ended")
+        assert run.status() is ExecutionStatus.PAUSED
+        assert run.resume()
+        assert run.result(RUN) == [*range(100), "slow!"]
+    assert attempts == [1]
+    assert app.executions.get(run.id).rejected == 0
