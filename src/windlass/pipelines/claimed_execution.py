@@ -12,13 +12,12 @@ from windlass.domain.job import NewJob
 from windlass.domain.keys import MAX_NAME
 from windlass.domain.lanes import Lane
 from windlass.pipelines.definition import Definition, PipelineStep, Segment, StepKind
-from windlass.pipelines.item_values import Values
+from windlass.pipelines.item_values import ValueNotStoredError, Values
 from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.pipelines.reject_delivery import RejectDelivery
 from windlass.pipelines.reject_records import Rejects
 from windlass.pipelines.reject_sinks import sink_of_name
 from windlass.pipelines.step_context import StepContext
-from windlass.retry_signals import DoNotRetry
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import Release
 
@@ -30,10 +29,6 @@ PARTS_AT_A_TIME: Final = 8
 ITEMS_OF_A_PART: Final = 128
 NO_TIMEOUT: Final = '{"timeout":null}'
 """The options of jobs of pipelines: each step has a time limit of its own."""
-
-
-class ValueNotStoredError(DoNotRetry):
-    """What a step returned cannot be stored: its type, its size or its content does not allow it."""
 
 
 class ClaimedExecution:
