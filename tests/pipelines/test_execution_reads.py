@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass import NotAuthorizedError, Windlass
+from windlass import ExecutionStatus, InvalidOptionError, NotAuthorizedError, Windlass
 from windlass.testing import drain
 
 
@@ -40,4 +40,55 @@ def test_handles_read_only_what_the_authorizer_allows():
     for read in (run.status, lambda: list(run.items()), lambda: run.result(0), lambda: run.join(0)):
         with pytest.raises(NotAuthorizedError):
             read()
+    app.close()
+
+
+@pytest.mark.parametrize("tenant", [None, 5, "", "a\0b", "\ud800", "x" * 256])
+@pytest.mark.parametrize("verb", ["get", "handle", "history", "explain", "progress", "find"])
+def test_a_read_names_one_tenant(verb: str, tenant: Any):
+    """P3.3: without one, as where a header is missing, nothing is read: not of all tenants."""
+    app = Windlass("sqlite:///:memory:")
+    run = make_items(app)
+    given = () if verb == "find" else (run.id,)
+    with pytest.raises(InvalidOptionError, match="tenant must"):
+        getattr(app.executions, verb)(*given, tenant=tenant)
+    app.close()
+
+
+@pytest.mark.parametrize("pipeline", [5, "", "\ud800", object()])
+def test_a_pipeline_to_find_is_a_text(pipeline: Any):
+    """P3.3: said before the store is asked."""
+    app = Windlass("sqlite:///:memory:")
+    with pytest.raises(InvalidOptionError, match="pipeline must"):
+        app.executions.find(pipeline=pipeline)
+    app.close()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("expected_version", "1"),
+        ("expected_version", True),
+        ("note", 5),
+        ("note", None),
+        ("reset_attempts", "no"),
+        ("from_step", [1]),
+        ("from_step", False),
+        ("from_step", 0.0),
+    ],
+)
+def test_a_re_drive_refuses_options_of_another_type(option: str, value: Any):
+    """P6.3: nothing is started over by mistake."""
+    app = Windlass("sqlite:///:memory:")
+    shop = app.pipeline("shop", retry_limit=0)
+
+    @shop.step
+    def broken(number: int) -> int:
+        raise ValueError("no")
+
+    run = shop.submit(1)
+    drain(app)
+    with pytest.raises(InvalidOptionError, match=f"{option} must"):
+        app.executions.redrive(run.id, **{option: value})
+    assert run.status() is ExecutionStatus.DLQ
     app.close()
