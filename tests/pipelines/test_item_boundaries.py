@@ -1,4 +1,4 @@
-"""Items that run side by side when their claim ends at a boundary."""
+"""Items that run side by side: how many, and what happens when their claim ends at a boundary."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -51,3 +51,27 @@ def test_a_pause_during_an_item_expansion_lets_the_other_items_finish_their_step
         assert run.result(RUN) == [*range(100), "slow!"]
     assert attempts == [1]
     assert app.executions.get(run.id).rejected == 0
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (4, 4), (8, 8), (128, 8)])
+def test_a_few_items_run_as_many_at_a_time_as_their_step_allows(app: Windlass, limit: int, most: int):
+    """P1.3: also those for which no parts are made."""
+    shop = app.pipeline("shop", concurrency=limit)
+    running: set[int] = set()
+    counts: list[int] = []
+
+    @shop.expand
+    def numbers(count: int) -> Iterator[int]:
+        yield from range(count)
+
+    @shop.step
+    async def slow(number: int) -> int:
+        running.add(number)
+        await asyncio.sleep(0.2)
+        counts.append(len(running))
+        running.remove(number)
+        return number
+
+    with app.worker():
+        assert shop.submit(8).result(RUN) == list(range(8))
+    assert max(counts) == most

@@ -100,10 +100,14 @@ class ClaimedExecution:
         found = next(one for one in self.definition.segments() if one.first <= cursor < one.end)
         return found._replace(first=cursor)
 
+    def concurrency(self, segment: Segment) -> int:
+        """Return how many items of a segment run at a time, in all of its parts."""
+        steps = self.definition.steps[segment.first : segment.end]
+        return min(1 if step.options.ordered else step.options.concurrency for step in steps)
+
     def width(self, segment: Segment) -> tuple[int, int]:
         """Return how many parts have jobs at a time, and how many items of a part run at a time."""
-        steps = self.definition.steps[segment.first : segment.end]
-        most = min(1 if step.options.ordered else step.options.concurrency for step in steps)
+        most = self.concurrency(segment)
         if segment.lane_key != (None, None):
             return most, 1
         parts = min(PARTS_AT_A_TIME, most)

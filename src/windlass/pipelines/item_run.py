@@ -37,8 +37,11 @@ class ItemRange(NamedTuple):
 class ItemRun:
     """Runs items with several workers, which are tasks; every finished step is stored before the next one."""
 
-    def __init__(self, claimed: ClaimedExecution, segment: Segment, given: ItemRange, *, careful: bool) -> None:
+    def __init__(
+        self, claimed: ClaimedExecution, segment: Segment, given: ItemRange, *, careful: bool, workers: int
+    ) -> None:
         self._claimed = claimed
+        self._workers = 1 if careful else workers
         self._segment = segment
         self._range = given
         self._careful = careful
@@ -64,13 +67,12 @@ class ItemRun:
 
     async def run(self) -> None:
         """Run what is due; afterwards items may be left that wait for their retry."""
-        workers = 1 if self._careful else self._claimed.width(self._segment)[1]
         while not self.stopped:
             self._from, self._exhausted, self._ran = self._range.lo, False, 0
-            if workers == 1:
+            if self._workers == 1:
                 await self._work()
             else:
-                await self._work_together(workers)
+                await self._work_together(self._workers)
             if not self._ran:  # a pass that ran something may have made items: of expansions
                 return
 
