@@ -1,12 +1,15 @@
 """Items that run side by side: how many, and what happens when their claim ends at a boundary."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
 from tests.support.waiting import until
 from windlass import ExecutionStatus, JobContext, Windlass
+from windlass.pipelines.node_runtime import NodeRuntime
 
 RUN = 60.0
 
@@ -75,3 +78,31 @@ def test_a_few_items_run_as_many_at_a_time_as_their_step_allows(app: Windlass, l
     with app.worker():
         assert shop.submit(8).result(RUN) == list(range(8))
     assert max(counts) == most
+
+
+def test_chunks_that_a_thread_stores_wake_nodes_on_the_loop(app: Windlass, monkeypatch: pytest.MonkeyPatch):
+    """P2.3: a wakeup makes tasks, which only the thread of the loop may do."""
+    shop = app.pipeline("shop", buffer=2)
+    bodies: set[int] = set()
+    announcing: list[int] = []
+    announce = NodeRuntime._announce
+
+    def recorded(self: NodeRuntime, *given: Any) -> None:
+        announcing.append(threading.get_ident())
+        announce(self, *given)
+
+    monkeypatch.setattr(NodeRuntime, "_announce", recorded)
+
+    @shop.expand
+    def numbers(count: int) -> Iterator[int]:
+        bodies.add(threading.get_ident())
+        yield from range(count)
+
+    @shop.step
+    async def double(number: int) -> int:
+        return number * 2
+
+    with app.worker():
+        assert shop.submit(9).result(RUN) == list(range(0, 18, 2))
+    assert len(announcing) > 4
+    assert not bodies & set(announcing)
