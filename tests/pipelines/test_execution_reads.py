@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass import ExecutionStatus, InvalidOptionError, NotAuthorizedError, Windlass
+from windlass import ExecutionStateError, ExecutionStatus, InvalidOptionError, NotAuthorizedError, Windlass
 from windlass.testing import drain
 
 
@@ -90,5 +90,34 @@ def test_a_re_drive_refuses_options_of_another_type(option: str, value: Any):
     drain(app)
     with pytest.raises(InvalidOptionError, match=f"{option} must"):
         app.executions.redrive(run.id, **{option: value})
+    assert run.status() is ExecutionStatus.DLQ
+    app.close()
+
+
+def test_an_execution_is_not_moved_behind_steps_of_other_types():
+    """P1.4: its value is of a type that the other version's steps would pass by."""
+    app = Windlass("sqlite:///:memory:")
+    old, new = app.pipeline("shop", version="1", retry_limit=0), app.pipeline("shop", version="2")
+
+    @old.step
+    def parse(number: int) -> int:
+        return number
+
+    @old.step
+    def price(number: int) -> int:
+        raise ValueError("no")
+
+    @new.step(name="parse")
+    def other_parse(number: int) -> str:
+        return str(number)
+
+    @new.step(name="price")
+    def other_price(text: str) -> str:
+        return text
+
+    run = old.submit(1)
+    drain(app)
+    with pytest.raises(ExecutionStateError, match="the steps before it differ in version 2"):
+        app.executions.redrive(run.id, to_version="2")
     assert run.status() is ExecutionStatus.DLQ
     app.close()

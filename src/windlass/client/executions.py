@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 from uuid import UUID
 
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
@@ -15,8 +15,10 @@ from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
 from windlass.execution_errors import ExecutionStateError
 from windlass.pipelines.claimed_execution import lane_of
+from windlass.pipelines.definition import PipelineStep
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import checked_names
+from windlass.pipelines.step_types import type_name
 from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import execution_progress, execution_reads, execution_redrives
@@ -254,5 +256,6 @@ def _check_redrive(expected: object, note: object, reset: object) -> None:
         raise InvalidOptionError(f"reset_attempts must be True or False, got {reset!r}")
 
 
-def _outline(step: Any) -> tuple[str, str]:
-    return step.name, step.kind.value
+def _outline(step: PipelineStep) -> tuple[str, ...]:
+    """Return what the definition hash covers of a step: a stored value has one of its types."""
+    return step.name, step.kind.value, type_name(step.takes), type_name(step.gives)
