@@ -31,7 +31,7 @@ def make_items(app: Windlass) -> Any:
 
 
 def test_handles_read_only_what_the_authorizer_allows():
-    """J: status and items of an execution are reads, as its result."""
+    """P2.7: status and items of an execution are reads, as its result."""
     switch = Switch()
     app = Windlass("sqlite:///:memory:", authorizer=switch)
     run = make_items(app)
