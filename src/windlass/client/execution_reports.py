@@ -13,6 +13,7 @@ from windlass.domain.execution_explanation import explain_execution
 from windlass.domain.execution_progress import ExecutionProgress
 from windlass.domain.explanation import Explanation, explain
 from windlass.domain.identity import parse_job_id
+from windlass.domain.keys import check_key
 from windlass.domain.output_differences import StepDifference, StepOutput, differences
 from windlass.domain.pipeline_summary import PipelineSummary
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
@@ -112,6 +113,7 @@ class ExecutionReports:
 
     def _checked(self, action: str, execution_id: UUID | str, tenant: str) -> Verb[FoundExecution]:
         key = parse_job_id(execution_id)
+        check_key(tenant, "tenant")
         yield from self._verbs.jobs.authorization.check(action, key)
         return (yield from self._verbs.found(key, tenant))
 

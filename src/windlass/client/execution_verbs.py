@@ -41,6 +41,7 @@ class OneExecutionVerbs(NamedTuple):
 
     def status(self, execution_id: str, tenant: str) -> Verb[ExecutionStatus]:
         """Return the current status."""
+        yield from self.jobs.authorization.check("get", execution_id)
         return status_of((yield from self.found(execution_id, tenant)))
 
     def join(self, execution_id: str, tenant: str, timeout: Timeout) -> Verb[ExecutionStatus]:
@@ -78,6 +79,7 @@ class OneExecutionVerbs(NamedTuple):
 
     def items(self, execution_id: str, tenant: str, after: str) -> Verb[tuple[list[Any], str | None]]:
         """Read the next of its last items."""
+        yield from self.jobs.authorization.check("get", execution_id)
         found = yield from self.found(execution_id, tenant)
         state = (yield from self.jobs.access.read(executions.load, [execution_id]))[execution_id]
         if not state.streams:

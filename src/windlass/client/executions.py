@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 from uuid import UUID
 
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
@@ -11,11 +11,14 @@ from windlass.client.filters import Page, checked_limit
 from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.identity import parse_job_id
+from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
 from windlass.execution_errors import ExecutionStateError
 from windlass.pipelines.claimed_execution import lane_of
+from windlass.pipelines.definition import PipelineStep
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import checked_names
+from windlass.pipelines.step_types import type_name
 from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import execution_progress, execution_reads, execution_redrives
@@ -42,15 +45,15 @@ class Executions(ExecutionReports):
 
     def get(self, execution_id: UUID | str, tenant: str = DEFAULT_TENANT) -> Execution:
         """Return one execution as it is now; `ExecutionNotFoundError` if the tenant has none of this id."""
-        return drive(self._verbs.get(execution_id, tenant))
+        return drive(self._verbs.get(execution_id, check_key(tenant, "tenant")))
 
     async def aget(self, execution_id: UUID | str, tenant: str = DEFAULT_TENANT) -> Execution:
         """Async twin of `get`."""
-        return await adrive(self._verbs.get(execution_id, tenant))
+        return await adrive(self._verbs.get(execution_id, check_key(tenant, "tenant")))
 
     def handle(self, execution_id: UUID | str, tenant: str = DEFAULT_TENANT) -> ExecutionHandle:
         """Return a handle on an execution stored earlier, perhaps by another process."""
-        return ExecutionHandle(parse_job_id(execution_id), tenant, self._verbs)
+        return ExecutionHandle(parse_job_id(execution_id), check_key(tenant, "tenant"), self._verbs)
 
     def find(
         self,
@@ -80,6 +83,9 @@ class Executions(ExecutionReports):
         self, tenant: str, pipeline: str | None, status: object, cursor: str | None, limit: int
     ) -> Verb[Page[Execution]]:
         wanted, most = checked_status(status), checked_limit(limit)
+        check_key(tenant, "tenant")
+        if pipeline is not None:
+            check_key(pipeline, "pipeline")
         before = LAST_ID if cursor is None else parse_job_id(cursor)
         yield from self._verbs.jobs.authorization.check("executions")
         found: list[Execution] = []
@@ -126,9 +132,8 @@ class Executions(ExecutionReports):
         return await adrive(self._history(execution_id, tenant))
 
     def _history(self, execution_id: UUID | str, tenant: str) -> Verb[list[ExecutionTransition]]:
-        key = parse_job_id(execution_id)
-        yield from self._verbs.jobs.authorization.check("history", key)
-        found = yield from self._verbs.found(key, tenant)
+        found = yield from self._checked("history", execution_id, tenant)
+        key = found.stored.id
         rows = yield from self._log(key)
         return [self._verbs.reader.transition(found.stored, row) for row in rows]
 
@@ -164,6 +169,8 @@ class Executions(ExecutionReports):
         self, execution_id: UUID | str, expected: int | None, note: str, options: RedriveOptionsDict
     ) -> Verb[Execution]:
         given = checked_names(options, RedriveOptionsDict, "redrive")
+        reset = given.get("reset_attempts", True)
+        _check_redrive(expected, note, reset)
         key, jobs, tenant = parse_job_id(execution_id), self._verbs.jobs, given.get("tenant")
         yield from jobs.authorization.check("redrive", key)
         found = yield from self._verbs.found(key, tenant)
@@ -174,7 +181,6 @@ class Executions(ExecutionReports):
         if (to_version := given.get("to_version")) is not None:
             moved = self._other_version(found.stored, to_version)
         plan = (key, tenant, expected, rewind, moved, jobs.follow_ups)
-        reset = given.get("reset_attempts", True)
         started = yield from jobs.access.run(execution_redrives.redrive, *plan, reset=reset, note=note)
         reached("redrive.after_commit")
         if started.ended:
@@ -238,5 +244,18 @@ def checked_status(status: object) -> ExecutionStatus | None:
         raise InvalidOptionError(f"status must be one of {known}, got {status!r}") from None
 
 
-def _outline(step: Any) -> tuple[str, str]:
-    return step.name, step.kind.value
+def _check_redrive(expected: object, note: object, reset: object) -> None:
+    """Raise if an option of a re-drive has no value that it can have."""
+    if expected is not None and (not isinstance(expected, int) or isinstance(expected, bool)):
+        raise InvalidOptionError(
+            f"expected_version must be the row_version that you have seen, a whole number, or None, got {expected!r}"
+        )
+    if not isinstance(note, str):
+        raise InvalidOptionError(f"note must be a text for the audit log, got {note!r}")
+    if not isinstance(reset, bool):
+        raise InvalidOptionError(f"reset_attempts must be True or False, got {reset!r}")
+
+
+def _outline(step: PipelineStep) -> tuple[str, ...]:
+    """Return what the definition hash covers of a step: a stored value has one of its types."""
+    return step.name, step.kind.value, type_name(step.takes), type_name(step.gives)

@@ -117,7 +117,7 @@ def choose_rewind(
     possible = _possible(definition, stored, log)
     names = {step.name: step.index for step in definition.steps}
     wanted = names.get(from_step) if isinstance(from_step, str) else from_step
-    if wanted is None or wanted not in possible:
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted not in possible:
         listed = ", ".join(f"{definition.steps[index].name} ({index})" for index in sorted(possible))
         raise InvalidOptionError(
             f"from_step must be a step whose input is still stored: {listed}; got {from_step!r}. Items keep their "

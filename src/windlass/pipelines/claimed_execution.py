@@ -12,13 +12,12 @@ from windlass.domain.job import NewJob
 from windlass.domain.keys import MAX_NAME
 from windlass.domain.lanes import Lane
 from windlass.pipelines.definition import Definition, PipelineStep, Segment, StepKind
-from windlass.pipelines.item_values import Values
+from windlass.pipelines.item_values import ValueNotStoredError, Values
 from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.pipelines.reject_delivery import RejectDelivery
 from windlass.pipelines.reject_records import Rejects
 from windlass.pipelines.reject_sinks import sink_of_name
 from windlass.pipelines.step_context import StepContext
-from windlass.retry_signals import DoNotRetry
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import Release
 
@@ -30,10 +29,6 @@ PARTS_AT_A_TIME: Final = 8
 ITEMS_OF_A_PART: Final = 128
 NO_TIMEOUT: Final = '{"timeout":null}'
 """The options of jobs of pipelines: each step has a time limit of its own."""
-
-
-class ValueNotStoredError(DoNotRetry):
-    """What a step returned cannot be stored: its type, its size or its content does not allow it."""
 
 
 class ClaimedExecution:
@@ -105,10 +100,14 @@ class ClaimedExecution:
         found = next(one for one in self.definition.segments() if one.first <= cursor < one.end)
         return found._replace(first=cursor)
 
+    def concurrency(self, segment: Segment) -> int:
+        """Return how many items of a segment run at a time, in all of its parts."""
+        steps = self.definition.steps[segment.first : segment.end]
+        return min(1 if step.options.ordered else step.options.concurrency for step in steps)
+
     def width(self, segment: Segment) -> tuple[int, int]:
         """Return how many parts have jobs at a time, and how many items of a part run at a time."""
-        steps = self.definition.steps[segment.first : segment.end]
-        most = min(1 if step.options.ordered else step.options.concurrency for step in steps)
+        most = self.concurrency(segment)
         if segment.lane_key != (None, None):
             return most, 1
         parts = min(PARTS_AT_A_TIME, most)

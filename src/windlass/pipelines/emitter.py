@@ -14,7 +14,7 @@ from windlass.domain.clock import monotonic
 from windlass.domain.execution_items import ItemStatus, NewItem
 from windlass.domain.item_paths import child
 from windlass.pipelines.definition import Definition, PipelineStep
-from windlass.pipelines.item_values import Values
+from windlass.pipelines.item_values import ValueNotStoredError, Values
 from windlass.retry_signals import DoNotRetry
 
 MOST_BYTES: Final = 1 << 20
@@ -74,9 +74,8 @@ class Emitter:
 
     def add(self, value: Any) -> bool:
         """Take the next item; return whether the chunk should be stored."""
+        number, text = self._encode(value)
         index, self._seen = self._seen, self._seen + 1
-        number = self._definition.type_of(self._step.index, value)
-        text = self._values.encode(number, value)
         if index < self._stored.emitted:
             if index == self._stored.emitted - 1 and _hash(text) != self._stored.last_hash:
                 raise ChangedExpansionError(_changed(self._step.name, index))
@@ -88,6 +87,14 @@ class Emitter:
         self._last_hash = text
         full = len(self._items) >= self._step.options.buffer or self._bytes >= MOST_BYTES
         return full or monotonic() - self._since > LONGEST_WAIT
+
+    def _encode(self, value: Any) -> tuple[int, str]:
+        """Return the type and the stored form of an item."""
+        try:
+            number = self._definition.type_of(self._step.index, value)
+            return number, self._values.encode(number, value)
+        except Exception as error:
+            raise ValueNotStoredError(f"an item of step {self._step.name!r} cannot be stored: {error}") from error
 
     def take(self) -> ItemChunk:
         """Return the items that are not stored yet, as a chunk."""

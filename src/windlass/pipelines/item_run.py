@@ -37,8 +37,11 @@ class ItemRange(NamedTuple):
 class ItemRun:
     """Runs items with several workers, which are tasks; every finished step is stored before the next one."""
 
-    def __init__(self, claimed: ClaimedExecution, segment: Segment, given: ItemRange, *, careful: bool) -> None:
+    def __init__(
+        self, claimed: ClaimedExecution, segment: Segment, given: ItemRange, *, careful: bool, workers: int
+    ) -> None:
         self._claimed = claimed
+        self._workers = 1 if careful else workers
         self._segment = segment
         self._range = given
         self._careful = careful
@@ -51,6 +54,8 @@ class ItemRun:
         self._exhausted = False
         self._reading = asyncio.Lock()
         self._ran = 0
+        self._cut_off = False
+        """Whether the other workers were canceled because the claim has ended: no failure of their steps."""
         self._buffer = max(step.options.buffer for step in claimed.definition.steps[segment.first : segment.end])
         self.stopped = False
         """Whether it ended early: the execution was paused or canceled, or the claim should end."""
@@ -62,13 +67,12 @@ class ItemRun:
 
     async def run(self) -> None:
         """Run what is due; afterwards items may be left that wait for their retry."""
-        workers = 1 if self._careful else self._claimed.width(self._segment)[1]
         while not self.stopped:
             self._from, self._exhausted, self._ran = self._range.lo, False, 0
-            if workers == 1:
+            if self._workers == 1:
                 await self._work()
             else:
-                await self._work_together(workers)
+                await self._work_together(self._workers)
             if not self._ran:  # a pass that ran something may have made items: of expansions
                 return
 
@@ -76,12 +80,15 @@ class ItemRun:
         tasks = [asyncio.ensure_future(self._work()) for _ in range(workers)]
         try:
             await asyncio.gather(*tasks)
-        except BaseException:
+        except BaseException as error:
             self.stopped = True
-            for task in tasks:
-                task.cancel()
+            if not isinstance(error, EndAttempt):  # at a boundary the others finish their step, which is stored
+                self._cut_off = True
+                for task in tasks:
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+            if not isinstance(error, EndAttempt) or self.failing is None:
+                raise
 
     async def _work(self) -> None:
         while not self.stopped:
@@ -148,7 +155,7 @@ class ItemRun:
             except OF_THE_CLAIM:
                 raise
             except BaseException as error:
-                if isinstance(error, asyncio.CancelledError) and claimed.context.canceled:
+                if isinstance(error, asyncio.CancelledError) and (claimed.context.canceled or self._cut_off):
                     raise
                 return await self._failed(item, step, error, expansion)
             item.cursor, item.attempt = item.cursor + 1, 1

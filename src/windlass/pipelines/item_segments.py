@@ -80,7 +80,7 @@ class ItemSegments:
         place = ItemRange(state.stage, FIRST, LAST)
         if claimed.context.claim.crash_count > 0:
             await self._leave_to_part(segment)
-        run = ItemRun(claimed, segment, place, careful=False)
+        run = ItemRun(claimed, segment, place, careful=False, workers=claimed.concurrency(segment))
         await run.run()
         if run.failing is not None:
             failing = run.failing

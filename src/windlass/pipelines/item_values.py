@@ -10,12 +10,17 @@ import msgspec
 
 from windlass.errors import PayloadTooLargeError
 from windlass.pipelines.definition import Definition
+from windlass.retry_signals import DoNotRetry
 from windlass.spi import Serializer
 from windlass.submission.codec import NO_LIMIT
 from windlass.submission.signature import CallSpec, call_spec
 
 _ANY_SIZE = NO_LIMIT - 1
 """Not `NO_LIMIT`, with which the depth of values is not limited either."""
+
+
+class ValueNotStoredError(DoNotRetry):
+    """What a step gave cannot be stored: its type, its size or its content does not allow it."""
 
 
 class Values:

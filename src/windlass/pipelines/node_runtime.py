@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from windlass import loggers
@@ -37,6 +38,7 @@ class NodeRuntime:
         self.tools = tools
         self.parts = parts
         self.database = tools.database
+        self._loop = asyncio.get_running_loop()
         self.calls = StepCalls(tools.executors, parts)
         self.stale = 0
         """Writes that were refused because their claim was lost."""
@@ -82,7 +84,8 @@ class NodeRuntime:
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:
                 reached("checkpoint.after_commit")
-                self._announce([write], [answer])
+                with suppress(RuntimeError):  # the loop was closed; nodes find new work without a wakeup, too
+                    self._loop.call_soon_threadsafe(self._announce, [write], [answer])
                 return self.accepted(write, answer)
 
     def accepted(self, write: Checkpoint, answer: CheckpointAnswer) -> CheckpointAnswer:
