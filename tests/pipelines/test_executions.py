@@ -9,13 +9,10 @@ import pytest
 from tests.support.waiting import until
 from windlass import (
     ExecutionStatus,
-    JobCanceledError,
     JobContext,
     JobFailedError,
     KeyConflictError,
-    PayloadTooLargeError,
     RejectItem,
-    UnknownResourceError,
     Windlass,
 )
 from windlass.testing import advance, drain, isolated
@@ -361,62 +358,3 @@ def test_virtual_time_runs_retries_of_items(app: Windlass):
         advance(2)
         drain(app)
         assert run.result(0) == [0, 1, 2]
-
-
-def test_errors_of_a_result_say_which_status_the_execution_has(app: Windlass):
-    """P2.7: after a failure, a cancel, and a timeout."""
-    shop = app.pipeline("shop", version="1", retry_limit=0)
-    plain = app.pipeline("plain", version="1", retry_limit=0, dlq=False)
-
-    for pipeline in (shop, plain):
-
-        @pipeline.step
-        def broken(number: int) -> int:
-            raise ValueError("no")
-
-    waiting = shop.submit(1)
-    with pytest.raises(TimeoutError, match=r"execution .* \(status QUEUED\)"):
-        waiting.result(0.01)
-    assert waiting.cancel()
-    with pytest.raises(JobCanceledError, match="ended as CANCELED"):
-        waiting.result(RUN)
-    with app.worker():
-        for pipeline, status in ((shop, "DLQ"), (plain, "FAILED")):
-            with pytest.raises(JobFailedError, match=rf"ended as {status} \(retry_exhausted\): ValueError: no"):
-                pipeline.submit(1).result(RUN)
-
-
-def test_a_value_over_the_limit_names_step_size_and_setting(app: Windlass):
-    """P2.3: never a marker in the middle of an execution; an input is refused before anything is stored."""
-    shop = app.pipeline("shop", version="1")
-
-    @shop.step
-    def large(text: str) -> str:
-        return text * 300_000
-
-    with pytest.raises(PayloadTooLargeError, match=r"pipelines\.max_value_bytes"):
-        shop.submit("x" * 300_000)
-    with app.worker():
-        run = shop.submit("x")
-        with pytest.raises(JobFailedError, match=r"step 'large' .* 300,0\d\d bytes .* pipelines.max_value_bytes"):
-            run.result(RUN)
-    assert len(app.executions.find().items) == 1
-
-
-def test_a_resource_that_is_not_configured_is_refused_at_submit(app: Windlass):
-    """P1.3: whichever step needs it."""
-    shop = app.pipeline("shop", version="1")
-
-    @shop.step
-    def first(number: int) -> int:
-        return number
-
-    @shop.step(resource="bank")
-    def second(number: int) -> int:
-        return number + 1
-
-    with pytest.raises(UnknownResourceError, match="bank"):
-        shop.submit(1)
-    app.configure_resource("bank", 1)
-    with app.worker():
-        assert shop.submit(1).result(RUN) == 2

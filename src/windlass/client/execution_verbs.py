@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from windlass.stores.plans.execution_reads import FoundExecution
 from windlass.submission.handle import Timeout
 
 PAGE = 500
+_OF_FLOWS = re.compile(r": it follows another job.*?\(not_released\)")
 
 
 class OneExecutionVerbs(NamedTuple):
@@ -75,6 +77,7 @@ class OneExecutionVerbs(NamedTuple):
     def _timed_out(self, execution_id: str, tenant: str, error: TimeoutError) -> Verb[TimeoutError]:
         status = yield from self.status(execution_id, tenant)
         text = str(error).replace("job ", "execution ", 1).replace("The job", "The execution")
+        text = _OF_FLOWS.sub("", text)  # what a parked job means elsewhere
         return TimeoutError(f"{text} (status {status})")
 
     def items(self, execution_id: str, tenant: str, after: str) -> Verb[tuple[list[Any], str | None]]:
@@ -82,6 +85,8 @@ class OneExecutionVerbs(NamedTuple):
         yield from self.jobs.authorization.check("get", execution_id)
         found = yield from self.found(execution_id, tenant)
         state = (yield from self.jobs.access.read(executions.load, [execution_id]))[execution_id]
+        if not self.reader.may_have_items(found.stored):
+            return [], None
         if not state.streams:
             value = self.reader.last_item(found.stored, state)
             return [] if value is None else [value], None

@@ -109,9 +109,12 @@ class ExecutionReader:
         if stored.status != ExecutionStatus.SUCCEEDED or stored.result is None:
             return None
         result = self._result(stored)
+        return result[0] if isinstance(result, list) and len(result) == 1 else None
+
+    def may_have_items(self, stored: StoredExecution) -> bool:
+        """Return whether an execution ends in items; True where its pipeline is not known here."""
         pipeline = self._declared.get(stored.pipeline, stored.pipeline_version)
-        ends_in_items = pipeline is not None and pipeline.definition.ends_in_items
-        return result[0] if ends_in_items and isinstance(result, list) and len(result) == 1 else None
+        return pipeline is None or pipeline.definition.ends_in_items
 
     def reject(self, stored: StoredReject) -> Reject:
         """Return a reject; its item is plain JSON if the definition of its pipeline is not known here."""

@@ -15,6 +15,7 @@ from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.execution import FailedStep, ItemFailure, is_execution, is_part, item_failure_of
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE
+from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
@@ -85,13 +86,24 @@ def _ended_execution(job: Ended) -> EndedExecution:
     return EndedExecution(
         job.job_id,
         status,
-        cargo.transition_key if isinstance(cargo, FailedStep) else None,
+        _transition_key(job),
         failure.error_class or None if failed else None,
         failure.error or None if failed else None,
         job.fence,
         cargo.log if isinstance(cargo, FailedStep | Finished) else None,
         job.node,
     )
+
+
+def _transition_key(job: Ended) -> str | None:
+    """Return the key of the step that an execution ended with; None: that follows from what is stored."""
+    match job.cargo:
+        case FailedStep():
+            return job.cargo.transition_key
+        case Finished(log):
+            return transition_key(job.job_id, log.step, log.attempt, "")
+        case _:
+            return None
 
 
 def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:

@@ -73,8 +73,8 @@ id id, status text, transition_key text, error_code text, error_message text
 
 -- name: end_executions :rows
 UPDATE windlass_execution SET status = CASE WHEN r.status <> 'FAILED' THEN r.status WHEN dlq = 1 THEN 'DLQ' ELSE 'FAILED' END,
-    row_version = row_version + 1, transition_key = CASE WHEN r.status <> 'FAILED' THEN windlass_execution.transition_key
-        ELSE coalesce(r.transition_key, windlass_execution.id || ':' || cursor || ':' || attempt) END,
+    row_version = row_version + 1, transition_key = coalesce(r.transition_key, CASE WHEN r.status <> 'FAILED'
+        THEN windlass_execution.transition_key ELSE windlass_execution.id || ':' || cursor || ':' || attempt END),
     error_code = r.error_code, error_message = r.error_message, paused = 0, updated_at = {now}
 FROM {execution_ends} r WHERE windlass_execution.id = r.id AND windlass_execution.status = 'OPEN'
 RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
