@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from benchmarks.floors import measures
+from benchmarks.floors import measures, pipelines
 from benchmarks.verify import verify
 from windlass.cli.bench import report
 from windlass.cli.bench.measure import CALLERS, CONCURRENCY, Load
@@ -91,6 +91,17 @@ GOALS = {
     "W8": Goal(measures.drain, beside("≥ 8 x Huey")),
     "W9": Goal(measures.memory, Target("≤ 90 MB", lambda result, others: result.value <= 90)),
 }
+PIPELINES = {
+    "P1": Goal(partial(pipelines.run_items, steps=1), at_least(10_000)),
+    "P2": Goal(partial(pipelines.run_items, steps=3), at_least(6_000)),
+    "P3": Goal(pipelines.run_quick, at_least(2_500)),
+    "P4": Goal(partial(pipelines.run_items, steps=1), at_least(10_000)),
+    "P5": Goal(
+        lambda scratch, count: None,
+        Target("≤ 20 % over 10,000", lambda result, others: result.details["growth"] <= 0.2),
+    ),
+}
+GOALS |= PIPELINES
 LIMITED = Target("≥ 80 % of no limit", of_floor(80).met)
 FLOWS = {
     "F1": of_loose(80),
