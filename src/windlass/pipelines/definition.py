@@ -109,6 +109,11 @@ class Definition:
     """The target of the jobs that run executions."""
     items_target: str
     """The target of the jobs that run items of executions."""
+    result_type: Any
+    """The type of the result: of the last value, or of the list of the last items; Any if there are several."""
+    ends_in_items: bool
+    """Whether its result is the list of its last items."""
+    _segments: tuple[Segment, ...] = field(repr=False)
     _inputs: tuple[TypeChoice, ...] = field(repr=False)
     _outputs: tuple[TypeChoice, ...] = field(repr=False)
     """What each step takes and gives; the last of the outputs is the input of the pipeline."""
@@ -146,19 +151,6 @@ class Definition:
         """Where the key of an execution comes from."""
         return self.options.key_policy
 
-    @property
-    def result_type(self) -> Any:
-        """The type of the result: of the last value, or of the list of the last items; Any if there are several."""
-        ends = check_steps(self.steps, self.name)
-        single: Any = ends[0].type if len(ends) == 1 else Any
-        return list[single] if self.ends_in_items else single
-
-    @property
-    def ends_in_items(self) -> bool:
-        """Whether its result is the list of its last items."""
-        last = next((step for step in reversed(self.steps) if step.kind not in (StepKind.STEP, StepKind.TAP)), None)
-        return last is not None and last.kind is not StepKind.REDUCE
-
     def accepts(self, step: PipelineStep, value: Any) -> bool:
         """Return whether a step takes an item; one that it does not take passes on unchanged."""
         return self._inputs[step.index].of(value) is not None
@@ -186,17 +178,33 @@ class Definition:
 
     def segments(self) -> tuple[Segment, ...]:
         """Return the steps in segments: runs of steps per item with the same limits; a reduce or transform alone."""
-        found: list[Segment] = []
-        joinable = False
-        for step in self.steps:
-            lane_key = (step.options.circuit, step.options.resource)
-            alone = step.kind.takes_stream
-            if joinable and not alone and found[-1].lane_key == lane_key:
-                found[-1] = found[-1]._replace(end=step.index + 1)
-            else:
-                found.append(Segment(step.index, step.index + 1, lane_key))
-            joinable = not alone
-        return tuple(found)
+        return self._segments
+
+
+def _segments_of(steps: Sequence[PipelineStep]) -> tuple[Segment, ...]:
+    found: list[Segment] = []
+    joinable = False
+    for step in steps:
+        lane_key = (step.options.circuit, step.options.resource)
+        alone = step.kind.takes_stream
+        if joinable and not alone and found[-1].lane_key == lane_key:
+            found[-1] = found[-1]._replace(end=step.index + 1)
+        else:
+            found.append(Segment(step.index, step.index + 1, lane_key))
+        joinable = not alone
+    return tuple(found)
+
+
+def _ends_in_items(steps: Sequence[PipelineStep]) -> bool:
+    last = next((step for step in reversed(steps) if step.kind not in (StepKind.STEP, StepKind.TAP)), None)
+    return last is not None and last.kind is not StepKind.REDUCE
+
+
+def _result_type(steps: Sequence[PipelineStep], name: str) -> Any:
+    """Return the type of the last value, or of the list of the last items; Any if there are several."""
+    ends = check_steps(steps, name)
+    single: Any = ends[0].type if len(ends) == 1 else Any
+    return list[single] if _ends_in_items(steps) else single
 
 
 def define(name: str, version: str, steps: Sequence[PipelineStep], options: PipelineOptions) -> Definition:
@@ -219,6 +227,9 @@ def define(name: str, version: str, steps: Sequence[PipelineStep], options: Pipe
         hash=digest,
         target=target,
         items_target=f"{target}/items",
+        result_type=_result_type(steps, name),
+        ends_in_items=_ends_in_items(steps),
+        _segments=_segments_of(steps),
         _inputs=tuple(TypeChoice(members(step.takes)) for step in steps),
         _outputs=tuple(TypeChoice(choices) for choices in alternatives),
         _numbers=tuple(tuple(types.index(kind) for kind in choices) for choices in alternatives),
