@@ -34,10 +34,13 @@ def schedules_at(url: str) -> dict[str, ScheduleRow]:
 
 def fired_at(url: str) -> dict[str, list[int]]:
     """The due times of all runs by the key of their schedule, from every table that a job can be in."""
-    found: dict[str, list[int]] = defaultdict(list)
+    runs: dict[str, tuple[str, int]] = {}  # by id: a run that ends between the two reads is in both
     for table in ("hot", "done"):
-        for target, due in rows(url, f"SELECT target, due FROM windlass_{table} WHERE target LIKE 'beat.%'"):
-            found[target.removeprefix("beat.")].append(due)
+        for job, target, due in rows(url, f"SELECT id, target, due FROM windlass_{table} WHERE target LIKE 'beat.%'"):
+            runs[str(job)] = (target.removeprefix("beat."), due)
+    found: dict[str, list[int]] = defaultdict(list)
+    for key, due in runs.values():
+        found[key].append(due)
     return {key: sorted(dues) for key, dues in found.items()}
 
 
