@@ -58,8 +58,8 @@ class OneExecutionVerbs(NamedTuple):
             return (yield from self.jobs.result(execution_id, None, timeout))
         except JobFailedError as error:
             status = yield from self.status(execution_id, tenant)
-            told = (error.reason, error.error, error.error_class)
-            raise ExecutionFailedError(error.job_id, status, *told) from None
+            described = (error.reason, error.error, error.error_class)
+            raise ExecutionFailedError(error.job_id, status, *described) from None
         except JobCanceledError as error:
             raise ExecutionCanceledError(*error.args) from None
         except TimeoutError as error:

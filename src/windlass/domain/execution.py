@@ -17,8 +17,6 @@ PREFIX: Final = "pipeline/"
 ITEMS_SUFFIX: Final = "/items"
 OPEN: Final = "OPEN"
 """Stored status of an execution that has not ended."""
-SAVED_STEPS: Final = 10_000
-"""Largest number of steps of a pipeline."""
 
 
 def is_execution(target: str) -> bool:
@@ -163,8 +161,8 @@ class ItemFailure(NamedTuple):
 
 def item_failure_of(reason: str, failure: Failure | None, step: int, path: str, attempt: int) -> ItemFailure:
     """Return the failure of an item."""
-    told = failure or NO_FAILURE
-    return ItemFailure(reason, told.error, told.error_class, step, path, attempt, told.traceback)
+    described = failure or NO_FAILURE
+    return ItemFailure(reason, described.error, described.error_class, step, path, attempt, described.traceback)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,13 +35,13 @@ class ClaimedItem:
         execution_id: str,
         stage: int,
         status: ItemStatus,
-        told: tuple[str | None, str | None] = NO_ERROR,
+        described: tuple[str | None, str | None] = NO_ERROR,
         delay_us: int | None = None,
     ) -> ItemWrite:
-        """Return the write of its present state; `told` is the class and the text of its error."""
+        """Return the write of its present state; `described` is the class and the text of its error."""
         return ItemWrite(
             *(execution_id, stage, self.path, self.version, status.value, self.cursor, self.attempt, self.emitted),
-            *(self.last_hash, delay_us, self.number, self.text, *told),
+            *(self.last_hash, delay_us, self.number, self.text, *described),
         )
 
     def written(self) -> None:

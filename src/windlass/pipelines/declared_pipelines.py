@@ -38,6 +38,11 @@ class DeclaredPipelines:
         """Declare a pipeline; the same name and version twice is an error."""
         defaults = self._parts.settings.defaults.step_options()
         made = AppPipeline(name, version, defaults=defaults, declared=self, **options)
+        if made.options.subscribe is not None:
+            raise ConfigurationError(
+                f"pipeline {name}@{version}: subscribe={made.options.subscribe!r} is not supported yet: there "
+                "are no publications; leave it out, and submit executions from your code"
+            )
         if (made.name, made.version) in self._declared:
             raise ConfigurationError(
                 f"pipeline {name}@{version} is declared twice in this application; give one of them another name or "

@@ -178,10 +178,10 @@ class ItemRun:
             return False
         found = step_verdict(error, item.attempt, step.options, claimed.runtime.parts.retry_policy)
         failure = claimed.runtime.tools.describe(found.error)
-        told = (failure.error_class, failure.error)
+        described = (failure.error_class, failure.error)
         if isinstance(found, RetryStep):
             item.attempt += 1
-            await self._store(item, ItemStatus.RETRY, told, delay_us=found.delay_us)
+            await self._store(item, ItemStatus.RETRY, described, delay_us=found.delay_us)
             return False
         if isinstance(found, RejectValue):
             reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, found.error, item.stored)
@@ -190,10 +190,10 @@ class ItemRun:
                 await claimed.sink.offer(rejects)
             except RejectSinkError as refusal:
                 return await self._failed(item, step, refusal, expansion)
-            await self._store(item, ItemStatus.REJECTED, told, rejects=rejects, new_items=new_items)
+            await self._store(item, ItemStatus.REJECTED, described, rejects=rejects, new_items=new_items)
             return True
         # Stored with the end of the claim: a failed item whose failure is noted nowhere would be dropped.
-        self.failed.append(item.write(claimed.state.id, self._range.stage, ItemStatus.FAILED, told))
+        self.failed.append(item.write(claimed.state.id, self._range.stage, ItemStatus.FAILED, described))
         self.failing = self.failing or item_failure_of(found.reason, failure, step.index, item.path, item.attempt)
         self.stopped = True
         return False
@@ -202,13 +202,13 @@ class ItemRun:
         self,
         item: ClaimedItem,
         status: ItemStatus,
-        told: tuple[str | None, str | None] = (None, None),
+        described: tuple[str | None, str | None] = (None, None),
         *,
         delay_us: int | None = None,
         rejects: Sequence[NewReject] = (),
         new_items: Sequence[NewItem] = (),
     ) -> None:
-        write = item.write(self._claimed.state.id, self._range.stage, status, told, delay_us)
+        write = item.write(self._claimed.state.id, self._range.stage, status, described, delay_us)
         await self._write(Checkpoint(*self._claim, items=(write,), rejects=rejects, new_items=new_items))
         item.written()
 

@@ -134,8 +134,11 @@ class ItemSegments:
             error = WorkerLostError(failing.error)
             reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, error, item.stored)
             await claimed.sink.offer((reject,))
-            told = (failing.error_class, failing.error)
-            changes = {"items": (item.write(state.id, state.stage, ItemStatus.REJECTED, told),), "rejects": (reject,)}
+            described = (failing.error_class, failing.error)
+            changes = {
+                "items": (item.write(state.id, state.stage, ItemStatus.REJECTED, described),),
+                "rejects": (reject,),
+            }
         claim, release = claimed.context.claim, claimed.release(state.stage, segment)
         held = (claim.job_id, claim.fence, state.id)
         await claimed.checkpoint(Checkpoint(*held, release=release, clears_failing=state.stage, **changes))

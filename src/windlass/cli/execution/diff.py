@@ -93,7 +93,9 @@ def _pair(one: StepDifference, width: int) -> tuple[str, str]:
         return left, right
     same = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
     start = max(0, same - AROUND) if same + AROUND > width else 0
-    return tuple(_cut(f"…{text[start:]}" if start else text, width) for text in (left, right))  # type: ignore[return-value]
+    if start:
+        left, right = f"…{left[start:]}", f"…{right[start:]}"
+    return _cut(left, width), _cut(right, width)
 
 
 def _written(value: Any, counted: bool) -> str:
