@@ -14,6 +14,8 @@ from tests.crash.programs.application import make_app
 from tests.support.programs import Programs
 from tests.support.waiting import until
 from windlass import StoreUnavailableError, Windlass
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan
 
 
 @pytest.fixture
@@ -32,7 +34,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def delete_all(file: Path) -> None:
-    for path in file.parent.glob(f"{file.name}*"):
+    """Delete the database first: without its log alone, it is damaged, which is another error."""
+    for path in sorted(file.parent.glob(f"{file.name}*")):
         path.unlink()
 
 
@@ -64,6 +67,22 @@ def test_every_operation_after_the_file_is_lost_is_an_error(
             app.find()
     with pytest.raises(StoreUnavailableError, match=message), app.worker():
         pass
+
+
+def test_an_operation_during_which_the_file_is_lost_is_the_same_error(app: Windlass, file: Path):
+    """J7.8: SQLite reports a fault of the disk then, which is not what happened."""
+
+    def lose_and_fail(dialect: Dialect) -> Plan[None]:
+        del dialect
+        delete_all(file)
+        fault = sqlite3.OperationalError("disk I/O error")
+        fault.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise fault
+        yield
+
+    with pytest.raises(StoreUnavailableError, match="was deleted") as caught:
+        app.parts.database.read(lose_and_fail)
+    assert caught.value.lasting
 
 
 def test_a_job_is_not_enqueued_on_a_connection_of_the_users_to_a_lost_file(app: Windlass, file: Path):

@@ -98,7 +98,7 @@ class SqliteDatabase:
             with self._reader() as session, FORK_GATE:
                 return _read(plan(self.dialect, *args, **kwargs), session)
         except sqlite3.Error as error:
-            raise translate(self.location.path, error) from error
+            raise translate(self.location, error) from error
 
     async def aread(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do `read` on a thread, so that the loop is not blocked."""

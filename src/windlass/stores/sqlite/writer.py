@@ -273,13 +273,17 @@ class Writer:
             self._lock.close()
 
     def _translate(self, error: Exception) -> Exception:
-        return translate(self._location.path, error)
+        return translate(self._location, error)
 
 
-def translate(path: str, error: Exception) -> Exception:
+def translate(location: Location, error: Exception) -> Exception:
     """Convert a driver's error to one of ours."""
     if isinstance(error, sqlite3.Error) and is_unavailable(error):
-        return unavailable(path, error)
+        try:
+            location.check()  # a file that is lost during an operation is reported by SQLite as a fault of the disk
+        except StoreUnavailableError as loss:
+            return loss
+        return unavailable(location.path, error)
     refused = sqlite3.IntegrityError | sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeError
     # A trigger's refusal says nothing about the values, though SQLite reports it as a broken constraint.
     by_trigger = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_TRIGGER
@@ -287,7 +291,7 @@ def translate(path: str, error: Exception) -> Exception:
         return StoreDataError(str(error))
     if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
         return StoreStatementError(
-            f"SQLite database {path} refuses a statement: {error}; "
+            f"SQLite database {location.path} refuses a statement: {error}; "
             "its tables are not as Windlass creates them: they were changed, or have a trigger"
         )
     return error
