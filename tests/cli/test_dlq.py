@@ -121,7 +121,7 @@ def test_show_prints_the_envelope_the_attempts_and_what_to_do_first(desk):
         "  reason: retry_exhausted\n",
         "  error: ValueError: invoice 7 has no address\n",
         "  retries: 2\n",
-        f"  to retry it: windlass job retry {job}\n",
+        f"  to start it over: windlass job retry {job}\n",
         f"first action: {REASONS['retry_exhausted'].first_action}",
         "history:",
         "traceback:",
@@ -163,7 +163,8 @@ def test_a_redrive_asks_for_confirmation_unless_yes_is_given(desk):
     assert (result.exit_code, "Re-drive 2 dead letters in" in result.stderr) == (2, True)
     assert len(desk.app.dead_letters.find()) == 2
     told = desk.told("dlq", "redrive", "--yes", "--note", "bank is back", "--filter", f"target={DECLINE}")
-    assert told.splitlines() == ["2 of 2", "re-driven 2 dead letters"]
+    ends = "0 succeeded, 0 failed again, 2 not ended"
+    assert told.splitlines() == [f"2 of 2: {ends}", f"re-driven 2 dead letters: {ends}"]
     assert len(desk.app.dead_letters.find()) == 0
     assert "no dead letters fit" in desk.run("dlq", "redrive", "--yes").stderr
 
