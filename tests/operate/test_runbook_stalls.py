@@ -58,7 +58,7 @@ def test_a_stopped_worker_is_found_and_another_one_does_its_work(
     assert why(runbook, run).startswith("no_worker: no worker is alive")
     commands.start("worker", "office:app", environ={**environ, **STEADY_LEASES})
     assert run.result(timeout=90) == "7 paid"
-    until(lambda: "dispatch lag" in runbook.says(HEALTH), "a heartbeat after the claim")
+    until(lambda: "dispatch lag" in runbook.run(HEALTH).output, "a heartbeat after the claim")
     assert bank.keys == [f"{run.id}:1"]
 
 
@@ -66,7 +66,7 @@ def test_a_sweeper_that_does_not_pass_is_named_until_another_worker_takes_over(r
     """P10.1, P10.2: the age of its last pass; the duty is free once the node that holds it is gone."""
     with shop.app.worker():
         until(lambda: shop.app.health().sweeper_age is not None, "the first pass")
-        assert "swept" in runbook.says(HEALTH)
+        until(lambda: "swept" in runbook.run(HEALTH).output, "a healthy worker")
         rows(
             runbook.url,
             "INSERT INTO windlass_node (id, host, pid, version, started_at, heartbeat_at, lease_until, state) "
@@ -78,7 +78,8 @@ def test_a_sweeper_that_does_not_pass_is_named_until_another_worker_takes_over(r
             f"UPDATE windlass_lease SET holder = 'stuck', until = {10**17}, fence = fence + 1, "
             f"passed_at = passed_at - {LONG_AGO} WHERE name = 'sweeper'",
         )
-        assert "their sweeper does not pass" in runbook.says(HEALTH, code=1)
+        until(lambda: "their sweeper does not pass" in runbook.run(HEALTH).output, "a live worker beside it")
+        assert runbook.run(HEALTH).exit_code == 1
         rows(runbook.url, "UPDATE windlass_node SET lease_until = 0 WHERE id = 'stuck'")
         until(lambda: runbook.run(HEALTH).exit_code == 0, "a pass of another worker's sweeper")
 
@@ -157,8 +158,8 @@ def test_a_worker_without_a_free_slot_shows_what_blocks_it(runbook: Runbook, sho
         until(lambda: bank.keys, "a call that gets no answer")
         (run,) = shop.pipelines["payments"].submit_many([7])
         until(lambda: runbook.lines(NODES)[0][2] == "1", "a heartbeat")
-        assert [line[0] for line in runbook.lines(RUNNING)] == [str(blocking.id)]
-        assert run.status() is ExecutionStatus.QUEUED
+        until(lambda: [line[0] for line in runbook.lines(RUNNING)] == [str(blocking.id)], "the one that blocks")
+        until(lambda: run.status() is ExecutionStatus.QUEUED, "its return to the queue, if it was claimed early")
         bank.answers.set()
         assert run.result(timeout=90) == "7 paid"
 
