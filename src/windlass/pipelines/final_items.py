@@ -68,7 +68,7 @@ class FinalItems:
         following = state._replace(cut=chunk[-1].path)
         log = LogRow("published", max(0, state.cursor - 1), state.attempt)
         queues = claimed.runtime.database.known_queues
-        publish = partial(publish_plan, outgoing=outgoing, known_queues=queues)
+        publish = partial(publish_plan, outgoing=outgoing, known_queues=queues, subscribers=self._subscribers)
         await self._transitions.store(following, log, publish=publish)
         reached("publish.chunk_after_commit")
         return None
@@ -132,9 +132,15 @@ class FinalItems:
 
 
 def publish_plan(
-    dialect: Dialect, *, outgoing: Sequence[PublishedItems], known_queues: Collection[str]
+    dialect: Dialect,
+    *,
+    outgoing: Sequence[PublishedItems],
+    known_queues: Collection[str],
+    subscribers: Subscribers | None,
 ) -> Plan[Effects]:
     """Hand items over within a transaction; return what follows its commit."""
     published = yield from handoffs.publish(dialect, outgoing, known_queues)
-    calls = (partial(log_failures, published.failures),) if published.failures else ()
-    return Effects(work=published.work, calls=calls)
+    calls = [partial(log_failures, published.failures)] if published.failures else []
+    if published.remote and subscribers is not None:
+        calls.append(partial(subscribers.wake_remote, published.remote))
+    return Effects(work=published.work, calls=tuple(calls))
