@@ -167,6 +167,28 @@ def test_waiting_ends_when_too_many_have_failed_again(apps: Apps):
     assert late.status() is JobStatus.PENDING
 
 
+def test_hand_offs_that_were_suppressed_meanwhile_are_counted(app: Windlass):
+    """P10.2, P7.2: what a re-drive publishes again is dropped by its key."""
+    shop = app.pipeline("shop", retry_limit=0)
+
+    @shop.step
+    def sell(number: int) -> str:
+        if number in BROKEN:
+            raise ConnectionError("no answer")
+        return "one invoice"
+
+    shop.publish("invoices", key=str)
+    app.pipeline("billing", subscribe="invoices").step(str.upper, name="bill")
+    BROKEN.add(2)
+    for number in (0, 1, 2):
+        shop.submit(number)
+    drain(app)
+    assert len(app.executions.find(pipeline="billing").items) == 1
+    BROKEN.clear()
+    done = app.dead_letters.redrive(on_progress=lambda _: drain(app))
+    assert (done.succeeded, done.suppressed) == (1, 1)
+
+
 def test_what_was_looked_at_longest_ago_is_looked_at_next():
     """P10.2: a thousand that wait for their retries do not hide what became of the others."""
     ids = [f"0198c0de-0000-7000-8000-{number:012}" for number in range(MOST_LOOKED_AT + 2)]

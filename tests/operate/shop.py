@@ -2,12 +2,14 @@
 
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windlass import DoNotRetry, ExecutionHandle, JobContext, Pipeline, RejectItem, Windlass
 
+MOST_BILLED = 10
+"""Number of open executions of billing at which it takes no more."""
 FACTORS = {"cm": 10}
 """The business rule: a unit that is not in it is rejected."""
 
@@ -79,11 +81,11 @@ class Shop(NamedTuple):
         return runs
 
 
-def declare(app: Windlass, bank: Path) -> Shop:
-    """Declare what the runbook is tried on."""
+def declare(app: Windlass, bank: Path, tenants: Sequence[str] | None = ("default",)) -> Shop:
+    """Declare what the runbook is tried on; `tenants` are those that billing accepts, None is any."""
     made = [_pays(app, "payments", bank, dlq=True), _pays(app, "receipts", bank, dlq=False)]
     made += [_measures(app, "readings", kept=True), _measures(app, "meters", kept=False), _transfers(app, bank)]
-    made += [_prints(app), *_labels(app)]
+    made += [_prints(app), *_labels(app), *_sells(app, tenants)]
     return Shop(app, {pipeline.name: pipeline for pipeline in made})
 
 
@@ -96,6 +98,25 @@ def _transfers(app: Windlass, bank: Path) -> Pipeline:
         return cents
 
     return pipeline
+
+
+def _sells(app: Windlass, tenants: Sequence[str] | None) -> list[Pipeline]:
+    """One pipeline that publishes, and one that subscribes."""
+    sales = app.pipeline("sales")
+
+    @sales.expand
+    def invoices(order: dict[str, int]) -> Iterator[dict[str, int]]:
+        for number in range(order["first"], order["first"] + order["count"]):
+            yield {"number": number, "cents": order["cents"]}
+
+    sales.publish("invoices", key=lambda invoice: f"invoice-{invoice['number']}")
+    billing = app.pipeline("billing", subscribe="invoices", tenants=tenants, max_in_flight=MOST_BILLED, queue="billing")
+
+    @billing.step
+    def bill(invoice: dict[str, int]) -> int:
+        return invoice["cents"]
+
+    return [sales, billing]
 
 
 def _prints(app: Windlass) -> Pipeline:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from windlass import loggers
 from windlass.client.redrive_order import Order
-from windlass.domain.dead_letter import Redrive
+from windlass.domain.dead_letter import JOB, Redrive
 from windlass.domain.identity import new_job_id
 from windlass.domain.states import JobStatus
 from windlass.errors import JobStateError, SerializationError
@@ -44,6 +44,22 @@ class RedriveTotals:
         self._running: dict[str, None] = {}
         self._failed = self._succeeded = 0
         self._saturation: float | None = None
+        self.began = 0
+        """When it began, by the store's clock."""
+        self._suppressed_before = self._suppressed = 0
+
+    @property
+    def counts_handoffs(self) -> bool:
+        """Whether anything that it starts over may publish."""
+        return not self._order.dry_run and self._order.filters.kind != JOB
+
+    def begin(self, now: int, suppressed: int) -> None:
+        """Record how many hand-offs had been suppressed in this minute before."""
+        self.began, self._suppressed_before = now, suppressed
+
+    def suppressed_until(self, suppressed: int) -> None:
+        """Record how many have been suppressed by now."""
+        self._suppressed = max(suppressed - self._suppressed_before, 0)
 
     def _detail(self) -> dict[str, Any]:
         order = self._order
@@ -108,6 +124,7 @@ class RedriveTotals:
             succeeded=self._succeeded,
             failed_again=self._failed,
             unfinished=len(self._running),
+            suppressed=self._suppressed,
             saturation=self._saturation,
         )
 

@@ -43,6 +43,8 @@ def redrive(
     spot: Spot | None = None
     now = yield from access.read(triage.now)
     filters = order.filters._replace(before=min(now + 1, order.filters.before or now + 1))
+    if sums.counts_handoffs:
+        sums.begin(now, (yield from access.read(redriven_jobs.suppressed, now)))
     while sums.left > 0:
         began, size = monotonic(), min(order.batch, sums.left)
         if order.dry_run:
@@ -69,10 +71,13 @@ def redrive(
 
 
 def _look(access: Access, sums: RedriveTotals) -> Verb[None]:
-    """See what became of those that have not ended yet."""
+    """See what became of those that have not ended yet, and what was suppressed meanwhile."""
     running = sums.running
-    if running:
-        sums.look_at(running, (yield from access.read(redriven_jobs.look, running)))
+    if not running:
+        return
+    sums.look_at(running, (yield from access.read(redriven_jobs.look, running)))
+    if sums.counts_handoffs:
+        sums.suppressed_until((yield from access.read(redriven_jobs.suppressed, sums.began)))
 
 
 def _wait(access: Access, sums: RedriveTotals, on_progress: OnProgress | None) -> Verb[None]:

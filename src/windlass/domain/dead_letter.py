@@ -228,6 +228,8 @@ class Redrive:
     """How many of them are dead letters again."""
     unfinished: int = 0
     """How many of them had not ended then."""
+    suppressed: int = 0
+    """Hand-offs of publications that were suppressed meanwhile, by any execution: their subscribers had them."""
     saturation: float | None = None
     """Of those that are tried again: the mean share of their retries that is used up; 1: only last retries are left.
 

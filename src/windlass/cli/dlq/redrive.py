@@ -71,8 +71,9 @@ def command(
     holds are skipped. Executions go on at the step that failed; only their unfinished items are run again. Fix the
     cause first, and make sure that the jobs may run twice.
 
-    It shows how many have succeeded, how many have failed again, and the saturation: of those that are tried again, the
-    share of their retries that is used up. Counts are as of the last batch; --wait goes on until all have ended.
+    It shows how many have succeeded and failed again, hand-offs of publications that were suppressed meanwhile, and the
+    saturation: of those that are tried again, the share of their retries that is used up. Counts are as of the last
+    batch; --wait goes on until all have ended.
 
     \b
         windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 10 --dry-run

@@ -14,6 +14,8 @@ def counts(so_far: Redrive) -> str:
     parts = [f"{so_far.succeeded:,} succeeded", f"{so_far.failed_again:,} failed again"]
     if so_far.unfinished:
         parts.append(f"{so_far.unfinished:,} not ended")
+    if so_far.suppressed:
+        parts.append(f"{so_far.suppressed:,} suppressed")
     if so_far.saturation is not None:
         parts.append(f"saturation {so_far.saturation:.0%}")
     return ", ".join(parts)

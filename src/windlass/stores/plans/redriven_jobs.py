@@ -11,6 +11,7 @@ from windlass.stores.plan import Plan, Step
 MOST_EXECUTIONS: Final = 20
 """Number of executions whose items are looked at: each has up to 8 live parts of 128 items."""
 MOST_ITEMS: Final = 1_000
+MINUTE_US: Final = 60_000_000
 
 
 class RetriedJob(NamedTuple):
@@ -37,6 +38,13 @@ class RedrivenJobs(NamedTuple):
     """Of their jobs; those that were deleted meanwhile are left out."""
     jobs: list[RetriedJob]
     steps: list[StepAttempt]
+
+
+def suppressed(dialect: Dialect, since_us: int) -> Plan[int]:
+    """Return how many hand-offs of publications were suppressed in the minute of this time, and since then."""
+    del dialect
+    row = yield Step("suppressed_since", {"minute": since_us // MINUTE_US}, autocommit=True)
+    return int(row[0])
 
 
 def look(dialect: Dialect, ids: Sequence[str]) -> Plan[RedrivenJobs]:
