@@ -64,6 +64,12 @@ ROWS: Mapping[str, Row] = {
         "state, error, history, keys and callback are all there, or none of them is",
         "before the commit: yes, the body",
     ),
+    "C7": Row(
+        "a worker dies between two subscribers of a publication, or between two chunks of it",
+        "each subscriber gets each item once, by its hand-off key; what one commit has not handed over is handed over "
+        "by the next node; no step is called again",
+        "never; a place outside of the database may get an item again, under the same key",
+    ),
     "C8": Row(
         "the connection breaks while COMMIT is under way",
         "the writer checks whether the commit happened before it writes again",

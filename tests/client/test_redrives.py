@@ -178,7 +178,7 @@ def test_hand_offs_that_were_suppressed_meanwhile_are_counted(app: Windlass):
         return "one invoice"
 
     shop.publish("invoices", key=str)
-    app.pipeline("billing", subscribe="invoices").step(str.upper, name="bill")
+    app.pipeline("billing", subscribe="invoices").step(name="bill")(str.upper)
     BROKEN.add(2)
     for number in (0, 1, 2):
         shop.submit(number)

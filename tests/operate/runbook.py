@@ -50,10 +50,10 @@ class Runbook:
         words = shlex.split(_NAME.sub(lambda found: shlex.quote(str(names[found[0]])), command.replace('"', "")))
         return self._invoke(*words[1:], *more, WINDLASS_URL=self.url, WINDLASS_APP="office:app")
 
-    def says(self, command: str, *more: str, code: int = 0, **names: object) -> str:
-        """Run a command, and return what it printed; its exit code must be this."""
+    def says(self, command: str, *more: str, **names: object) -> str:
+        """Run a command that succeeds, and return what it printed."""
         result = self.run(command, *more, **names)
-        assert result.exit_code == code, result.output
+        assert result.exit_code == 0, result.output
         return result.output
 
     def lines(self, command: str, *more: str, **names: Any) -> list[list[str]]:

@@ -135,7 +135,7 @@ def _labels(app: Windlass) -> list[Pipeline]:
     """Two versions, the first of which was deployed with other steps before."""
     made = [app.pipeline("labels", version=version) for version in ("1", "2")]
     for pipeline in made:
-        pipeline.step(_label, name="label")
+        pipeline.step(name="label")(_label)
     return made
 
 

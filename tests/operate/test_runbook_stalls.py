@@ -52,7 +52,7 @@ def test_a_stopped_worker_is_found_and_another_one_does_its_work(
     until(lambda: runbook.run(HEALTH).exit_code == 0, "a healthy worker")
     stopped.process.send_signal(signal.SIGSTOP)
     until(lambda: runbook.run(HEALTH).exit_code == 1, "the end of its lease")
-    assert "no worker is alive" in runbook.says(HEALTH, code=1)
+    assert "no worker is alive" in runbook.run(HEALTH).output
     assert runbook.lines(NODES)[0][1] == "lost"
     (run,) = shop.pipelines["payments"].submit_many([7])
     assert why(runbook, run).startswith("no_worker: no worker is alive")
@@ -101,7 +101,7 @@ def test_a_stranded_execution_is_moved_to_another_version(runbook: Runbook, shop
     """P1.4, P10.2: listed, explained, moved, done."""
     before = Windlass(runbook.url, settings=Settings())
     labels = before.pipeline("labels", version="1")
-    labels.step(str.upper, name="print_old")
+    labels.step(name="print_old")(str.upper)
     run = labels.submit("tea")
     before.close()
     assert [line[0] for line in runbook.lines(STRANDED)] == [str(run.id)]
