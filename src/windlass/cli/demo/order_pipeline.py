@@ -1,4 +1,4 @@
-"""The pipelines of the demo: an order becomes lines, each priced, and an invoice that is charged; books get what was."""
+"""The pipelines of the demo: an order becomes lines with prices, and an invoice that is charged and entered."""
 
 from __future__ import annotations
 
