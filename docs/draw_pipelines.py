@@ -14,7 +14,7 @@ STEP: Final = "#1f6fc4"
 DONE: Final = "#23803c"
 REJECT: Final = "#a8720f"
 DEAD: Final = "#c33636"
-BACKLOG: Final = "#8a3a8f"
+BACKLOG: Final = "#1b7f83"
 BOUNDARY: Final = "#6a4fb0"
 
 WAY: Final = 116

@@ -65,10 +65,9 @@ ROWS: Mapping[str, Row] = {
         "before the commit: yes, the body",
     ),
     "C7": Row(
-        "a worker dies between two subscribers of a publication, or between two chunks of it",
-        "each subscriber gets each item once, by its hand-off key; what one commit has not handed over is handed over "
-        "by the next node; no step is called again",
-        "never; a place outside of the database may get an item again, under the same key",
+        "a worker dies between two targets of a publication, or two of its chunks",
+        "each target gets each item once, by its hand-off key; no step of the source is called again",
+        "never",
     ),
     "C8": Row(
         "the connection breaks while COMMIT is under way",
