@@ -154,7 +154,8 @@ def _lags(claimed: Claimed) -> list[int]:
     """Return how long each claim came after its job was due, in microseconds; no job is due before it is created."""
     payloads, lags = claimed.payloads, []
     for claim in claimed.claims:
-        due, payload = claim.due_at, payloads.get(claim.job_id)
-        if isinstance(due, int):  # a damaged row may have anything there
-            lags.append(claim.picked_at - (due if payload is None else max(due, payload.created_at)))
+        payload = payloads.get(claim.job_id)
+        times = (claim.due_at, claim.due_at if payload is None else payload.created_at)
+        if all(isinstance(time, int) for time in times):  # a damaged row may have anything there
+            lags.append(claim.picked_at - max(times))
     return lags
