@@ -97,7 +97,6 @@ TESTED_BY = {
     # ------------------------------------------------------------------ pipelines
     "pipelines/app_pipelines.py": "pipelines/test_executions.py",
     "client/handoff_views.py": "pipelines/test_publications.py",
-    "client/publications.py": "pipelines/test_publications.py",
     "domain/publication.py": "pipelines/test_publications.py",
     "pipelines/backlog_duty.py": "pipelines/test_publications.py",
     "pipelines/final_items.py": "pipelines/test_publications.py",
