@@ -89,7 +89,7 @@ def test_a_node_whose_claims_are_full_does_not_poll_after_each_of_its_own_writes
     [(70, 20, [30]), (0, 80, [20]), (70, None, [30]), ("soon", 20, []), (70, "yesterday", []), (None, 20, [])],
 )
 def test_lag_of_a_claim_counts_from_its_due_time_or_its_creation(due: Any, created: Any, lags: list[int]):
-    """P10.1, J7.6: a run time in the past is no lag, and a damaged row has none."""
+    """P10.1: a run time in the past is no lag, and a damaged row has none."""
     claim = Claim("id", 1, "default", "shop:charge", 0, 0, 2, due, 100)
     payloads = {} if created is None else {"id": Payload("[[],{}]", None, None, None, None, None, created)}
     assert _lags(Claimed([claim], payloads)) == lags
