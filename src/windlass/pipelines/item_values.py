@@ -68,9 +68,9 @@ def _shape(annotation: Any) -> CallSpec:
 
 
 def canonical(value: Any) -> str:
-    """Return a value as canonical JSON: sorted keys, no spaces. What is no JSON is written by its `repr`."""
+    """Return a value as canonical JSON: sorted keys and sets, no spaces. What is no JSON is written by its `repr`."""
     try:
-        plain = msgspec.to_builtins(value, str_keys=True, enc_hook=repr)
+        plain = msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=repr)
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     except Exception:  # noqa: BLE001 - classes of the user; the hash of their text still tells most of them apart
         return json.dumps(repr(value), ensure_ascii=False)
