@@ -34,6 +34,7 @@ def check_key(value: object, name: str) -> str:
         raise InvalidOptionError(
             f"{name} must be a str, got {_shown(value)}; build a text from it, e.g. f'order:{{id}}'"
         )
+    value = str.__str__(value)  # of a subclass its characters: an enum's value, never what its methods make of it
     if not value.strip():
         raise InvalidOptionError(f"{name} must not be empty or blank, got {value!r}; leave it out to have none")
     if len(value) > MAX_KEY:
