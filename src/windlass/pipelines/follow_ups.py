@@ -36,11 +36,12 @@ def follow_ups(known_queues: Collection[str] = (), subscribers: Subscribers | No
     """Return the follow-ups of pipelines; `subscribers` are those of this application."""
     return (
         FollowUp(_ENDS, _of_execution, _end_executions),
-        FollowUp(_SUCCEEDS, _publishes, partial(_publish, known_queues=known_queues, subscribers=subscribers)),
         *(() if subscribers is None else (FollowUp(_ENDS, subscribers.frees_room, subscribers.room_freed),)),
         FollowUp(_ENDS, _of_part, _end_parts),
         FollowUp(_REQUEUED, _has_cargo, _go_on_later),
         FollowUp(_REVIVED, _of_execution, _revive),
+        # Last: subscriptions are locked after executions, and those of others are locked above.
+        FollowUp(_SUCCEEDS, _publishes, partial(_publish, known_queues=known_queues, subscribers=subscribers)),
     )
 
 
