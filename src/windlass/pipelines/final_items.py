@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -12,12 +11,14 @@ from windlass.domain.execution import LogRow
 from windlass.domain.identity import new_job_id
 from windlass.domain.item_paths import readable
 from windlass.domain.publication import REMOTE, SubscriptionRow, short_reason
+from windlass.errors import JobTimeoutError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.item_values import fingerprint
 from windlass.pipelines.publication_declaration import Publication
 from windlass.pipelines.subscribers import Subscriber, Subscribers, log_failures
 from windlass.pipelines.transitions import Transitions
 from windlass.runtime.failpoints import reached
+from windlass.runtime.threads import Interrupted
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans import handoffs, items
@@ -88,12 +89,11 @@ class FinalItems:
     async def _on_thread(
         self, publication: Publication, given: Sequence[FinalItem], prepare: Callable[[], list[PublishedItem]]
     ) -> list[PublishedItem]:
-        limit = self._claimed.runtime.parts.default_timeout
+        what = f"the key function of publication {publication.name!r}"
         try:
-            return await asyncio.wait_for(asyncio.to_thread(prepare), limit)
-        except TimeoutError:
-            reason = f"the key function of publication {publication.name!r} ran longer than {limit:g} s"
-            return [self._without_key(item, reason) for item in given]
+            return await self._claimed.runtime.calls.run_beside(what, self._claimed.definition.target, prepare)
+        except JobTimeoutError as error:
+            return [self._without_key(item, str(error)) for item in given]
 
     def _outgoing(
         self, publication: Publication, subscribers: Sequence[Subscriber], prepared: Sequence[PublishedItem]
@@ -115,6 +115,8 @@ class FinalItems:
         if publication.key is not None:
             try:
                 key = publication.key_of(value)
+            except Interrupted:
+                raise
             except BaseException as error:  # noqa: BLE001 - users' code; the execution has succeeded all the same
                 described = claimed.runtime.tools.describe(error).error
                 return self._without_key(item, f"its key function failed: {described}")
