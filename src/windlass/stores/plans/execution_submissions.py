@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.execution import KnownExecution, LogRow, NewExecution
@@ -43,6 +43,23 @@ def submit(
         yield from _store(dialect, stored, tell)
     reached("submit.before_commit")
     return answers
+
+
+def fresh_of(
+    chosen: Mapping[str, tuple[SubmittedExecution, NewSubmission]], stored: Collection[str]
+) -> list[NewSubmission]:
+    """Return the executions to store for the hand-offs that were stored, of those chosen.
+
+    Several items may be one execution (`SERVER_KEY`), and the first of them need not be among those stored: then the
+    execution is made of the next one, under the id that they all have.
+    """
+    own = {submission.execution.id for _, submission in chosen.values()}
+    fresh: dict[str, NewSubmission] = {}
+    for place, (answer, made) in chosen.items():
+        if place in stored and not answer.conflict and answer.id in own and answer.id not in fresh:
+            execution, job = made.execution._replace(id=answer.id), made.job._replace(id=answer.id)
+            fresh[answer.id] = made._replace(execution=execution, job=job)
+    return list(fresh.values())
 
 
 def store_fresh(

@@ -99,7 +99,7 @@ def admit_waiting(
         else:
             admitted.append((one.id, answer, submission))
     settled = (yield from _settle(admitted)) if admitted else {}
-    fresh = [submission for id_, answer, submission in admitted if id_ in settled and not answer.duplicate]
+    fresh = submissions.fresh_of({id_: (answer, submission) for id_, answer, submission in admitted}, settled)
     work = yield from submissions.store_fresh(dialect, fresh, known_queues)
     if refused:
         rows = [(one.id, retry_delay_us(one.attempts + 1), reason) for one, reason in refused.values()]

@@ -9,7 +9,7 @@ from windlass.domain.identity import new_job_ids
 from windlass.domain.publication import PIPELINE, REMOTE, FailedHandoff, HandoffStatus, SubscriptionRow, retry_delay_us
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
-from windlass.stores.plan import Plan, Step
+from windlass.stores.plan import Plan, RestartPlanError, Step
 from windlass.stores.plans import execution_submissions as submissions
 from windlass.stores.plans.execution_submissions import NewSubmission, SubmittedExecution
 
@@ -164,9 +164,9 @@ def _hand_over(
     subscriber = subscription.subscriber
     ready = [place for place in places if place.admitted and place.admitted.submission and not place.item.refusal]
     room = (yield from _room(subscription, len(ready))) if ready else 0
-    chosen = {place.id: place.admitted.submission for place in ready[:room] if place.admitted}
-    new = [submission for submission in chosen.values() if submission is not None]
-    answers = dict(zip(chosen, (yield from submissions.known(dialect, [one.execution for one in new])), strict=True))
+    chosen = {place.id: made for place in ready[:room] if place.admitted and (made := place.admitted.submission)}
+    known = yield from submissions.known(dialect, [one.execution for one in chosen.values()])
+    answers = dict(zip(chosen, known, strict=True))
     rows, failures = [], {}
     for place in places:
         row, failure = _decided(place, subscriber, answers.get(place.id))
@@ -176,7 +176,7 @@ def _hand_over(
     stored = {row[0] for row in (yield Step("insert_handoffs", dialect.bulk("handoff_rows", rows)))}
     missing = [place for place in places if place.id not in stored]
     repeated = (yield from _repeated(dialect, subscription, missing)) if missing else NOTHING_PUBLISHED
-    fresh = [s for place, s in chosen.items() if s is not None and place in stored and _is_new(answers[place])]
+    fresh = submissions.fresh_of({place: (answers[place], made) for place, made in chosen.items()}, stored)
     work = yield from submissions.store_fresh(dialect, fresh, known_queues)
     admitted = [place for place in answers if place in stored and not answers[place].conflict]
     failed = tuple(failure for place, failure in failures.items() if place in stored)
@@ -195,10 +195,6 @@ def _hand_over(
     counted = HandoffCount(len(admitted), total.suppressed, total.rejected, refused, delayed=handed.waiting)
     yield from count(subscription, counted)
     return total
-
-
-def _is_new(answer: SubmittedExecution) -> bool:
-    return not (answer.duplicate or answer.conflict)
 
 
 def _decided(
@@ -252,6 +248,8 @@ def _repeated(dialect: Dialect, subscription: SubscriptionRow, missing: Sequence
     wanted = sorted({place.name for place in missing})
     params = {"publication": subscription.publication, "subscriber": subscriber, "rows": json_text(wanted)}
     found = {(row[0], row[1]): (row[2], row[3]) for row in (yield Step("holders_of_handoffs", params))}
+    if len(found) < len(wanted):
+        raise RestartPlanError  # one was purged since: its key is free again
     same = [place for place in missing if found[place.name][0] == place.item.payload_hash]
     others = [place for place in missing if found[place.name][0] != place.item.payload_hash]
     if others:
