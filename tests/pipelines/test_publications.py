@@ -141,6 +141,37 @@ def test_many_items_are_handed_over_in_chunks_the_last_of_which_is_the_success(a
     check_executions(store_url)
 
 
+@dataclass
+class Scan:
+    pixels: str
+
+
+def test_large_items_are_handed_over_and_admitted_a_few_megabytes_at_a_time(app: Windlass, store_url: str):
+    """P7.1: the memory of a worker does not grow with the size of items times 500."""
+    scanner = app.pipeline("scanner", version="1")
+
+    @scanner.expand(buffer=8)
+    def scans(count: int) -> Iterator[Scan]:
+        return (Scan("x" * 250_000) for _ in range(count))
+
+    scanner.publish("scans")
+    viewer = app.pipeline("viewer", version="1", subscribe="scans", queue="later")
+
+    @viewer.step
+    def view(scan: Scan) -> int:
+        return len(scan.pixels)
+
+    with app.worker(queues=["default"]):
+        assert app.publications.pause("scans", "viewer")
+        run = scanner.submit(50)
+        assert run.join(RUN).value == "SUCCEEDED"
+        assert [entry.kind for entry in app.executions.history(run.id)].count("published") == 1
+        assert app.publications.resume("scans", "viewer")
+        until(lambda: app.publications.backlog()[0].waiting == 0, "the backlog to drain", RUN)
+    assert one(store_url, "SELECT count(*) FROM windlass_handoff_count WHERE folded = 0 AND drained = 50") == 0
+    assert one(store_url, "SELECT count(DISTINCT execution_id) FROM windlass_handoff") == 50
+
+
 def test_a_repeated_key_is_suppressed_and_another_payload_rejected(
     app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
 ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from windlass import loggers
@@ -16,12 +16,15 @@ from windlass.runtime.duty import Duty, LeaseLostError
 from windlass.runtime.failpoints import reached
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plans import handoff_backlog, subscriptions
+from windlass.stores.plans.handoff_backlog import WaitingHandoff
 
 logger = loggers.logger("windlass.publication")
 
 NAME: Final = "publications"
 MOST: Final = 500
 """Number of hand-offs of one subscriber that one transaction admits."""
+MOST_BYTES: Final = 8 << 20
+"""Length of their payloads at which there are no more in it."""
 LONGEST_PAUSE: Final = 5.0
 """Seconds after which it looks again: another process may have published or resumed."""
 PAUSE_WITH_BACKLOG: Final = 1.0
@@ -112,7 +115,8 @@ class BacklogDuty(Duty):
         waiting = await self._database.aread(handoff_backlog.due, subscriber.publication, subscriber.name, most)
         if not waiting:
             return False
-        items = await asyncio.to_thread(lambda: [(one, subscriber.readmitted(one)) for one in waiting])
+        count = _affordable(waiting)
+        items = await asyncio.to_thread(lambda: [(one, subscriber.readmitted(one)) for one in waiting[:count]])
         published = await self._lease.run(
             handoff_backlog.admit_waiting, subscriber.subscription, items, self._known_queues
         )
@@ -123,3 +127,13 @@ class BacklogDuty(Duty):
         moved = bool(published.admitted or published.failures)
         self._moved = self._moved or moved
         return moved and room is None and len(waiting) == MOST
+
+
+def _affordable(waiting: Sequence[WaitingHandoff]) -> int:
+    """Return how many hand-offs one transaction admits, at least one."""
+    size = 0
+    for number, one in enumerate(waiting):
+        if size >= MOST_BYTES:
+            return number
+        size += len(one.payload or "")
+    return len(waiting)

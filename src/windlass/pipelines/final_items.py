@@ -23,9 +23,14 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans import handoffs, items
 from windlass.stores.plans.handoffs import PublishedItem, PublishedItems
+from windlass.stores.plans.items import DoneItem
 
 MOST: Final = 500
 """Number of items that are handed over in one transaction."""
+MOST_BYTES: Final = 8 << 20
+"""Length of their values at which there are no more in it."""
+PAGE: Final = 100
+"""Number of items that one statement reads."""
 SINGLE: Final = "0"
 """The position of a single value."""
 
@@ -59,12 +64,11 @@ class FinalItems:
         claimed, state = self._claimed, self._claimed.state
         if not claimed.definition.publications:
             return ()
-        page = await claimed.runtime.database.aread(items.done, state.id, state.stage, state.cut, MOST + 1)
-        chunk = page[:MOST]
+        chunk, more = await self._chunk()
         nothing = claimed.values.nothing
         given = [FinalItem(readable(item.path), item.type, item.value or nothing) for item in chunk]
         outgoing = await self._prepared(given)
-        if len(page) <= MOST:
+        if not more:
             return outgoing
         following = state._replace(cut=chunk[-1].path)
         log = LogRow("published", max(0, state.cursor - 1), state.attempt)
@@ -73,6 +77,20 @@ class FinalItems:
         await self._transitions.store(following, log, publish=publish)
         reached("publish.chunk_after_commit")
         return None
+
+    async def _chunk(self) -> tuple[list[DoneItem], bool]:
+        """Return the next items, as many as one transaction hands over, and whether there are more."""
+        state, found, size = self._claimed.state, list[DoneItem](), 0
+        while True:
+            after = found[-1].path if found else state.cut
+            page = await self._claimed.runtime.database.aread(items.done, state.id, state.stage, after, PAGE)
+            for item in page:
+                if len(found) == MOST or size >= MOST_BYTES:
+                    return found, True
+                found.append(item)
+                size += len(item.value or "")
+            if len(page) < PAGE:
+                return found, False
 
     async def _prepared(self, given: Sequence[FinalItem]) -> tuple[PublishedItems, ...]:
         found = []
