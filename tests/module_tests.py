@@ -16,6 +16,7 @@ TESTED_BY = {
     "client/executions.py": "pipelines/test_tenants.py",
     "client/rewinds.py": "pipelines/test_redrives.py",
     "domain/attempt_end.py": "engine/test_verdict.py",
+    "domain/call_shape.py": "engine/test_callbacks.py",
     "domain/execution.py": "pipelines/test_executions.py",
     "domain/execution_items.py": "pipelines/test_executions.py",
     "execution_errors.py": "pipelines/test_tenants.py",

@@ -11,6 +11,7 @@ from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitStat
 from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
+from windlass.domain.deliveries import Delivery
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.execution_progress import ExecutionProgress
 from windlass.domain.explanation import Explanation
@@ -116,6 +117,7 @@ from windlass.spi import (
     InstanceResolver,
     InvocationResolver,
     JobMiddleware,
+    Outlet,
     PollingStrategy,
     RejectSink,
     ResilienceStrategy,
@@ -159,6 +161,7 @@ __all__ = [
     "DeadLetterGroup",
     "DeadLettersSettings",
     "DefaultErrorSanitizer",
+    "Delivery",
     "DoNotRetry",
     "DroppedResult",
     "DuplicateBusinessKeyError",
@@ -223,6 +226,7 @@ __all__ = [
     "NodeSettings",
     "NonRetryable",
     "NotAuthorizedError",
+    "Outlet",
     "Overlap",
     "Page",
     "PayloadNotKeptError",
