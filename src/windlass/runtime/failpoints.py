@@ -102,6 +102,8 @@ POINTS: Final[Mapping[str, str]] = {
     "redrive.before_commit": "an execution is open again, nothing is committed",
     "redrive.after_commit": "an execution is open again; no node was woken, the caller has no answer yet",
     "sweep.execution_woken": "executions that waited for nothing are due, nothing is committed",
+    "relay.claimed": "a relay has read what is due under its lease; nothing of it is delivered",
+    "relay.delivered": "an outlet has taken deliveries; none of them is marked as delivered",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }
