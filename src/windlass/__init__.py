@@ -92,6 +92,8 @@ from windlass.execution_errors import (
     StaleVersionError,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.integrations.http_target import HttpTarget
+from windlass.integrations.sqs import SqsTarget
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import AppPipeline as Pipeline
 from windlass.pipelines.reject_sinks import LogSink, MemorySink
@@ -188,6 +190,7 @@ __all__ = [
     "Group",
     "Health",
     "HourlyCount",
+    "HttpTarget",
     "InstanceResolver",
     "InvalidOptionError",
     "InvocationResolver",
@@ -262,6 +265,7 @@ __all__ = [
     "Signal",
     "SignalTimeoutError",
     "SinkFailure",
+    "SqsTarget",
     "StaleClaimError",
     "StaleVersionError",
     "StepDefaults",
