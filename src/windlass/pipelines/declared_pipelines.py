@@ -18,8 +18,11 @@ from windlass.pipelines.part_run import run_part
 from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.pipeline_parts import PipelineParts
-from windlass.pipelines.reject_sinks import sink_of_name
+from windlass.pipelines.reject_outlet import RejectOutlet, SinkOfVersion
+from windlass.pipelines.reject_sinks import destination_of, is_fed, sink_of_name
+from windlass.pipelines.relay_bells import RelayBells
 from windlass.settings import PipelinesSettings
+from windlass.spi import Outlet
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction
 
@@ -33,6 +36,8 @@ class DeclaredPipelines:
         self.submitter = submitter
         """What stores executions."""
         self._declared: dict[tuple[str, str], AppPipeline] = {}
+        self.dead_letter_provider: Outlet | None = None
+        """Where dead letters go in addition to the store; None: nowhere else."""
 
     def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:
         """Declare a pipeline; the same name and version twice is an error."""
@@ -63,6 +68,21 @@ class DeclaredPipelines:
     def settings(self) -> PipelinesSettings:
         """The settings of pipelines."""
         return self._parts.settings
+
+    @property
+    def bells(self) -> RelayBells:
+        """What wakes the relays of this process."""
+        return self._parts.bells
+
+    def reject_outlets(self) -> dict[str, Outlet]:
+        """Return the sinks that are fed from the outbox, by their destinations there."""
+        found: dict[str, dict[str, SinkOfVersion]] = {}
+        for definition in self.register_all():
+            sink = definition.options.sink
+            if sink is not None and is_fed(sink, definition.options.sink_failure):
+                of_version = SinkOfVersion(sink, definition.hash, self.values_of(definition))
+                found.setdefault(destination_of(definition.name), {})[definition.version] = of_version
+        return {destination: RejectOutlet(sinks) for destination, sinks in found.items()}
 
     def get(self, name: str, version: str) -> AppPipeline | None:
         """Return a pipeline; None if it is not declared here."""
