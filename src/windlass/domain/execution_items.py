@@ -84,7 +84,7 @@ class NewPart(NamedTuple):
     hi: str
 
 
-class OutgoingReject(NamedTuple):
+class OutboxReject(NamedTuple):
     """A reject as the outbox has it, for a sink outside of the store."""
 
     destination: str
@@ -112,5 +112,5 @@ class NewReject(NamedTuple):
     """Number of items that it stands for."""
     kept: bool = True
     """Whether the store keeps it; if not, it is only counted."""
-    outgoing: OutgoingReject | None = None
+    outgoing: OutboxReject | None = None
     """What goes into the outbox if the reject is new; None: its sink is not fed from there."""

@@ -12,7 +12,7 @@ from windlass.domain.deliveries import HANDOFF, Delivery
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans import outbox, remote_handoffs
-from windlass.stores.plans.deliveries import DueDelivery, Settlement
+from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
 
 
 class DeliverySource(Protocol):

@@ -12,7 +12,7 @@ from windlass.domain.reject import Reject
 from windlass.errors import SerializationError
 from windlass.pipelines.item_values import Values
 from windlass.pipelines.outlets import timeout_of
-from windlass.pipelines.reject_records import OutgoingPayload, payload_of, reject_value
+from windlass.pipelines.reject_records import RejectPayload, payload_of, reject_value
 from windlass.pipelines.reject_sinks import OutletSink, delivery_of_reject
 from windlass.spi import RejectSink
 
@@ -35,7 +35,7 @@ class RejectOutlet:
 
     def deliver(self, delivery: Delivery, /) -> None:
         """Pass a reject on."""
-        given = msgspec.json.decode(delivery.payload, type=OutgoingPayload)
+        given = msgspec.json.decode(delivery.payload, type=RejectPayload)
         chosen = self._sinks.get(given.version) or list(self._sinks.values())[-1]
         reject = _reject(delivery.name, given, chosen)
         if isinstance(chosen.sink, OutletSink):
@@ -44,11 +44,11 @@ class RejectOutlet:
             chosen.sink.reject(reject)
 
 
-def _reject(pipeline: str, given: OutgoingPayload, of: SinkOfVersion) -> Reject:
+def _reject(pipeline: str, given: RejectPayload, of: SinkOfVersion) -> Reject:
     return reject_value(given.envelope, given.id, pipeline, given.item, given.at, _payload(given, of), None)
 
 
-def _payload(given: OutgoingPayload, of: SinkOfVersion) -> Any:
+def _payload(given: RejectPayload, of: SinkOfVersion) -> Any:
     """Return the item; None if it was not kept, or only steps that are not here any more knew its type."""
     if given.payload is None or given.hash != of.hash:
         return None

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from windlass.domain.execution import ExecutionState
-from windlass.domain.execution_items import NewReject, OutgoingReject
+from windlass.domain.execution_items import NewReject, OutboxReject
 from windlass.domain.identity import new_job_id
 from windlass.domain.item_paths import readable
 from windlass.domain.reject import ITEM, STREAM, Reject
@@ -53,7 +53,7 @@ class RejectEnvelope(msgspec.Struct, frozen=True, rename="camel"):
     item_count: int = 1
 
 
-class OutgoingPayload(msgspec.Struct, frozen=True):
+class RejectPayload(msgspec.Struct, frozen=True):
     """A reject in the outbox. Its item stays in its stored form: only its definition knows the type."""
 
     id: str
@@ -168,11 +168,11 @@ class Rejects(NamedTuple):
         )
         return new if self.destination is None else new._replace(outgoing=self._outgoing(new, envelope))
 
-    def _outgoing(self, new: NewReject, envelope: RejectEnvelope) -> OutgoingReject:
+    def _outgoing(self, new: NewReject, envelope: RejectEnvelope) -> OutboxReject:
         of = (self.definition.version, self.definition.hash, new.item, self.now())
-        payload = OutgoingPayload(new.id, *of, envelope, new.type, new.payload)
+        payload = RejectPayload(new.id, *of, envelope, new.type, new.payload)
         text = msgspec.json.encode(payload).decode()
-        return OutgoingReject(str(self.destination), self.correlation_id, text)
+        return OutboxReject(str(self.destination), self.correlation_id, text)
 
 
 def payload_of(values: Values, number: int | None, text: str) -> Any:

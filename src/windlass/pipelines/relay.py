@@ -25,7 +25,7 @@ from windlass.runtime.threads import BodyExit, ThreadBodies
 from windlass.spi import Outlet
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
-from windlass.stores.plans.deliveries import DueDelivery, Settlement
+from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
 
 MICROSECONDS: Final = 1_000_000
 MOST_ROWS: Final = 100

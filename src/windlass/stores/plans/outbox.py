@@ -9,7 +9,7 @@ from windlass.domain.identity import new_job_id
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans.dead_letters import Purged
-from windlass.stores.plans.deliveries import DueDelivery, Settlement, SettleSteps, settle
+from windlass.stores.plans.delivery_rows import DueDelivery, Settlement, SettleSteps, settle
 
 STEPS: Final = SettleSteps("forget_delivered", "postpone_outbox", "refuse_outbox")
 MOST_COUNTED: Final = 1_000

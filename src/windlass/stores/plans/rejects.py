@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.deliveries import REJECT
-from windlass.domain.execution_items import NewReject, OutgoingReject
+from windlass.domain.execution_items import NewReject, OutboxReject
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import outbox
@@ -69,7 +69,7 @@ def store(dialect: Dialect, rejects: Sequence[NewReject]) -> Plan[frozenset[str]
     return frozenset(new | {reject.id for reject in rejects if not reject.kept})
 
 
-def _outgoing(reject: NewReject, given: OutgoingReject) -> OutboxRow:
+def _outgoing(reject: NewReject, given: OutboxReject) -> OutboxRow:
     names = (reject.pipeline, reject.tenant, given.correlation_id)
     return OutboxRow(REJECT, reject.id, given.destination, *names, given.payload)
 

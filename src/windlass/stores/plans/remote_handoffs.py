@@ -7,7 +7,7 @@ from typing import Final
 
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans.deliveries import DueDelivery, Settlement, SettleSteps, settle
+from windlass.stores.plans.delivery_rows import DueDelivery, Settlement, SettleSteps, settle
 
 STEPS: Final = SettleSteps("admit_remote_handoffs", "postpone_remote_handoffs", "refuse_remote_handoffs")
 
