@@ -85,7 +85,7 @@ class HandoffSource(NamedTuple):
     @property
     def destination(self) -> str:
         """Its name in logs, and that of its lease."""
-        return f"{self.publication}/{self.subscriber}"
+        return handoff_destination(self.publication, self.subscriber)
 
     @property
     def logger(self) -> logging.Logger:
@@ -102,11 +102,16 @@ class HandoffSource(NamedTuple):
 
     def settle(self, dialect: Dialect, settlements: Sequence[Settlement], /) -> Plan[int]:
         """Write what became of them."""
-        return remote_handoffs.settle_rows(dialect, settlements)
+        return remote_handoffs.settle_rows(dialect, self.publication, self.subscriber, settlements)
 
     def delivery(self, row: DueDelivery, /) -> Delivery:
         """Return a hand-off as its outlet gets it."""
         return delivery_of(row, HANDOFF, self.decoded(row.payload))
+
+
+def handoff_destination(publication: str, subscriber: str) -> str:
+    """Return the destination of hand-offs to a subscriber."""
+    return f"{publication}/{subscriber}"
 
 
 def delivery_of(row: DueDelivery, kind: str, payload: str) -> Delivery:

@@ -20,3 +20,8 @@ class RelayBells:
         bell = self._bells.get(destination)
         if bell is not None:
             bell.ring()
+
+    def ring_all(self) -> None:
+        """Wake all relays of this process."""
+        for bell in list(self._bells.values()):
+            bell.ring()

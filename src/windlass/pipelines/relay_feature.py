@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from windlass import loggers
 from windlass.domain.cluster import NOTHING_DECLARED, Declared
@@ -10,8 +11,9 @@ from windlass.domain.deliveries import DEAD_LETTER, REJECT
 from windlass.failure.dead_letters import DEAD_LETTERS
 from windlass.feature import Feature, NodeStart, NodeTools
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
-from windlass.pipelines.delivery_sources import OutboxSource
+from windlass.pipelines.delivery_sources import HandoffSource, OutboxSource
 from windlass.pipelines.relay import Relay, Route
+from windlass.pipelines.subscribers import json_of_payload
 from windlass.purge_duty import purge_duties
 from windlass.runtime.duty import Duty
 from windlass.settings import PipelinesSettings
@@ -58,6 +60,8 @@ def routes(declared: DeclaredPipelines) -> list[Route]:
     found = [
         Route(OutboxSource(destination, REJECT), outlet) for destination, outlet in declared.reject_outlets().items()
     ]
+    decoded = partial(json_of_payload, declared.serializer)
+    found += [Route(HandoffSource(*place, decoded), outlet) for place, outlet in declared.outlets().items()]
     if declared.dead_letter_provider is not None:
         found.append(Route(OutboxSource(DEAD_LETTERS, DEAD_LETTER), declared.dead_letter_provider))
     return found

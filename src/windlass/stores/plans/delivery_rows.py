@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.stores.dialect import json_text
-from windlass.stores.plan import Plan, Step
 
 
 class DueDelivery(NamedTuple):
@@ -35,22 +34,24 @@ class Settlement(NamedTuple):
     """Until the next try; None: it is over."""
 
 
-class SettleSteps(NamedTuple):
-    """The statements of one source."""
+class Settlements(NamedTuple):
+    """Deliveries by what became of them."""
 
-    delivered: str
-    postponed: str
-    refused: str
+    delivered: list[Settlement]
+    postponed: list[Settlement]
+    refused: list[Settlement]
+
+    @classmethod
+    def of(cls, given: Sequence[Settlement]) -> Settlements:
+        """Sort them."""
+        failed = [one for one in given if one.reason is not None]
+        return cls(
+            [one for one in given if one.reason is None],
+            [one for one in failed if one.delay_us is not None],
+            [one for one in failed if one.delay_us is None],
+        )
 
 
-def settle(settlements: Sequence[Settlement], steps: SettleSteps) -> Plan[int]:
-    """Write what became of deliveries; return of how many: others were settled by another relay."""
-    delivered = [one for one in settlements if one.reason is None]
-    postponed = [one for one in settlements if one.reason is not None and one.delay_us is not None]
-    refused = [one for one in settlements if one.reason is not None and one.delay_us is None]
-    written = 0
-    for step, some in zip(steps, (delivered, postponed, refused), strict=True):
-        if some:
-            rows = [(one.id, one.attempts, one.delay_us, one.reason) for one in sorted(some)]
-            written += yield Step(step, {"rows": json_text(rows)})
-    return written
+def settlement_rows(some: Sequence[Settlement]) -> str:
+    """Return deliveries as the table `settled_deliveries` reads them, in the order of their ids."""
+    return json_text([(one.id, one.attempts, one.delay_us, one.reason) for one in sorted(some)])

@@ -9,9 +9,8 @@ from windlass.domain.identity import new_job_id
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans.dead_letters import Purged
-from windlass.stores.plans.delivery_rows import DueDelivery, Settlement, SettleSteps, settle
+from windlass.stores.plans.delivery_rows import DueDelivery, Settlement, Settlements, settlement_rows
 
-STEPS: Final = SettleSteps("forget_delivered", "postpone_outbox", "refuse_outbox")
 MOST_COUNTED: Final = 1_000
 """Number of rows of one destination that are counted."""
 MOST_DESTINATIONS: Final = 100
@@ -54,7 +53,12 @@ def due(dialect: Dialect, destination: str, most: int) -> Plan[list[DueDelivery]
 def settle_rows(dialect: Dialect, settlements: Sequence[Settlement]) -> Plan[int]:
     """Write what became of deliveries: those that were taken are deleted."""
     del dialect
-    return (yield from settle(settlements, STEPS))
+    written = 0
+    steps = ("forget_delivered", "postpone_outbox", "refuse_outbox")
+    for step, some in zip(steps, Settlements.of(settlements), strict=True):
+        if some:
+            written += yield Step(step, {"rows": settlement_rows(some)})
+    return written
 
 
 class OutboxBacklog(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
+from windlass.domain.publication import REMOTE, SubscriptionRow
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans.delivery_rows import DueDelivery, Settlement, SettleSteps, settle
-
-STEPS: Final = SettleSteps("admit_remote_handoffs", "postpone_remote_handoffs", "refuse_remote_handoffs")
+from windlass.stores.plans import handoffs
+from windlass.stores.plans.delivery_rows import DueDelivery, Settlement, Settlements, settlement_rows
+from windlass.stores.plans.handoffs import HandoffCount
 
 
 def next_due(dialect: Dialect, publication: str, subscriber: str) -> Plan[int | None]:
@@ -27,7 +27,19 @@ def due(dialect: Dialect, publication: str, subscriber: str, most: int) -> Plan[
     return [DueDelivery._make(row) for row in rows]
 
 
-def settle_rows(dialect: Dialect, settlements: Sequence[Settlement]) -> Plan[int]:
-    """Write what became of hand-offs: admitted, rejected, or tried again later."""
+def settle_rows(dialect: Dialect, publication: str, subscriber: str, settlements: Sequence[Settlement]) -> Plan[int]:
+    """Write what became of hand-offs (admitted, rejected, or tried again later), and count it."""
     del dialect
-    return (yield from settle(settlements, STEPS))
+    delivered, postponed, refused = Settlements.of(settlements)
+    waits: list[int] = []
+    later = rejected = 0
+    if delivered:
+        rows = yield Step("admit_remote_handoffs", {"rows": settlement_rows(delivered)})
+        waits = [row[0] for row in rows]
+    if postponed:
+        later = yield Step("postpone_remote_handoffs", {"rows": settlement_rows(postponed)})
+    if refused:
+        rejected = yield Step("refuse_remote_handoffs", {"rows": settlement_rows(refused)})
+    counts = HandoffCount(len(waits), 0, rejected, later, sum(waits), drained=len(waits) + rejected)
+    yield from handoffs.count(SubscriptionRow(publication, subscriber, REMOTE), counts)
+    return len(waits) + later + rejected

@@ -16,11 +16,12 @@ SELECT h.id, h.publication, h.key, h.tenant, h.correlation_id, h.payload, h.atte
 WHERE h.publication = :publication AND h.subscriber = :subscriber AND h.status = 'WAITING' AND h.due <= {now} AND {subscription_open}
 ORDER BY h.due, h.id LIMIT {most}
 
--- name: admit_remote_handoffs :count
+-- name: admit_remote_handoffs :rows
 UPDATE windlass_handoff
-SET status = 'ADMITTED', attempts = r.attempts + 1, payload = NULL, due = NULL, reason = NULL, settled_at = {now}
+SET status = 'ADMITTED', payload = NULL, due = NULL, reason = NULL, settled_at = {now}
 FROM {settled_deliveries} r
 WHERE windlass_handoff.id = r.id AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+RETURNING settled_at - created_at
 
 -- name: postpone_remote_handoffs :count
 UPDATE windlass_handoff SET attempts = r.attempts + 1, due = {now} + r.delay_us, reason = r.reason
