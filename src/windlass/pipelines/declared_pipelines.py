@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any
 
 from windlass.context import JobContext
@@ -10,6 +10,7 @@ from windlass.domain.execution import OPEN
 from windlass.errors import ConfigurationError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
+from windlass.pipelines.delivery_sources import handoff_destination
 from windlass.pipelines.execution_run import ExecutionRun
 from windlass.pipelines.execution_submitter import ExecutionSubmitter
 from windlass.pipelines.item_values import Values
@@ -42,6 +43,7 @@ class DeclaredPipelines:
         """Where dead letters go in addition to the store; None: nowhere else."""
         self.subscribers = Subscribers(lambda: tuple(self._declared.values()))
         """Those of them that subscribe to publications."""
+        self.subscribers.wake_remote = self._wake_relays
 
     def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:
         """Declare a pipeline; the same name and version twice is an error."""
@@ -77,6 +79,10 @@ class DeclaredPipelines:
     def bells(self) -> RelayBells:
         """What wakes the relays of this process."""
         return self._parts.bells
+
+    def _wake_relays(self, places: Collection[tuple[str, str]]) -> None:
+        for place in places:
+            self.bells.ring(handoff_destination(*place))
 
     def reject_outlets(self) -> dict[str, Outlet]:
         """Return the sinks that are fed from the outbox, by their destinations there."""

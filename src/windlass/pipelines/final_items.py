@@ -13,7 +13,6 @@ from windlass.domain.identity import new_job_id
 from windlass.domain.item_paths import readable
 from windlass.domain.publication import REMOTE, SubscriptionRow, short_reason
 from windlass.pipelines.claimed_execution import ClaimedExecution
-from windlass.pipelines.delivery_sources import handoff_destination
 from windlass.pipelines.item_values import fingerprint
 from windlass.pipelines.publication_declaration import Publication
 from windlass.pipelines.subscribers import Subscriber, Subscribers, log_failures
@@ -69,7 +68,7 @@ class FinalItems:
         following = state._replace(cut=chunk[-1].path)
         log = LogRow("published", max(0, state.cursor - 1), state.attempt)
         queues = claimed.runtime.database.known_queues
-        publish = partial(publish_plan, outgoing=outgoing, known_queues=queues)
+        publish = partial(publish_plan, outgoing=outgoing, known_queues=queues, subscribers=self._subscribers)
         await self._transitions.store(following, log, publish=publish)
         reached("publish.chunk_after_commit")
         return None
@@ -102,20 +101,7 @@ class FinalItems:
         state, correlation_id = self._claimed.state, self._claimed.context.correlation_id
         known = [one.subscription for one in subscribers]
         known += [SubscriptionRow(publication.name, target, REMOTE) for target in publication.to]
-        of = (publication.name, state.tenant, state.id, correlation_id or state.id)
-        return PublishedItems(*of, prepared, known, self._wake(publication) if publication.to else None)
-
-    def _wake(self, publication: Publication) -> Callable[[], None]:
-        ring, destinations = (
-            self._claimed.runtime.parts.bells.ring,
-            [(publication.name, name) for name in publication.to],
-        )
-
-        def wake() -> None:
-            for place in destinations:
-                ring(handoff_destination(*place))
-
-        return wake
+        return PublishedItems(publication.name, state.tenant, state.id, correlation_id or state.id, prepared, known)
 
     def _items(
         self, publication: Publication, subscribers: Sequence[Subscriber], given: Sequence[FinalItem]
@@ -146,11 +132,15 @@ class FinalItems:
 
 
 def publish_plan(
-    dialect: Dialect, *, outgoing: Sequence[PublishedItems], known_queues: Collection[str]
+    dialect: Dialect,
+    *,
+    outgoing: Sequence[PublishedItems],
+    known_queues: Collection[str],
+    subscribers: Subscribers | None,
 ) -> Plan[Effects]:
     """Hand items over within a transaction; return what follows its commit."""
     published = yield from handoffs.publish(dialect, outgoing, known_queues)
-    calls: list[Callable[[], None]] = [one.wake_relays for one in outgoing if one.wake_relays is not None]
-    if published.failures:
-        calls.append(partial(log_failures, published.failures))
+    calls = [partial(log_failures, published.failures)] if published.failures else []
+    if published.remote and subscribers is not None:
+        calls.append(partial(subscribers.wake_remote, published.remote))
     return Effects(work=published.work, calls=tuple(calls))

@@ -36,7 +36,7 @@ def follow_ups(known_queues: Collection[str] = (), subscribers: Subscribers | No
     """Return the follow-ups of pipelines; `subscribers` are those of this application."""
     return (
         FollowUp(_ENDS, _of_execution, _end_executions),
-        FollowUp(_SUCCEEDS, _publishes, partial(_publish, known_queues=known_queues)),
+        FollowUp(_SUCCEEDS, _publishes, partial(_publish, known_queues=known_queues, subscribers=subscribers)),
         *(() if subscribers is None else (FollowUp(_ENDS, subscribers.frees_room, subscribers.room_freed),)),
         FollowUp(_ENDS, _of_part, _end_parts),
         FollowUp(_REQUEUED, _has_cargo, _go_on_later),
@@ -63,10 +63,12 @@ def _publishes(ended: Ended) -> bool:
 # ------------------------------------------------------------------ executions
 
 
-def _publish(dialect: Dialect, ended: Sequence[Ended], *, known_queues: Collection[str]) -> Plan[Effects]:
+def _publish(
+    dialect: Dialect, ended: Sequence[Ended], *, known_queues: Collection[str], subscribers: Subscribers | None
+) -> Plan[Effects]:
     """Hand over the last items of executions that have just succeeded."""
     outgoing = [one for job in ended if isinstance(job.cargo, Finished) for one in job.cargo.outgoing]
-    return (yield from publish_plan(dialect, outgoing=outgoing, known_queues=known_queues))
+    return (yield from publish_plan(dialect, outgoing=outgoing, known_queues=known_queues, subscribers=subscribers))
 
 
 def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:

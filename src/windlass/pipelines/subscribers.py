@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -75,6 +75,8 @@ class Subscribers:
         self._pipelines = pipelines
         self.bell = Bell()
         """Wakes what admits from the backlog of this process: a subscriber may have room."""
+        self.wake_remote: Callable[[Collection[tuple[str, str]]], None] = lambda places: None
+        """Called after a commit with the publications and subscribers outside that have new hand-offs."""
 
     @property
     def names(self) -> Mapping[str, Sequence[str]]:

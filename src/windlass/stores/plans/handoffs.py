@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.identity import new_job_ids
-from windlass.domain.publication import PIPELINE, FailedHandoff, HandoffStatus, SubscriptionRow, retry_delay_us
+from windlass.domain.publication import PIPELINE, REMOTE, FailedHandoff, HandoffStatus, SubscriptionRow, retry_delay_us
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
@@ -48,8 +48,6 @@ class PublishedItems(NamedTuple):
     items: Sequence[PublishedItem]
     known: Sequence[SubscriptionRow]
     """The subscriptions that this process has declared, stored or not; of remote ones no others count."""
-    wake_relays: Callable[[], None] | None = None
-    """Called after the commit; None: there are no remote ones."""
 
 
 class Published(NamedTuple):
@@ -62,6 +60,8 @@ class Published(NamedTuple):
     waiting: int = 0
     suppressed: int = 0
     rejected: int = 0
+    remote: frozenset[tuple[str, str]] = frozenset()
+    """Publications and subscribers outside of the database that have new hand-offs."""
 
     def __or__(self, other: Published) -> Published:
         """Return the sum of both."""
@@ -72,6 +72,7 @@ class Published(NamedTuple):
             self.waiting + other.waiting,
             self.suppressed + other.suppressed,
             self.rejected + other.rejected,
+            self.remote | other.remote,
         )
 
 
@@ -187,6 +188,7 @@ def _hand_over(
         len(stored) - len(admitted) - rejected,
         len(admitted) - len(fresh),
         rejected,
+        frozenset({subscription[:2]} if subscription.kind == REMOTE and stored else ()),
     )
     total = handed | repeated
     refused = len(failed) - rejected
