@@ -41,7 +41,8 @@ def charge(number: int) -> None:
 
 
 def submit(app: Windlass, **options: Any) -> Any:
-    (shop,) = app.parts.pipelines or ()
+    assert app.parts.pipelines is not None
+    (shop,) = app.parts.pipelines
     run = shop.submit(1, **options)
     with pytest.raises(JobFailedError):
         run.result(RUN)
@@ -139,7 +140,7 @@ def test_an_unknown_provider_is_refused():
     with pytest.raises(ConfigurationError, match=r'pipelines.dlq_provider must be "store", "log" or "sqs".*\'kafka\''):
         PipelinesSettings(dlq_provider="kafka")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match=r"pipelines\.dlq_provider must be"):
-        PipelinesSettings(dlq_provider=SqsTarget)  # a class, and no object of it
+        PipelinesSettings(dlq_provider=SqsTarget)  # type: ignore[arg-type] # a class, and no object of it
 
 
 def test_a_queue_without_its_url_and_a_url_without_a_queue_are_refused():

@@ -196,10 +196,9 @@ def test_a_sink_that_refuses_a_reject_is_not_asked_again(app: Windlass, store_ur
 
 def test_a_sink_gets_rejects_of_a_version_that_is_not_there_any_more(app: Windlass, store_url: str):
     """P5.3: without the item, whose type only that version knew."""
-    Sieve(app, "value", sink=unreachable, include_payload=True)
-    (sieve,) = app.parts.pipelines or ()
+    sieve = Sieve(app, "value", sink=unreachable, include_payload=True)
     with app.worker():
-        sieve.submit(1).result(RUN)
+        sieve.pipeline.submit(1).result(RUN)
         until(lambda: rows(store_url, "SELECT 1 FROM windlass_outbox WHERE attempts > 0"), "the first failure")
     got: list[Reject] = []
     later = Windlass(store_url)

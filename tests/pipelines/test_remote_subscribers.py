@@ -1,6 +1,7 @@
 """Publications to subscribers outside of the database, from the success of an execution to its answer."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,6 +31,10 @@ def invoices(app: Windlass, to: dict[str, Any], key: Callable[[dict[str, int]], 
 
     orders.publish("invoices", key=key, to=to)
     return orders
+
+
+def found(app: Windlass, status: HandoffStatus) -> list[Any]:
+    return list(app.publications.list(status=status))
 
 
 def test_every_item_goes_to_every_place_with_its_key_and_tenant(app: Windlass):
@@ -101,7 +106,7 @@ def test_a_refused_item_is_rejected_and_its_key_may_be_used_again(app: Windlass)
             for count, status in enumerate((HandoffStatus.REJECTED, HandoffStatus.ADMITTED), 1):
                 orders.submit(1).result(RUN)
                 receiver.wait_for(count)
-                until(lambda status=status: app.publications.list(status=status).items, f"it to be {status}")
+                until(partial(found, app, status), f"it to be {status}")
             orders.submit(1).result(RUN)
             until(lambda: app.publications.backlog()[0].last_hour.suppressed, "the repeat to be counted")
         assert receiver.keys() == ["same", "same"]

@@ -57,7 +57,7 @@ def stored(url: str, subscriber: str) -> dict[str, StoredHandoff]:
         "SELECT key, status, attempts, reason, payload, seen_key, settled_at, due FROM windlass_handoff "
         f"WHERE subscriber = '{subscriber}'",
     )
-    return {row[0]: StoredHandoff(*row[:6], row[6] is not None, row[7] is not None) for row in found}
+    return {row[0]: StoredHandoff._make((*row[:6], row[6] is not None, row[7] is not None)) for row in found}
 
 
 def statuses_of(url: str, subscriber: str) -> dict[str, str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from windlass.domain.deliveries import Delivery
 from windlass.errors import InvalidOptionError
 from windlass.spi import Outlet
 
+Place: TypeAlias = Outlet | Callable[[Delivery], object]
+"""What users give as an outlet."""
 DEFAULT_TIMEOUT: Final = 30.0
 """Seconds that one delivery may take where the outlet does not say."""
 

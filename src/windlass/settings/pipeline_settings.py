@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from windlass.domain.dead_letter import DeadLetter
+from windlass.domain.deliveries import Delivery
 from windlass.domain.step_options import STEP_CHECKS, STEP_OPTION_NAMES, StepOptions
 from windlass.settings.option import (
     Cron,
@@ -31,7 +32,7 @@ NamedProvider: TypeAlias = Literal["store", "log", "sqs"]
 class ProviderObject(Protocol):
     """An outlet, as far as a setting knows it."""
 
-    def deliver(self, delivery: Any, /) -> None:
+    def deliver(self, delivery: Delivery, /) -> None:
         """Pass a delivery on."""
 
 
