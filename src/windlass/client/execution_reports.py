@@ -53,7 +53,7 @@ class ExecutionReports:
         yield from self._verbs.jobs.authorization.check("executions")
         stored = yield from access.read(execution_reads.pipelines)
         counts = yield from access.read(pipeline_counts.overview)
-        waiting = yield from access.read(subscriptions.backlog)
+        waiting = yield from access.read(subscriptions.backlog, self._declared.subscriptions())
         found = backlogs(waiting, *(yield from access.read(subscriptions.counts)))
         return summaries(self._declared.register_all(), stored, counts, found)
 

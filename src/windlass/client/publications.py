@@ -66,7 +66,7 @@ class AppPublications:
     def _backlog(self) -> Verb[list[PublicationBacklog]]:
         jobs = self._verbs.jobs
         yield from jobs.authorization.check("publications")
-        waiting = yield from jobs.access.read(subscriptions.backlog)
+        waiting = yield from jobs.access.read(subscriptions.backlog, self._declared.subscriptions())
         counts = yield from jobs.access.read(subscriptions.counts)
         return backlogs(waiting, *counts)
 

@@ -61,7 +61,7 @@ def retry_delay_us(attempts: int) -> int:
 
 def short_reason(text: str) -> str:
     """Return a reason as it is stored: one line, not too long."""
-    line = " ".join(text.replace("\0", " ").split())
+    line = " ".join(text.replace("\0", " ").encode(errors="replace").decode().split())
     return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from windlass.context import JobContext
 from windlass.domain.execution import OPEN
+from windlass.domain.publication import REMOTE, SubscriptionRow
 from windlass.errors import ConfigurationError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
@@ -111,6 +112,11 @@ class DeclaredPipelines:
             for publication in pipeline.publications
             for subscriber, outlet in publication.to.items()
         }
+
+    def subscriptions(self) -> list[SubscriptionRow]:
+        """Return who receives the publications of this application: its pipelines, and places outside."""
+        remote = [SubscriptionRow(*place, REMOTE) for place in sorted(self.outlets())]
+        return [*(one.subscription for one in self.subscribers.of()), *remote]
 
     def register(self, definition: Definition) -> None:
         """Register the bodies that run a definition's executions and their items."""

@@ -49,6 +49,8 @@ class BacklogLook(NamedTuple):
     """Whether a hand-off is due and the subscriber admits it."""
     due_us: int | None
     """Microseconds until the first one that waits is due; None: none waits."""
+    room: int | None = None
+    """How many more it admits now; None: any number."""
 
 
 def look(dialect: Dialect, subscriptions: Sequence[tuple[str, str]]) -> Plan[dict[tuple[str, str], BacklogLook]]:
@@ -65,11 +67,11 @@ def look(dialect: Dialect, subscriptions: Sequence[tuple[str, str]]) -> Plan[dic
             continue
         paused, limit = stored.get(place, (False, None))
         wait = max(0, first[0] - first[1])
-        ready = wait == 0 and not paused
+        ready, room = wait == 0 and not paused, None
         if ready and limit is not None:
             counted = yield Step("open_of_pipeline", {"pipeline": place[1]}, autocommit=True, literals={"most": limit})
-            ready = counted[0] < limit
-        found[place] = BacklogLook(ready, wait)
+            room = max(0, limit - int(counted[0]))
+        found[place] = BacklogLook(ready and room != 0, wait, room)
     return found
 
 

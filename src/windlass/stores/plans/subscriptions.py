@@ -52,9 +52,13 @@ def all_subscriptions(dialect: Dialect) -> Plan[list[SubscriptionRow]]:
     return [SubscriptionRow(row[0], row[1], row[2], row[4], bool(row[3])) for row in rows]
 
 
-def backlog(dialect: Dialect) -> Plan[list[StoredBacklog]]:
-    """Return what waits for each subscription, counted up to a limit; also where nothing subscribes any more."""
-    stored = {(one.publication, one.subscriber): one for one in (yield from all_subscriptions(dialect))}
+def backlog(dialect: Dialect, declared: Sequence[SubscriptionRow] = ()) -> Plan[list[StoredBacklog]]:
+    """Return what waits for each subscription, counted up to a limit; also where nothing subscribes any more.
+
+    `declared` are those of this process, stored or not.
+    """
+    stored = {(one.publication, one.subscriber): one for one in declared}
+    stored |= {(one.publication, one.subscriber): one for one in (yield from all_subscriptions(dialect))}
     last: SubscriberKey = ("", "")
     while True:
         row = yield Step("next_waiting_place", {"publication": last[0], "subscriber": last[1]}, autocommit=True)
