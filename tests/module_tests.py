@@ -98,6 +98,7 @@ TESTED_BY = {
     "resilience/breaker.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ integrations, pipelines
     "integrations/extras.py": "integrations/test_http_target.py",
+    "pipelines/delivery_attempts.py": "pipelines/test_relay.py",
     "pipelines/delivery_sources.py": "pipelines/test_relay.py",
     "pipelines/reject_outlet.py": "pipelines/test_reject_sinks.py",
     "pipelines/relay_bells.py": "pipelines/test_relay.py",

@@ -9,6 +9,7 @@ import pytest
 from tests.support.http_receiver import Answer, receiving
 from tests.support.waiting import until
 from windlass import Delivery, ExecutionStatus, HandoffStatus, HttpTarget, InvalidOptionError, SqsTarget, Windlass
+from windlass.testing import advance, drain, isolated
 
 RUN = 90.0
 
@@ -124,3 +125,27 @@ def test_queues_are_places(app: Windlass):
     """P7.1: their URL is checked; nothing is opened before something is delivered."""
     orders = invoices(app, {"queue": SqsTarget("https://sqs.eu-central-1.amazonaws.com/1/orders")})
     assert orders.definition.publications[0].to["queue"].timeout > 0
+
+
+def test_a_drained_application_delivers_what_is_due_once(app: Windlass, caplog: pytest.LogCaptureFixture):
+    """P7.1: in tests, without a worker; what fails is tried again when it is due by the clock of the test."""
+    got: list[Delivery] = []
+    tried: list[Delivery] = []
+
+    def unsteady(delivery: Delivery) -> None:
+        tried.append(delivery)
+        if len(tried) == 1:
+            raise ConnectionError("away")
+        got.append(delivery)
+
+    orders = invoices(app, {"crm": unsteady})
+    with isolated(app):
+        orders.submit(2)
+        drain(app)
+        assert (len(tried), len(got)) == (2, 1)
+        drain(app)
+        assert len(tried) == 2
+        advance(2)
+        drain(app)
+        assert sorted(one.json()["id"] for one in got) == [0, 1]
+    assert caplog.text.count("away") == 1

@@ -8,8 +8,9 @@ from uuid import UUID, uuid4
 from tests.support.facts import rows
 from windlass import Outlet, Windlass
 from windlass.feature import Feature, NodeTools
+from windlass.pipelines.delivery_attempts import Route
 from windlass.pipelines.delivery_sources import HandoffSource
-from windlass.pipelines.relay import Relay, Route
+from windlass.pipelines.relay import Relay
 from windlass.pipelines.relay_bells import RelayBells
 from windlass.runtime.duty import Duty
 

@@ -13,16 +13,15 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.clock import monotonic
-from windlass.domain.delivery_outcomes import AT_ONCE, DeliveryFailure, DestinationHealth, backoff, failure_of
+from windlass.domain.delivery_outcomes import AT_ONCE, DestinationHealth, failure_of
 from windlass.domain.rhythm import Always
 from windlass.feature import NodeTools
-from windlass.pipelines.delivery_sources import DeliverySource
+from windlass.pipelines.delivery_attempts import Route, settlement_of
 from windlass.pipelines.outlets import timeout_of
 from windlass.runtime.duty import Duty
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Bell
 from windlass.runtime.threads import BodyExit, ThreadBodies
-from windlass.spi import Outlet
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
@@ -38,14 +37,6 @@ MARK_INTERVAL: Final = 1.0
 """Seconds after which finished deliveries are marked, and the lease is renewed, while others take longer."""
 GRACE: Final = 3.0
 """Seconds that a stopped relay waits for deliveries that have begun."""
-LONGEST_REASON: Final = 500
-
-
-class Route(NamedTuple):
-    """A destination: what waits for it, and where it goes."""
-
-    source: DeliverySource
-    outlet: Outlet
 
 
 class _Begun(NamedTuple):
@@ -187,30 +178,12 @@ class Relay(Duty):
         return found
 
     def _settlement(self, row: DueDelivery, error: BaseException | None) -> Settlement:
-        if error is None:
+        failure = None if error is None else failure_of(error)
+        if failure is None or failure.final:
             self._health = self._health.answered()
-            return Settlement(row.id, row.attempts)
-        failure = failure_of(error)
-        reason = self._describe(failure.cause or error)[:LONGEST_REASON]
-        if failure.final:
-            self._health = self._health.answered()
-            self._log(row, reason, "it is refused for good, and not tried again")
-            return Settlement(row.id, row.attempts, reason)
-        delay = self._delay(row, failure)
-        self._health = self._health.failed(failure.asked)
-        self._log(row, reason, f"it is tried again in {delay:.1f} s")
-        return Settlement(row.id, row.attempts, reason, int(delay * MICROSECONDS))
-
-    def _delay(self, row: DueDelivery, failure: DeliveryFailure) -> float:
-        if failure.asked is not None:
-            return failure.asked
-        return backoff(row.attempts + 1, random.random())  # noqa: S311 - spreads tries, guards nothing
-
-    def _log(self, row: DueDelivery, reason: str, following: str) -> None:
-        self._source.logger.warning(
-            "delivery %s to %s (%s, key %s, attempt %d) failed: %s; %s",
-            *(row.id, self._source.destination, row.name, row.key, row.attempts + 1, reason, following),
-        )
+        else:
+            self._health = self._health.failed(failure.asked)
+        return settlement_of(self._source, row, error, self._describe)
 
     async def _mark(self, ended: Sequence[Settlement]) -> None:
         """Write what became of deliveries, or only renew the lease; raises `LeaseLostError` if it was lost."""

@@ -11,8 +11,9 @@ from windlass.domain.deliveries import DEAD_LETTER, REJECT
 from windlass.failure.dead_letters import DEAD_LETTERS
 from windlass.feature import Feature, NodeStart, NodeTools
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
+from windlass.pipelines.delivery_attempts import Route
 from windlass.pipelines.delivery_sources import HandoffSource, OutboxSource
-from windlass.pipelines.relay import Relay, Route
+from windlass.pipelines.relay import Relay
 from windlass.pipelines.subscribers import json_of_payload
 from windlass.purge_duty import purge_duties
 from windlass.runtime.duty import Duty
