@@ -105,7 +105,6 @@ TESTED_BY = {
     "pipelines/relay_feature.py": "pipelines/test_reject_sinks.py",
     "pipelines/app_pipelines.py": "pipelines/test_executions.py",
     "client/handoff_views.py": "pipelines/test_publications.py",
-    "client/publications.py": "pipelines/test_publications.py",
     "domain/publication.py": "pipelines/test_publications.py",
     "pipelines/backlog_duty.py": "pipelines/test_publications.py",
     "pipelines/final_items.py": "pipelines/test_publications.py",

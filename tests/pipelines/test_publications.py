@@ -1,5 +1,6 @@
 """Publications: what is handed over with the success of an execution, to whom, and what is left in the backlog."""
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from tests.support.pipeline_invariants import check_executions
 from tests.support.waiting import until
 from windlass import ConfigurationError, HttpTarget, InvalidOptionError, KeyPolicy, Pipeline, RejectItem, Windlass
 from windlass.domain.publication import HandoffStatus
+from windlass.node import Node
 
 RUN = 90.0
 
@@ -319,3 +321,23 @@ def test_the_keys_of_a_subscriber_follow_its_policy(app: Windlass, store_url: st
     assert (found["invoice-0"][0], str(found["invoice-0"][1])) == ("ADMITTED", str(before.id))
     assert found["invoice-1"][0] == "WAITING"  # its key has another input there
     assert found["invoice-2"][0] == "ADMITTED"
+
+
+async def test_a_node_whose_pipelines_neither_publish_nor_subscribe_has_no_duty_for_it(app: Windlass):
+    """P7.1: a feature that is not used costs nothing; one that only publishes adds its counts up."""
+    plain = app.pipeline("plain", version="1")
+
+    @plain.step
+    def same(number: int) -> int:
+        return number
+
+    assert await publication_duties(app) == []
+    shop_of(app)
+    assert await publication_duties(app) == ["publications", "purge of hand-offs"]
+
+
+async def publication_duties(app: Windlass) -> list[str]:
+    """The duties of publications that a node of an application has."""
+    node = Node(await asyncio.to_thread(app.check_startable), 1, None)
+    names = [duty.name for duty in node.membership.duties]
+    return [name for name in names if name in ("publications", "purge of hand-offs")]

@@ -62,14 +62,12 @@ def _publication_duties(
     declared: DeclaredPipelines, settings: PipelinesSettings, tools: NodeTools, known_queues: Collection[str]
 ) -> Sequence[Duty]:
     """Return the duties of publications; a node whose pipelines neither publish nor subscribe has none."""
-    subscribes = bool(declared.subscribers.names)
-    if not subscribes and not any(pipeline.publications for pipeline in declared):
+    if not declared.subscriptions() and not any(pipeline.publications for pipeline in declared):
         return ()
-    purges = purge_duties("hand-offs", subscriptions.purge, settings.retention, settings.purge_cron)(tools)
-    if not subscribes:
-        return purges
     lease = tools.lease(backlog_duty.NAME, Always())
-    return (BacklogDuty(lease, declared.subscribers, tools, known_queues), *purges)
+    backlog = BacklogDuty(lease, declared.subscribers, tools, known_queues)
+    purges = purge_duties("hand-offs", subscriptions.purge, settings.retention, settings.purge_cron)(tools)
+    return (backlog, *purges)
 
 
 def _nothing() -> Declared:
