@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.pipelines.relay_bells import RelayBells
 from windlass.settings import PipelinesSettings
 from windlass.spi import JobMiddleware, RetryPolicy, Serializer
 
@@ -18,3 +19,4 @@ class PipelineParts(NamedTuple):
     settings: PipelinesSettings
     default_timeout: float | None
     """Seconds that a step may take which has no timeout of its own."""
+    bells: RelayBells

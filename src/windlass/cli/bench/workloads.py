@@ -7,7 +7,14 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import batch_workloads, flow_workloads, measure, pipeline_workloads, schedule_workloads
+from windlass.cli.bench import (
+    batch_workloads,
+    flow_workloads,
+    measure,
+    pipeline_workloads,
+    relay_workloads,
+    schedule_workloads,
+)
 from windlass.cli.bench.latency import latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
@@ -79,6 +86,11 @@ PIPELINES: Final = (
     Workload("P4", "many items, one step", 200_000, partial(pipeline_workloads.run_items, steps=1), ITEMS),
     Workload("P5", "many items, peak memory", 200_000, pipeline_workloads.run_memory, MEGABYTES),
     Workload("P7", "publication, one subscriber", 10_000, pipeline_workloads.run_publication, ITEMS),
+    Workload("P8", "relay to HTTP", 5_000, relay_workloads.run_relay, ITEMS),
+    Workload(
+        *("P9", "relay beside a dead place", 5_000, partial(relay_workloads.run_relay, dead=True), ITEMS),
+        beside=relay_workloads.without_dead,
+    ),
 )
 """Executions of pipelines by one worker."""
 BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)}
