@@ -126,9 +126,9 @@ class ExecutionRun:
             following = claimed.state._replace(cursor=step.index + 1, attempt=1)
         if limited:
             claimed.state = following
-            write = self._transitions.write(following, log, has_value=text is not None)
+            write = self._transitions.write(following, log, has_value=text is not None, keeps_position=True)
             raise EndAttempt("advanced", lane=self._lane(), called=True, cargo=Boundary(write))
-        await self._transitions.store(following, log, has_value=text is not None)
+        await self._transitions.store(following, log, has_value=text is not None, keeps_position=True)
         if step.kind is StepKind.STEP:
             self._value, self._value_of = result, (claimed.state.value_version, text)
 
