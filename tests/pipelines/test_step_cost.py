@@ -7,13 +7,22 @@ from types import FrameType
 
 import pytest
 
+from tests.stores.recording import recorded
 from windlass import Windlass
+from windlass.stores.plan import Step
+from windlass.stores.plans import executions
 from windlass.testing import drain
 
 EXECUTIONS = 50
 ITEMS = 200
 COUNTED = ("windlass.", "collections", "namedtuple_", "asyncio.timeouts")
-NOT_COUNTED = ("windlass.stores", "windlass.engine", "windlass.loggers", "windlass.maintenance")
+NOT_COUNTED = (
+    "windlass.stores",
+    "windlass.engine",
+    "windlass.loggers",
+    "windlass.maintenance",
+    "windlass.runtime.service",
+)
 """What is done for each flush or claim, of which there are more or fewer by chance."""
 
 
@@ -79,3 +88,34 @@ def test_step_of_an_item_takes_few_calls(app: Windlass):
     more = taken[1] - taken[0]
     assert more.total() <= 49 * 2 * ITEMS, more.most_common(70)  # 44.4 as measured
     assert more["windlass.pipelines.item_expansion:ItemExpansion.__init__"] == 0
+
+
+def test_boundary_takes_as_few_statements_as_its_rules_allow(store_url: str, monkeypatch: pytest.MonkeyPatch):
+    """P2.3: the claim is locked first; the last statement is sent with the commit."""
+    steps: list[Step] = []
+    monkeypatch.setattr(executions, "checkpoint", recorded(steps, executions.checkpoint))
+    app = Windlass(store_url)
+    app.migrate()
+    quick = app.pipeline("quick", version="1")
+    for number in range(3):
+        quick.step(name=f"step_{number}")(same)
+    quick.submit("x")
+    drain(app)
+    boundary = [("lock_pipeline_claims", False), ("advance_executions", False), ("insert_transitions", True)]
+    assert [(step.name, step.final) for step in steps] == 2 * boundary, "the end of the last step ends the execution"
+
+    items = app.pipeline("items", version="1")
+    items.expand(name="expanded")(letters)
+    items.step(name="step")(same)
+    steps.clear()
+    items.submit("abc")
+    drain(app)
+    written = [step for step in steps if step.name == "write_items"]
+    assert written
+    assert all(step.final for step in written)
+    app.close()
+
+
+def letters(word: str) -> Iterator[str]:
+    """Give the letters of a word."""
+    yield from word
