@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Final
 
@@ -44,6 +45,9 @@ class ClaimedExecution:
         self.context = context
         self.state = state
         self.began = monotonic()
+        claim = context.claim
+        self._claim = claim if claim.job_id == state.id else claim._replace(job_id=state.id)
+        """The claim as steps see it: of their execution, also in a part."""
         settings, options = runtime.parts.settings, definition.options
         include = settings.include_payload if options.include_payload is None else options.include_payload
         sink = sink_of_name(settings.reject_sink) if options.sink is None else options.sink
@@ -71,7 +75,8 @@ class ClaimedExecution:
     async def checkpoint(self, write: Checkpoint) -> CheckpointAnswer:
         """Write what the claim has finished; new rejects go to the sink after the commit."""
         answer = await self.runtime.checkpoint(write)
-        await self.sink.deliver(write.rejects, answer.new_rejects)
+        if write.rejects:
+            await self.sink.deliver(write.rejects, answer.new_rejects)
         return answer
 
     def checkpoint_blocking(self, write: Checkpoint) -> CheckpointAnswer:
@@ -80,13 +85,13 @@ class ClaimedExecution:
         self.sink.deliver_blocking(write.rejects, answer.new_rejects)
         return answer
 
-    async def call(self, step: PipelineStep, context: StepContext, *given: Any) -> Any:
+    def call(self, step: PipelineStep, context: StepContext, *given: Any) -> Coroutine[Any, Any, Any]:
         """Call a step."""
-        return await self.runtime.calls.call(step, context, self.definition.target, *given)
+        return self.runtime.calls.call(step, context, self.definition.target, *given)
 
     def step_context(self, step: PipelineStep, attempt: int, path: str = "") -> StepContext:
         """Return the context of a call."""
-        return StepContext(self.context, step, self.state.id, attempt, path)
+        return StepContext(self.context, step, self._claim, attempt, path)
 
     def encode(self, step: PipelineStep, value: Any) -> tuple[int, str]:
         """Return the type and the stored form of what a step returned."""
@@ -139,6 +144,8 @@ def lane_for(definition: Definition, tenant: str, circuit: str | None = None, re
     """Return the lane of jobs behind these limits, and behind that of the tenant; an empty text for none."""
     if definition.options.tenant_concurrency is not None:
         return Lane(tenant_resource(definition.name), tenant, circuit).text or ""
+    if circuit is None and resource is None:  # as usual; asked at every step
+        return ""
     return Lane(resource, None, circuit).text or ""
 
 

@@ -175,7 +175,7 @@ class DeclaredPipelines:
         async def run_execution(given: Any = None) -> Any:
             context = JobContext.current()
             runtime = NodeRuntime.of(context, self._parts)
-            state = await runtime.execution(str(context.job_id))
+            state = await runtime.execution(context.claim.job_id)
             if state is None or state.status != OPEN:
                 raise ConfigurationError(f"execution {context.job_id} is not open; its row was deleted or changed")
             claimed = ClaimedExecution(runtime, definition, values, context, state)

@@ -46,6 +46,9 @@ class ExecutionRun:
         self._streams = StreamSteps(claimed, self._transitions)
         self._segments = ItemSegments(claimed, self._transitions)
         self._final_items = FinalItems(claimed, self._transitions, subscribers)
+        lane = claimed.context.claim.lane
+        self._held = "" if lane is None else read_lane(lane)._replace(target=None).text or ""
+        """The lane whose permits the claim holds."""
         self._value: Any = None
         self._value_of: tuple[int, str | None] | None = None
         """The stored form of the present value, if that is in `_value`."""
@@ -84,8 +87,7 @@ class ExecutionRun:
     def _enter(self, step: PipelineStep) -> bool:
         """End the claim if the step needs other permits than those it holds; return whether it has limits."""
         wanted = self._lane()
-        held = read_lane(self._claimed.context.claim.lane)._replace(target=None).text or ""
-        if wanted != held:
+        if wanted != self._held:
             raise EndAttempt("advanced", lane=wanted)
         return has_limits(step)
 
@@ -118,16 +120,17 @@ class ExecutionRun:
         except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
             await self._failed(step, error, began)
         log = LogRow("step", step.index, attempt, _micros(began), None, None, number, text)
-        following = claimed.state._replace(cursor=step.index + 1, attempt=1)
-        if step.kind is StepKind.STEP:
-            following = following._replace(type=number, value=text)
         if step.index + 1 == len(claimed.definition.steps):
             await self._succeed(log, result if step.kind is StepKind.STEP else value, limited)
+        if step.kind is StepKind.STEP:
+            following = claimed.state._replace(cursor=step.index + 1, attempt=1, type=number, value=text)
+        else:
+            following = claimed.state._replace(cursor=step.index + 1, attempt=1)
         if limited:
             claimed.state = following
-            write = self._transitions.write(following, log, has_value=text is not None)
+            write = self._transitions.write(following, log, has_value=text is not None, keeps_position=True)
             raise EndAttempt("advanced", lane=self._lane(), called=True, cargo=Boundary(write))
-        await self._transitions.store(following, log, has_value=text is not None)
+        await self._transitions.store(following, log, has_value=text is not None, keeps_position=True)
         if step.kind is StepKind.STEP:
             self._value, self._value_of = result, (claimed.state.value_version, text)
 

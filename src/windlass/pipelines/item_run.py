@@ -142,9 +142,10 @@ class ItemRun:
         while item.cursor < end and not self.stopped:
             step = steps[item.cursor]
             context = claimed.step_context(step, item.attempt, item.path)
-            expansion = ItemExpansion(claimed, context, item, (step, self._range.stage, end))
+            expansion = None
             try:
                 if step.kind is StepKind.EXPAND:
+                    expansion = ItemExpansion(claimed, context, item, (step, self._range.stage, end))
                     await expansion.run()
                     return True
                 result = await claimed.call(step, context, item.value)
@@ -170,7 +171,7 @@ class ItemRun:
             item.cursor += 1
 
     async def _failed(
-        self, item: ClaimedItem, step: PipelineStep, error: BaseException, expansion: ItemExpansion
+        self, item: ClaimedItem, step: PipelineStep, error: BaseException, expansion: ItemExpansion | None
     ) -> bool:
         claimed, self.called = self._claimed, error
         if isinstance(error, Snooze):
@@ -185,7 +186,9 @@ class ItemRun:
             return False
         if isinstance(found, RejectValue):
             reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, found.error, item.stored)
-            rejects, new_items = (*expansion.taken_rejects(), reject), expansion.unstored()
+            rejects, new_items = [reject], []
+            if expansion is not None:
+                rejects, new_items = [*expansion.taken_rejects(), reject], expansion.unstored()
             try:
                 await claimed.sink.offer(rejects)
             except RejectSinkError as refusal:

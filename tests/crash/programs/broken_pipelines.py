@@ -19,10 +19,9 @@ def _no_fence() -> None:
                 step = plan.send(answer)
                 answer = yield step
                 if step.name == "lock_pipeline_claims":
-                    held = {(row[0], row[1]) for row in answer}
-                    facts = (0, None, OPEN, 0, None)
-                    lost = {(one.job_id, one.fence) for one in writes} - held
-                    answer = [*answer, *((job, fence, *facts) for job, fence in lost)]
+                    claims = {(one.job_id, one.fence, one.execution_id) for one in writes}
+                    lost = set(range(len(claims))) - {row[0] for row in answer}
+                    answer = [*answer, *((number, 0, OPEN, 0, None) for number in lost)]
         except StopIteration as stop:
             return stop.value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windlass.domain.ended import NO_EFFECTS, Effects
 from windlass.domain.execution import OPEN, ExecutionState, LogRow
@@ -33,7 +33,7 @@ class Checkpoint(NamedTuple):
     """The execution's new state, with its value if `has_value`; None: it is not changed."""
     has_value: bool = False
     keeps_position: bool = False
-    """Whether nothing but the attempt is written: a chunk of the failed try may be stored without its claim knowing."""
+    """Whether the position in items is not written: of a failed try a chunk may be stored without its claim knowing."""
     log: LogRow | None = None
     """Of the new state."""
     items: Sequence[ItemWrite] = ()
@@ -51,6 +51,13 @@ class Checkpoint(NamedTuple):
     node: str | None = None
     publish: Callable[[Dialect], Plan[Effects]] | None = None
     """Hands a chunk of last items over, in the same transaction, if the state is written."""
+
+    @property
+    def writes_more(self) -> bool:
+        """Whether it writes more than the state of its execution."""
+        return bool(self.items or self.new_items or self.new_parts or self.rejects or self.release) or (
+            (self.trying, self.readies, self.clears_failing, self.publish) != (None, None, None, None)
+        )
 
 
 class CheckpointAnswer(NamedTuple):
@@ -72,17 +79,20 @@ class CheckpointAnswer(NamedTuple):
 
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[CheckpointAnswer]]:
     """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
-    claims = [(one.job_id, one.fence, one.execution_id) for one in writes]
-    rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", sorted(set(claims))))
-    locked = {(row[0], row[1]): row[2:] for row in rows}
-    held = [one for one in writes if (one.job_id, one.fence) in locked]
+    claims = sorted({one[:3] for one in writes})  # job, fence and execution
+    numbered = [(number, *claim) for number, claim in enumerate(claims)]
+    rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", numbered))
+    locked = {claims[number]: facts for number, *facts in rows}
+    held = [one for one in writes if one[:3] in locked]
     if not held:
         return [CheckpointAnswer(held=False) for _ in writes]
-    progress = {one.job_id for one in held if one.state is not None or one.items}
-    crashed = sorted({job for (job, _), facts in locked.items() if facts[0] and job in progress})
-    if crashed:
-        yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
-    versions = yield from advance(dialect, [one for one in held if one.state is not None])
+    if any(crashes for crashes, *_ in locked.values()):
+        progress = {one[:3] for one in held if one.state is not None or one.items}
+        crashed = sorted({claim[0] for claim in progress if locked[claim][0]})
+        if crashed:
+            yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
+    states = [one for one in held if one.state is not None]
+    versions = yield from advance(dialect, states, final=not any(one.writes_more for one in held))
     effects = yield from _write_items(dialect, held)
     reached("checkpoint.written")
     handed = NO_EFFECTS
@@ -90,49 +100,50 @@ def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Chec
         if one.publish is not None and one.execution_id in versions:  # else it was committed before
             handed |= yield from one.publish(dialect)
     reached("checkpoint.before_commit")
-    answers = [_answer(one, locked, versions, effects) for one in writes]
+    answers = [_answer(one, locked.get(one[:3]), versions, effects) for one in writes]
     if handed is NO_EFFECTS:
         return answers
     return [answers[0]._replace(new_work=answers[0].new_work | handed.work, calls=handed.calls), *answers[1:]]
 
 
 def _answer(
-    one: Checkpoint,
-    locked: Mapping[tuple[str, int], Sequence[object]],
-    versions: Mapping[str, int],
-    effects: _ItemEffects,
+    one: Checkpoint, facts: Sequence[Any] | None, versions: Mapping[str, int], effects: _ItemEffects
 ) -> CheckpointAnswer:
-    facts = locked.get((one.job_id, one.fence))
     if facts is None:
         return CheckpointAnswer(held=False)
-    status, paused, failing = facts[2:5]
+    _, status, paused, failing = facts
     version = versions.get(one.execution_id, 0)
-    failure = None if failing is None else str(failing)
-    return CheckpointAnswer(True, version, str(status), bool(paused), failure, effects.work, effects.new_rejects)
+    return CheckpointAnswer(True, version, status, bool(paused), failing, effects.work, effects.new_rejects)
 
 
-def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, int]]:
+def advance(dialect: Dialect, writes: Sequence[Checkpoint], *, final: bool = False) -> Plan[dict[str, int]]:
     """Write the states of executions and their log; return their versions, but of those that were written before."""
     if not writes:
         return {}
     by_id = {one.execution_id: one for one in writes}
-    rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
-    versions = dict((yield Step("advance_executions", dialect.bulk("execution_advances", rows))))
+    versions: dict[str, int] = {}
+    for keeps, name, table in _ADVANCES:
+        rows = [_advance_row(one, one.state) for one in writes if one.state is not None and one.keeps_position is keeps]
+        if rows:
+            versions |= yield Step(name, dialect.bulk(table, rows))
     logged = [
         log_row(execution, version, one.log, one.state.stage, one.node, one.fence)
         for execution, version in versions.items()
         if (one := by_id[execution]).log is not None and one.state is not None
     ]
     if logged:
-        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged), final=final)
     return versions
 
 
+_ADVANCES = ((True, "advance_executions", "execution_advances"), (False, "advance_stages", "stage_advances"))
+
+
 def _advance_row(one: Checkpoint, state: ExecutionState) -> tuple[object, ...]:
-    return (
-        *(one.execution_id, one.mark, state.cursor, state.attempt, int(one.has_value), state.stage, state.streams),
-        *(state.filled, state.emitted, state.last_hash, state.cut, int(one.keeps_position)),
-    )
+    row = (one.execution_id, one.mark, state.cursor, state.attempt, int(one.has_value))
+    if one.keeps_position:
+        return row
+    return *row, state.stage, state.streams, state.filled, state.emitted, state.last_hash, state.cut
 
 
 def log_row(
@@ -151,6 +162,9 @@ class _ItemEffects(NamedTuple):
 def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffects]:
     written = [item for one in held for item in one.items]
     new = [item for one in held for item in one.new_items]
+    parts = [part for one in held for part in one.new_parts]
+    given = [reject for one in held for reject in one.rejects]
+    releases = [one.release for one in held if one.release is not None]
     for one in held:
         if one.clears_failing is not None:
             yield Step("clear_failing", {"id": one.execution_id})
@@ -162,15 +176,13 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffe
         if one.trying is not None:
             yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
     if written:
-        yield from items.write(dialect, written)
+        more = new or parts or given or releases or any(one.publish is not None for one in held)
+        yield from items.write(dialect, written, final=not more)
     if new:
         yield Step("insert_items", dialect.bulk("new_items", new))
-    parts = [part for one in held for part in one.new_parts]
     if parts:
         yield Step("insert_parts", {"rows": json_text(parts)})
-    given = [reject for one in held for reject in one.rejects]
     new_rejects = (yield from rejects.store(dialect, given)) if given else frozenset()
-    releases = [one.release for one in held if one.release is not None]
     work = (yield from items.release(dialect, releases)) if releases else frozenset()
     return _ItemEffects(work, new_rejects)
 

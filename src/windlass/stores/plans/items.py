@@ -65,9 +65,9 @@ def release(dialect: Dialect, releases: Sequence[Release]) -> Plan[frozenset[tup
     return frozenset((job.queue, job.priority) for job in jobs)
 
 
-def write(dialect: Dialect, items: Sequence[ItemWrite]) -> Plan[None]:
-    """Write items, each guarded by the version that was read."""
-    yield Step("write_items", dialect.bulk("item_writes", items))
+def write(dialect: Dialect, items: Sequence[ItemWrite], *, final: bool = False) -> Plan[None]:
+    """Write items, each guarded by the version that was read. `final`: nothing follows in this transaction."""
+    yield Step("write_items", dialect.bulk("item_writes", items), final=final)
 
 
 def parts_of_jobs(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, StoredPart]]:

@@ -40,10 +40,10 @@ WHERE e.id = i.id
 
 -- Claims of main jobs and of parts, with the execution that each belongs to.
 -- name: pipeline_claims :bulk
-id id, fence integer, execution_id id
+number integer, id id, fence integer, execution_id id
 
 -- name: lock_pipeline_claims :rows
-SELECT h.id, h.fence, h.crash_count, h.node, e.status, e.paused, e.failing
+SELECT c.number, h.crash_count, e.status, e.paused, e.failing
 FROM {pipeline_claims} c CROSS JOIN windlass_hot h CROSS JOIN windlass_execution e
 WHERE h.id = c.id AND h.fence = c.fence AND e.id = c.execution_id ORDER BY h.id {lock_h}
 
@@ -51,20 +51,27 @@ WHERE h.id = c.id AND h.fence = c.fence AND e.id = c.execution_id ORDER BY h.id 
 UPDATE windlass_hot SET crash_count = 0 WHERE id {in_ids} AND crash_count > 0
 
 -- name: execution_advances :bulk
-id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
-emitted integer, last_hash text, cut text, keeps_position integer
+id id, written_by text, cursor integer, attempt integer, has_value integer
 
--- A write that was committed, and whose answer was lost, is found by its mark, and not repeated.
+-- A write that was committed, and whose answer was lost, is found by its mark, and not repeated. The columns that it writes are in no
+-- index, so that a boundary is a HOT update on PostgreSQL: the time of the last transition is read from the log.
 -- name: advance_executions :rows
 UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
-    value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END,
-    stage = CASE WHEN a.keeps_position = 1 THEN windlass_execution.stage ELSE a.stage END,
-    streams = CASE WHEN a.keeps_position = 1 THEN windlass_execution.streams ELSE a.streams END,
-    filled = CASE WHEN a.keeps_position = 1 THEN windlass_execution.filled ELSE a.filled END,
-    emitted = CASE WHEN a.keeps_position = 1 THEN windlass_execution.emitted ELSE a.emitted END,
-    last_hash = CASE WHEN a.keeps_position = 1 THEN windlass_execution.last_hash ELSE a.last_hash END,
-    cut = CASE WHEN a.keeps_position = 1 THEN windlass_execution.cut ELSE a.cut END, updated_at = {now}
+    value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END
 FROM {execution_advances} a WHERE windlass_execution.id = a.id AND windlass_execution.status = 'OPEN'
+    AND windlass_execution.written_by <> a.written_by
+RETURNING windlass_execution.id, windlass_execution.row_version
+
+-- name: stage_advances :bulk
+id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
+emitted integer, last_hash text, cut text
+
+-- The same of executions whose position in their items changes.
+-- name: advance_stages :rows
+UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
+    value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END,
+    stage = a.stage, streams = a.streams, filled = a.filled, emitted = a.emitted, last_hash = a.last_hash, cut = a.cut
+FROM {stage_advances} a WHERE windlass_execution.id = a.id AND windlass_execution.status = 'OPEN'
     AND windlass_execution.written_by <> a.written_by
 RETURNING windlass_execution.id, windlass_execution.row_version
 
@@ -148,12 +155,13 @@ UPDATE windlass_hot SET target = :target, lane = :lane WHERE id = :id
 
 -- name: execution_view :fragment
 e.id, e.tenant, e.key, e.pipeline, e.pipeline_version, e.definition_hash, e.status, e.row_version, e.cursor, e.attempt,
-e.transition_key, e.error_code, e.error_message, e.rejected, e.paused, e.created_at, e.updated_at, h.status, h.due, n.lease_until,
+e.transition_key, e.error_code, e.error_message, e.rejected, e.paused, e.created_at, coalesce(t.at, e.updated_at), h.status, h.due, n.lease_until,
 j.args, d.result, j.correlation_id, j.target
 
 -- name: e_tables :fragment
 windlass_execution e LEFT JOIN windlass_job j ON j.id = e.id LEFT JOIN windlass_hot h ON h.id = e.id
 LEFT JOIN windlass_done d ON d.id = e.id LEFT JOIN windlass_node n ON n.id = h.node
+LEFT JOIN windlass_transition t ON t.execution_id = e.id AND t.version = e.row_version
 
 -- name: get_executions :rows
 SELECT {execution_view} FROM {e_tables} WHERE e.id {in_ids}
