@@ -50,3 +50,6 @@ rowid
 -- name: lock_d :fragment
 
 -- name: skip_locked_h :fragment
+
+-- name: lookup :fragment
+{column} = {value}
