@@ -39,6 +39,7 @@ OVERRIDES = {
         "forget_tags",
         "forget_ticks",
         "gate_rows",
+        "heads",
         "insert_jobs",
         "keys",
         "lock_archivable",

@@ -169,7 +169,8 @@ SELECT {ID.format(n="n")}, 'default', 'shop:charge', 2, '[[],{{}}]', 0
 FROM generate_series({FIRST}, {FIRST + BURST - 1}) AS n;
 INSERT INTO windlass_hot (id, queue, target, status, due, priority, fence, attempts, crash_count, node)
 SELECT {ID.format(n="n")}, 'default', 'shop:charge',
-    CASE WHEN n < {FIRST + RUNNING} THEN 'RUNNING' ELSE 'PENDING' END, n, 2 + n % 2, 1, 0, 0, CASE WHEN n < {FIRST + RUNNING} THEN 'node' END
+    CASE WHEN n < {FIRST + RUNNING} THEN 'RUNNING' ELSE 'PENDING' END, n, 2 + n % 2, 1, 0, 0,
+    CASE WHEN n < {FIRST + RUNNING} THEN 'node' END
 FROM generate_series({FIRST}, {FIRST + BURST - 1}) AS n;
 INSERT INTO windlass_flow (job_id, flow_id, parent_id, follows)
 SELECT {ID.format(n="n")}, {ID.format(n="n")}, {ID.format(n=f"n - {BURST // 2}")}, 1
@@ -191,7 +192,7 @@ def request_of(*levels: int) -> ClaimRequest:
 HOT: dict[str, Callable[[], Step]] = {
     "claim of a level": lambda: next(DIALECT.claim(request_of(2), None)),
     "claim": lambda: next(DIALECT.claim(request_of(2, 3), None)),
-    "heads": lambda: Step("heads"),
+    "heads": lambda: next(DIALECT.heads({})),
     "successes": lambda: next(
         DIALECT.finish([succeeded(claim, TIMES, None, holds_key=False) for claim in CLAIMS], alone=True)
     ),
@@ -235,7 +236,7 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
     """Have all plans made now, by carrying them out."""
     for name, step in HOT.items():
         text = Statements().numbered(step()).text.decode()
-        connection.execute(sql.SQL("PREPARE {} AS {}").format(kept(name), sql.SQL(text)))  # type: ignore[arg-type]
+        connection.execute(sql.SQL("PREPARE {} AS {}").format(kept(name), sql.SQL(text)))
         carry_out(connection, name, step())
 
 
