@@ -7,7 +7,7 @@ from windlass.domain.job import Claim
 from windlass.engine.low_water import LOOK_BACK, MANY, SLACK_US, LowWater
 from windlass.engine.outlook import Outlook
 from windlass.engine.poll_steps import ClaimDue, Look, Pause, Rest
-from windlass.stores.claim_order import Head, Position, Starts
+from windlass.stores.claim_order import Head, JobPosition, Starts
 from windlass.stores.plans.queues import Heads
 
 STORE = 5_000_000_000
@@ -21,7 +21,7 @@ def job(due: int, level: int = 2, lane: str | None = None) -> Claim:
 
 
 def head(due: int, level: int = 2) -> Head:
-    return Head("mail", level, due, None, Position(due, f"id{due}"))
+    return Head("mail", level, due, None, JobPosition(due, f"id{due}"))
 
 
 def in_use(*heads: Head, now: float = 0.0) -> LowWater:
@@ -39,14 +39,14 @@ def test_marks_are_not_used_while_looks_walk_over_few_entries():
 
 def test_marks_are_positions_of_the_last_jobs_claimed_and_the_first_found():
     water = in_use(head(5), head(7, level=3))
-    assert water.starts == {("mail", 2): Position(5, "id5"), ("mail", 3): Position(7, "id7")}
+    assert water.starts == {("mail", 2): JobPosition(5, "id5"), ("mail", 3): JobPosition(7, "id7")}
     later = water.after_claim([job(7, 3), job(5), job(6), job(1, 4, lane="resource:r")], STORE)
-    assert later.starts == {("mail", 2): Position(6, "id6"), ("mail", 3): Position(7, "id7")}
+    assert later.starts == {("mail", 2): JobPosition(6, "id6"), ("mail", 3): JobPosition(7, "id7")}
 
 
 def test_a_mark_stays_behind_the_present():
     """J3.1: jobs that are stored at the same time do not appear in the order of their due times."""
-    late = Position(STORE - SLACK_US, ZERO)
+    late = JobPosition(STORE - SLACK_US, ZERO)
     assert in_use(head(STORE + SECOND)).starts == {("mail", 2): late}
     assert in_use().after_claim([job(STORE)], STORE).starts == {("mail", 2): late}
 
@@ -93,8 +93,8 @@ class Store:
         self.waits: dict[str, float] = {}
 
     def visible(self, now: float, starts: Starts) -> list[Claim]:
-        start = starts.get(("mail", 2), Position(-1, ""))
-        jobs = [one for time, one in self.coming if time <= now and Position(one.due_at, one.job_id) >= start]
+        start = starts.get(("mail", 2), JobPosition(-1, ""))
+        jobs = [one for time, one in self.coming if time <= now and JobPosition(one.due_at, one.job_id) >= start]
         return sorted(jobs, key=lambda one: (one.due_at, one.job_id))
 
     def look(self, now: float, starts: Starts) -> Heads:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from windlass.domain.job import Claim
-from windlass.stores.claim_order import FIRST, Head, Position, Starts
+from windlass.stores.claim_order import FIRST, Head, JobPosition, Starts
 
 MANY: Final = 1_000
 """Number of entries that a look may walk over before low-water marks are used."""
@@ -27,7 +27,7 @@ SLACK_US: Final = 100_000
 class LowWater(NamedTuple):
     """Low-water marks of the levels of queues. Jobs in lanes are read from the first entry."""
 
-    marks: Mapping[tuple[str, int], Position] = MappingProxyType({})
+    marks: Mapping[tuple[str, int], JobPosition] = MappingProxyType({})
     in_use: bool = False
     """Whether looks and claims begin at the marks."""
     whole: bool = True
@@ -67,7 +67,7 @@ class LowWater(NamedTuple):
     def after_claim(self, claims: Iterable[Claim], store_now: int) -> LowWater:
         """Take the jobs of a claim, in its order: in that of positions within each level."""
         last = {(claim.queue, claim.priority): claim for claim in claims if claim.lane is None}
-        found = {level: Position(claim.due_at, claim.job_id) for level, claim in last.items()}
+        found = {level: JobPosition(claim.due_at, claim.job_id) for level, claim in last.items()}
         return self._raised(found, store_now)
 
     def expect(self, expected: Iterable[Head]) -> LowWater:
@@ -82,8 +82,8 @@ class LowWater(NamedTuple):
         """Read from the first entry again: jobs may have appeared anywhere."""
         return LowWater(in_use=self.in_use)
 
-    def _raised(self, found: Mapping[tuple[str, int], Position], store_now: int) -> LowWater:
+    def _raised(self, found: Mapping[tuple[str, int], JobPosition], store_now: int) -> LowWater:
         if not found:
             return self
-        latest = Position(store_now - SLACK_US, FIRST.job_id)
+        latest = JobPosition(store_now - SLACK_US, FIRST.job_id)
         return self._replace(marks={**self.marks, **{level: min(one, latest) for level, one in found.items()}})

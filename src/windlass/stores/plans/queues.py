@@ -10,7 +10,7 @@ from windlass.domain.gates import Gate, worth_a_look
 from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, general_gate, read_lane
 from windlass.domain.suggestions import closest
 from windlass.errors import UnknownQueueError
-from windlass.stores.claim_order import Head, Position, Starts, is_time
+from windlass.stores.claim_order import Head, JobPosition, Starts, is_time
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans.statistics import NOTHING, QueueTotals, last_hour
@@ -59,7 +59,7 @@ def heads(
     limited = frozenset(row[0] for row in rows if row[0] in open_to_us and row[3])
     # A text stored as a due time is kept by SQLite, which sorts it after all times.
     found = [
-        Head(queue, level, due, None, None if job is None else Position(due, job))
+        Head(queue, level, due, None, None if job is None else JobPosition(due, job))
         for queue, level, due, _, job, _ in rows
         if queue in open_to_us and is_time(due)
     ]
