@@ -20,6 +20,8 @@ LAST = 3
 """Number of the last rounds of which the rate is taken."""
 STAMPS = 20
 """Jobs after each round, one each 50 ms, whose pick-up is measured."""
+SHORTEST = 0.001
+"""Seconds that a round takes at least: a small one may have ended before the call that stored it has returned."""
 DRAINED = 20_000
 """Jobs of the drain that is measured beside, as in W3."""
 
@@ -41,7 +43,7 @@ def churn(scratch: Scratch, load: Load, *, snapshot: bool = False) -> Measure:
             for number, expected in enumerate(ends):
                 fill(bench, bench.noop, size)
                 began = monotonic()
-                rates.append(size / (children.wait_for(expected) - began))
+                rates.append(size / max(children.wait_for(expected) - began, SHORTEST))
                 if number == 0 and not is_sqlite(bench.app.url):
                     rows(bench.app.url, "VACUUM ANALYZE")
                 runner.run(_send(bench, sent))
