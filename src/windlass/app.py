@@ -17,6 +17,7 @@ from windlass.client.executions import Executions
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.limits import Limits
 from windlass.client.moves import Moves
+from windlass.client.publications import AppPublications
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
 from windlass.client.rejects import AppRejects
@@ -185,7 +186,8 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     @property
     def dead_letters(self) -> DeadLetters:
         """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
-        return DeadLetters(self._access, self._publisher, self._follow_ups, self._authorization, self.registry.names_of)
+        written_by = (self._access, self._publisher, self._follow_ups, self._authorization)
+        return DeadLetters(*written_by, self.registry.names_of, self._pipelines.retry_limit)
 
     @property
     def executions(self) -> Executions:
@@ -196,6 +198,11 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     def rejects(self) -> AppRejects:
         """Items of executions that were given up: `find`, `groups`, `redrive`."""
         return AppRejects(self._execution_verbs, self._pipelines.submitter)
+
+    @property
+    def publications(self) -> AppPublications:
+        """Items that executions pass on to subscribers: `backlog`, `list`, `pause`, `resume`, `retry`, `admit`."""
+        return AppPublications(self._execution_verbs, self._pipelines)
 
     @property
     def alerts(self) -> Alerts:

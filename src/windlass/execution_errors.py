@@ -1,5 +1,6 @@
 """Errors about executions of pipelines and their rejects. All of them are `WindlassError`s."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.errors import JobCanceledError, JobFailedError, WindlassError
@@ -9,7 +10,9 @@ __all__ = [
     "ExecutionFailedError",
     "ExecutionNotFoundError",
     "ExecutionStateError",
+    "HandoffConflictError",
     "PayloadNotKeptError",
+    "PublicationNotFoundError",
     "RejectSinkError",
     "StaleVersionError",
 ]
@@ -75,4 +78,25 @@ class RejectSinkError(WindlassError):
         super().__init__(
             f"the sink did not take reject {reject_id} of step {step!r} ({type(error).__name__}: {error}), and "
             "sink_failure=FAIL_PIPELINE fails the step for that"
+        )
+
+
+class PublicationNotFoundError(WindlassError):
+    """No pipeline subscribes to a publication, so an item from outside cannot be handed over."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        here = f"subscribed to are {', '.join(known)}" if known else "no pipeline of this application subscribes"
+        super().__init__(
+            f"no pipeline subscribes to publication {name!r}, here or in the store; {here}; declare one with "
+            f"app.pipeline(..., subscribe={name!r})"
+        )
+
+
+class HandoffConflictError(WindlassError):
+    """A hand-off key was used before with another payload; the item is rejected, and noted as such."""
+
+    def __init__(self, name: str, key: str) -> None:
+        super().__init__(
+            f"publication {name!r}: key {key!r} was handed over before with another payload; the item is rejected: "
+            "send it under another key, or answer 409 to a sender that should give it up"
         )

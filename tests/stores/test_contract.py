@@ -133,3 +133,7 @@ class TestDeclaringSchedules(contract.ScheduleDeclarationsContract):
 
 class TestSignals(contract.SignalsContract):
     pass
+
+
+class TestPublications(contract.PublicationsContract):
+    pass

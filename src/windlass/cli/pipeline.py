@@ -24,14 +24,20 @@ COLUMNS: Final = (
     Column("done/h", right=True),
     Column("rejects/h", right=True),
     Column("DLQ/h", right=True),
+    Column("backlog", right=True),
     Column("stranded", right=True),
     Column("triage"),
 )
 NEXT: Final = {
     TriageRule.REJECTS_RISE: "windlass reject groups",
     TriageRule.DEAD_LETTERS_RISE: "windlass dlq groups",
+    TriageRule.BACKLOG_RISES: "windlass publication list",
 }
-RULE_STYLES: Final = {TriageRule.REJECTS_RISE: "bold yellow", TriageRule.DEAD_LETTERS_RISE: "bold red"}
+RULE_STYLES: Final = {
+    TriageRule.REJECTS_RISE: "bold yellow",
+    TriageRule.DEAD_LETTERS_RISE: "bold red",
+    TriageRule.BACKLOG_RISES: "bold magenta",
+}
 
 
 @click.group(name="pipeline", cls=NounGroup)
@@ -47,7 +53,8 @@ def list_pipelines(app: Windlass, as_json: bool) -> None:
 
     Those of the application, and those that its workers or open executions know; executions of all tenants. Counts of
     the last hour stand before those of the hour before, in parentheses, and stop at 10,000. DLQ/h counts executions
-    that failed for good. Stranded: open executions that were begun with other steps than the application declares.
+    that failed for good. Backlog: items of publications that wait to become executions, now and an hour ago. Stranded:
+    open executions that were begun with other steps than the application declares.
 
     \b
         windlass pipeline list
@@ -79,9 +86,14 @@ def _row(summary: PipelineSummary) -> list[Cell]:
         _hours(summary.succeeded, ""),
         _hours(summary.rejected, "bold yellow"),
         _hours(summary.dead, "bold red"),
+        _backlog(summary.backlog),
         Cell(f"{summary.stranded:,}" if summary.stranded else "", "bold yellow", plain=str(summary.stranded)),
         Cell("", plain=summary.triage),
     ]
+
+
+def _backlog(count: HourlyCount) -> Cell:
+    return _hours(count, "bold magenta") if count.last or count.before else Cell("", plain="0 (0)")
 
 
 def _hours(count: HourlyCount, rising: str) -> Cell:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from windlass import loggers
 from windlass.client.execution_verbs import OneExecutionVerbs
-from windlass.client.redrives import Order
+from windlass.client.redrive_order import Order
 from windlass.domain.clock import monotonic
 from windlass.domain.identity import new_job_id
 from windlass.domain.reject import RejectRedrive
@@ -19,7 +19,7 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, sleep
 from windlass.stores.plans import reject_redrives, triage
 from windlass.stores.plans.dead_letters import AuditEntry
-from windlass.stores.plans.executions import NewSubmission
+from windlass.stores.plans.execution_submissions import NewSubmission
 from windlass.stores.plans.rejects import RejectFilters, RejectSpot, StoredReject
 
 logger = loggers.logger("windlass.rejects")

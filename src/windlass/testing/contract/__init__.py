@@ -63,6 +63,7 @@ _PARTS = (
     "order",
     "plan_runs",
     "progress_reports",
+    "publications",
     "reads",
     "schedule_declarations",
     "schedule_setup",
@@ -101,6 +102,7 @@ from windlass.testing.contract.moves import MovesContract  # noqa: E402
 from windlass.testing.contract.order import OrderContract  # noqa: E402
 from windlass.testing.contract.plan_runs import PlanRunsContract  # noqa: E402
 from windlass.testing.contract.progress_reports import ProgressReportsContract  # noqa: E402
+from windlass.testing.contract.publications import PublicationsContract  # noqa: E402
 from windlass.testing.contract.reads import ReadsContract  # noqa: E402
 from windlass.testing.contract.schedule_declarations import ScheduleDeclarationsContract  # noqa: E402
 from windlass.testing.contract.schedule_ticks import ScheduleTicksContract  # noqa: E402
@@ -137,6 +139,7 @@ __all__ = [
     "OrderContract",
     "PlanRunsContract",
     "ProgressReportsContract",
+    "PublicationsContract",
     "ReadsContract",
     "ScheduleDeclarationsContract",
     "ScheduleTicksContract",

@@ -49,6 +49,8 @@ rowid
 
 -- name: lock_d :fragment
 
+-- name: lock_s :fragment
+
 -- name: skip_locked_h :fragment
 
 -- name: lookup :fragment
