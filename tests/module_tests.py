@@ -19,6 +19,7 @@ TESTED_BY = {
     "domain/call_shape.py": "engine/test_callbacks.py",
     "domain/execution.py": "pipelines/test_executions.py",
     "domain/execution_items.py": "pipelines/test_executions.py",
+    "engine/poll_steps.py": "engine/test_outlook.py",
     "execution_errors.py": "pipelines/test_tenants.py",
     "job_process.py": "engine/test_process_jobs.py",
     "loggers.py": "engine/test_failures.py",

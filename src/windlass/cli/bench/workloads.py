@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from windlass.cli.bench import (
     batch_workloads,
+    churn_workloads,
     flow_workloads,
     measure,
     pipeline_workloads,
@@ -56,6 +57,14 @@ WORKLOADS: Final = (
     Workload("W8", "drain, SQLite", 20_000, measure.drain, on_sqlite=True),
     Workload("W9", "peak memory", 200_000, measure.memory, MEGABYTES),
 )
+CHURN: Final = (
+    Workload("W12", "rounds", 100_000, churn_workloads.churn, beside=churn_workloads.drain_once),
+    Workload(
+        *("W12s", "rounds, snapshot held", 100_000, partial(churn_workloads.churn, snapshot=True)),
+        beside=churn_workloads.drain_once,
+    ),
+)
+"""The last of ten rounds through the same tables, in turns with one drain of a new database."""
 LIMITED: Final = (
     _limited("L1", "drain, limited queue", measure.in_limited_queue),
     _limited("L2", "drain, permits", measure.with_permit),
@@ -93,7 +102,9 @@ PIPELINES: Final = (
     ),
 )
 """Executions of pipelines by one worker."""
-BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)}
+BY_KEY: Final = {
+    workload.key.upper(): workload for workload in (*WORKLOADS, *CHURN, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)
+}
 
 
 class Result(NamedTuple):

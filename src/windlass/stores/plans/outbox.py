@@ -52,10 +52,12 @@ def due(dialect: Dialect, destination: str, most: int) -> Plan[list[DueDelivery]
 
 def settle_rows(dialect: Dialect, settlements: Sequence[Settlement]) -> Plan[int]:
     """Write what became of deliveries: those that were taken are deleted."""
-    del dialect
+    delivered, postponed, refused = Settlements.of(settlements)
     written = 0
-    steps = ("forget_delivered", "postpone_outbox", "refuse_outbox")
-    for step, some in zip(steps, Settlements.of(settlements), strict=True):
+    if delivered:
+        ids = dialect.ids([one.id for one in delivered])
+        written += yield Step("forget_delivered", {"ids": ids, "rows": settlement_rows(delivered)})
+    for step, some in (("postpone_outbox", postponed), ("refuse_outbox", refused)):
         if some:
             written += yield Step(step, {"rows": settlement_rows(some)})
     return written

@@ -9,7 +9,7 @@ last_hash text, delay_us integer, type integer, value text, error_class text, er
 UPDATE windlass_item SET version = windlass_item.version + 1, status = w.status, cursor = w.cursor, attempt = w.attempt,
     emitted = w.emitted, last_hash = w.last_hash, due = {now} + w.delay_us, type = w.type, value = w.value,
     error_class = w.error_class, error = w.error
-FROM {item_writes} w WHERE windlass_item.execution_id = w.execution_id AND windlass_item.stage = w.stage
+FROM {item_writes} w WHERE {windlass_item.execution_id = w.execution_id} AND windlass_item.stage = w.stage
     AND windlass_item.path = w.path AND windlass_item.version = w.version
 
 -- name: new_items :bulk
@@ -80,7 +80,7 @@ UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE job_id {in_ids}
 
 -- name: strand_left_parts :count
 UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE execution_id {in_ids} AND job_id IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM windlass_hot l WHERE l.id = windlass_part.job_id)
+    AND NOT EXISTS (SELECT 1 FROM windlass_hot l WHERE {l.id = windlass_part.job_id})
 
 -- name: live_parts :row
 SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NOT NULL
@@ -94,7 +94,7 @@ execution_id id, stage integer, segment integer, lo text, job_id id
 
 -- name: give_jobs :count
 UPDATE windlass_part SET job_id = r.job_id FROM {released_parts} r
-WHERE windlass_part.execution_id = r.execution_id AND windlass_part.stage = r.stage AND windlass_part.segment = r.segment
+WHERE {windlass_part.execution_id = r.execution_id} AND windlass_part.stage = r.stage AND windlass_part.segment = r.segment
     AND windlass_part.lo = r.lo AND windlass_part.job_id IS NULL
 
 -- name: drop_parts :count

@@ -20,16 +20,16 @@ ORDER BY h.due, h.id LIMIT {most}
 UPDATE windlass_handoff
 SET status = 'ADMITTED', payload = NULL, due = NULL, reason = NULL, settled_at = {now}
 FROM {settled_deliveries} r
-WHERE windlass_handoff.id = r.id AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
 RETURNING settled_at - created_at
 
 -- name: postpone_remote_handoffs :count
 UPDATE windlass_handoff SET attempts = r.attempts + 1, due = {now} + r.delay_us, reason = r.reason
 FROM {settled_deliveries} r
-WHERE windlass_handoff.id = r.id AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
 
 -- name: refuse_remote_handoffs :count
 UPDATE windlass_handoff
 SET status = 'REJECTED', attempts = r.attempts + 1, payload = NULL, due = NULL, seen_key = NULL, reason = r.reason, settled_at = {now}
 FROM {settled_deliveries} r
-WHERE windlass_handoff.id = r.id AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
