@@ -181,6 +181,7 @@ TESTED_BY = {
     "submission/bound_calls.py": "submission/test_call.py",
     "submission/branch_verbs.py": "submission/test_predicates.py",
     "submission/by_name.py": "submission/test_names.py",
+    "submission/caller_group.py": "submission/test_group_commit.py",
     "submission/cascades.py": "flow/test_large_flows.py",
     "submission/current_connection.py": "client/test_use_connection.py",
     "submission/declared_names.py": "client/test_known_names.py",
