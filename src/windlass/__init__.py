@@ -14,6 +14,7 @@ from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redr
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.execution_progress import ExecutionProgress
 from windlass.domain.explanation import Explanation
+from windlass.domain.external_wait import Completion, ExternalWait
 from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
 from windlass.domain.intervals import Every, every
 from windlass.domain.job import Attempt, Job
@@ -82,13 +83,16 @@ from windlass.events.types import (
     WorkflowBranchTriggered,
 )
 from windlass.execution_errors import (
+    AwaitTimeoutError,
     ExecutionCanceledError,
     ExecutionFailedError,
     ExecutionNotFoundError,
     ExecutionStateError,
+    InvalidTokenError,
     PayloadNotKeptError,
     RejectSinkError,
     StaleVersionError,
+    WaitNotFoundError,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.pipelines.execution_handle import ExecutionHandle
@@ -136,6 +140,7 @@ __all__ = [
     "AlertRaised",
     "Attempt",
     "Authorizer",
+    "AwaitTimeoutError",
     "Backoff",
     "Batch",
     "BatchCompleted",
@@ -152,6 +157,7 @@ __all__ = [
     "CircuitStatus",
     "CircuitsSettings",
     "Clock",
+    "Completion",
     "Condition",
     "ConfigurationError",
     "Coordinator",
@@ -176,6 +182,7 @@ __all__ = [
     "ExecutionTransition",
     "ExecutorProvider",
     "Explanation",
+    "ExternalWait",
     "Flow",
     "FlowEdge",
     "FlowGraph",
@@ -187,6 +194,7 @@ __all__ = [
     "HourlyCount",
     "InstanceResolver",
     "InvalidOptionError",
+    "InvalidTokenError",
     "InvocationResolver",
     "Job",
     "JobCanceled",
@@ -272,6 +280,7 @@ __all__ = [
     "UnknownCircuitError",
     "UnknownQueueError",
     "UnknownResourceError",
+    "WaitNotFoundError",
     "Windlass",
     "WindlassError",
     "WorkerLostError",

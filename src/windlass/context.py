@@ -81,6 +81,9 @@ class _JobLogger(logging.Logger):
 _log = _JobLogger(loggers.logger(JOB_LOGGER))
 
 
+_OUTSIDE = "ctx.{} is for the bodies of steps that wait outside; declare the step with @pipeline.await_external"
+
+
 class Snooze(BaseException):
     """Ends the body and releases the job, due after a delay.
 
@@ -211,6 +214,16 @@ class JobContext:
     def transition_key(self) -> str:
         """Different for every attempt: `jobId:0:attempt`, or that of a pipeline's step and item."""
         return transition_key(self._claim.job_id, 0, self.attempt, "")
+
+    @property
+    def interaction_id(self) -> str:
+        """Names the answer that a step of a pipeline waits for which was declared with `await_external`."""
+        raise ConfigurationError(_OUTSIDE.format("interaction_id"))
+
+    @property
+    def token(self) -> str:
+        """Lets whoever has it answer such a step, until its deadline. It belongs into requests, not into logs."""
+        raise ConfigurationError(_OUTSIDE.format("token"))
 
     def reject(self, item: Any, error: BaseException | str) -> None:
         """Record an item as rejected, in a step of a pipeline that takes or gives many; the step continues."""

@@ -12,6 +12,7 @@ class ItemStatus(IntEnum):
     READY = 0
     RETRY = 1
     DONE = 2
+    OUTSIDE = 3
     REJECTED = 4
     FAILED = 5
     EXPANDED = 6

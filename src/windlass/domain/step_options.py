@@ -28,8 +28,8 @@ _JOB_OPTIONS: Final = {
 """What other parts of Windlass, and other libraries, call these options."""
 
 
-class StepOptionsDict(TypedDict, total=False):
-    """The options as keywords, for `**options: Unpack[StepOptionsDict]`."""
+class WaitingStepOptionsDict(TypedDict, total=False):
+    """The options of a step that waits outside: `timeout` is there how long it waits."""
 
     retry_limit: int
     retry_wait: float | timedelta
@@ -39,9 +39,14 @@ class StepOptionsDict(TypedDict, total=False):
     concurrency: int
     ordered: bool
     buffer: int
-    timeout: float | timedelta | None
     circuit: str | None
     resource: str | None
+
+
+class StepOptionsDict(WaitingStepOptionsDict, total=False):
+    """The options as keywords, for `**options: Unpack[StepOptionsDict]`."""
+
+    timeout: float | timedelta | None
 
 
 class StepCheck(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from windlass.domain.execution import ItemFailure, LastRejects, LogRow
 from windlass.domain.execution_items import ItemWrite
@@ -17,6 +17,8 @@ class Boundary(NamedTuple):
     """None: nothing but the wait."""
     paused: bool = False
     """Whether it waits because it is paused."""
+    outside: Literal["", "value", "items"] = ""
+    """What of it waits for an answer from outside."""
 
 
 class Finished(NamedTuple):
@@ -38,6 +40,10 @@ class PartFailed(NamedTuple):
     execution_id: str
     failing: ItemFailure
     items: tuple[ItemWrite, ...] = ()
+
+
+class PartWaits(NamedTuple):
+    """Items of a part wait for answers from outside."""
 
 
 class PartParked(NamedTuple):

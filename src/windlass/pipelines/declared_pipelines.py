@@ -19,6 +19,7 @@ from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.pipeline_parts import PipelineParts
 from windlass.pipelines.reject_sinks import sink_of_name
+from windlass.pipelines.token_keys import TokenKeys
 from windlass.settings import PipelinesSettings
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction
@@ -63,6 +64,11 @@ class DeclaredPipelines:
     def settings(self) -> PipelinesSettings:
         """The settings of pipelines."""
         return self._parts.settings
+
+    @property
+    def tokens(self) -> TokenKeys:
+        """Keys of the tokens of steps that wait outside."""
+        return self._parts.tokens
 
     def get(self, name: str, version: str) -> AppPipeline | None:
         """Return a pipeline; None if it is not declared here."""

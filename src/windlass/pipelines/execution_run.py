@@ -17,6 +17,7 @@ from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
 from windlass.domain.execution import FailedStep, ItemFailure, LastRejects, LogRow
 from windlass.domain.execution_items import NewReject
+from windlass.domain.external_wait import LastWait
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
@@ -26,8 +27,10 @@ from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, is_called_once, lane_for, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind
 from windlass.pipelines.execution_results import result_of_items, result_of_value
+from windlass.pipelines.interactions import Interactions, is_answered, is_expired, timeout_error, verdict_of_timeout
 from windlass.pipelines.item_segments import ItemSegments
-from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
+from windlass.pipelines.item_values import ValueNotStoredError
+from windlass.pipelines.step_verdict import RejectValue, RetryStep, StepVerdict, step_verdict
 from windlass.pipelines.stream_steps import StreamResult, StreamSteps
 from windlass.pipelines.transitions import Transitions
 
@@ -43,6 +46,7 @@ class ExecutionRun:
         self._transitions = Transitions(claimed)
         self._streams = StreamSteps(claimed, self._transitions)
         self._segments = ItemSegments(claimed, self._transitions)
+        self._outside = Interactions(claimed)
         self._value: Any = None
         self._value_of: tuple[int, str | None] | None = None
         """The stored form of the present value, if that is in `_value`."""
@@ -63,6 +67,8 @@ class ExecutionRun:
             step = steps[state.cursor]
             if state.streams and not step.kind.takes_stream:
                 await self._segments.run()
+            elif step.kind is StepKind.AWAIT:
+                await self._run_outside(step)
             elif is_called_once(step):
                 await self._run_stream(step)
             else:
@@ -129,6 +135,55 @@ class ExecutionRun:
         if step.kind is StepKind.STEP:
             self._value, self._value_of = result, (claimed.state.value_version, text)
 
+    # ------------------------------------------------------------------ steps that wait outside
+
+    async def _run_outside(self, step: PipelineStep) -> None:
+        """Call the body and park, or go on with what has become of the wait."""
+        claimed, value, began = self._claimed, self._present(), monotonic()
+        if not claimed.definition.accepts(step, value):
+            claimed.state = claimed.state._replace(cursor=step.index + 1, attempt=1)
+            return
+        last = (await self._outside.rounds(step, "", "")).get("")
+        if last is not None and not last.closed:
+            await self._after_wait(step, last)
+            return
+        limited, attempt = self._enter(step), claimed.state.attempt
+        context = claimed.step_context(step, attempt)
+        try:
+            context.interaction = interaction = await self._outside.begin(step, "", last)
+            wait = self._outside.wait(step, interaction, await claimed.call(step, context, value))
+            log, state = LogRow("parked", step.index, attempt, _micros(began)), claimed.state
+            write = self._transitions.write(state._replace(cursor=step.index), log, waits=(wait,))
+            raise self._outside.park(wait.deadline, write, called=limited or None)
+        except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
+            await self._failed(step, error, began)
+
+    async def _after_wait(self, step: PipelineStep, last: LastWait) -> None:
+        """Go on with an answer, fail if the deadline has passed, or wait for the rest of the time."""
+        if is_answered(last):
+            await self._answered(step, last)
+        elif is_expired(last):
+            error = timeout_error(step, last.deadline)
+            await self._failed(step, error, monotonic(), verdict_of_timeout(step, error))
+        elif self._outside.left_us(last.deadline):
+            raise self._outside.park(last.deadline)
+        else:
+            await self._outside.expire(step, last)
+
+    async def _answered(self, step: PipelineStep, last: LastWait) -> None:
+        claimed, began, value = self._claimed, monotonic(), None
+        try:
+            value = self._outside.answer(step, last)
+        except ValueNotStoredError as error:
+            await self._failed(step, error, began)
+        stored = (last.type, last.answer)
+        log = LogRow("answered", step.index, claimed.state.attempt, None, None, None, *stored)
+        if step.index + 1 == len(claimed.definition.steps):
+            self._succeed(log, value, limited=False)
+        following = claimed.state._replace(cursor=step.index + 1, attempt=1, type=last.type, value=last.answer)
+        await self._transitions.store(following, log, has_value=True)
+        self._value, self._value_of = value, (claimed.state.value_version, last.answer)
+
     async def _run_stream(self, step: PipelineStep) -> None:
         """Run a step that takes or gives many items."""
         claimed = self._claimed
@@ -162,7 +217,9 @@ class ExecutionRun:
 
     # ------------------------------------------------------------------ failures
 
-    async def _failed(self, step: PipelineStep, error: BaseException, began: float) -> StreamResult:
+    async def _failed(
+        self, step: PipelineStep, error: BaseException, began: float, verdict: StepVerdict | None = None
+    ) -> StreamResult:
         """Decide about a failed step; return only if an expansion or transformation keeps what it has given."""
         claimed = self._claimed
         if isinstance(error, EndAttempt | StopJob) or (
@@ -172,7 +229,7 @@ class ExecutionRun:
         if isinstance(error, Snooze):
             raise EndAttempt("advanced", delay_us=int(error.delay * MICROSECONDS)) from None
         attempt = claimed.state.attempt
-        found = step_verdict(error, attempt, step.options, claimed.runtime.parts.retry_policy)
+        found = verdict or step_verdict(error, attempt, step.options, claimed.runtime.parts.retry_policy)
         failure = claimed.runtime.tools.describe(found.error)
         log = LogRow("retry", step.index, attempt, _micros(began), failure.error_class, failure.error)
         if isinstance(found, RetryStep):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import FailedStep, ItemFailure, LogRow
@@ -90,7 +90,8 @@ class ItemSegments:
             raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=cargo)
         due_us = await claimed.runtime.database.aread(items.next_due, (state.id, state.stage, FIRST, LAST))
         if due_us is not None:
-            raise EndAttempt("advanced", delay_us=due_us, lane=claimed.item_lane, cargo=Boundary())
+            outside: Literal["items", ""] = "items" if claimed.awaits(segment) else ""
+            raise EndAttempt("advanced", delay_us=due_us, lane=claimed.item_lane, cargo=Boundary(outside=outside))
 
     async def _leave_to_part(self, segment: Segment) -> None:
         """Leave items to a part after a crash: it finds the one that kills its process, which the others survive."""

@@ -8,7 +8,7 @@ from windlass.context import JobContext
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import OPEN
 from windlass.domain.transition import NEVER_DUE
-from windlass.pipelines.cargo import PartEnded, PartFailed, PartParked
+from windlass.pipelines.cargo import PartEnded, PartFailed, PartParked, PartWaits
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.item_run import ItemRange, ItemRun
@@ -39,6 +39,7 @@ async def run_part(
         raise EndAttempt("succeeded", called=called, cargo=PartFailed(execution_id, run.failing, tuple(run.failed)))
     due_us = await runtime.database.aread(items.next_due, (execution_id, part.stage, part.lo, part.hi))
     if due_us is not None:
-        raise EndAttempt("advanced", delay_us=due_us, called=called)
+        waits = PartWaits() if claimed.awaits(segment) else None
+        raise EndAttempt("advanced", delay_us=due_us, called=called, cargo=waits)
     release = claimed.release(part.stage, segment)
     raise EndAttempt("succeeded", called=called, cargo=PartEnded(release))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.pipelines.token_keys import TokenKeys
 from windlass.settings import PipelinesSettings
 from windlass.spi import JobMiddleware, RetryPolicy, Serializer
 
@@ -18,3 +19,5 @@ class PipelineParts(NamedTuple):
     settings: PipelinesSettings
     default_timeout: float | None
     """Seconds that a step may take which has no timeout of its own."""
+    tokens: TokenKeys
+    """Keys of the tokens of steps that wait outside."""

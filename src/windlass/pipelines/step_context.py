@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from windlass.context import JobContext
@@ -10,6 +10,20 @@ from windlass.domain.item_paths import readable
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.definition import PipelineStep
+
+
+class AwaitedAnswer(Protocol):
+    """An answer that a step waits for."""
+
+    @property
+    def interaction_id(self) -> str:
+        """Names it."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """Lets whoever has it answer."""
+        ...
 
 
 class StepContext(JobContext):
@@ -22,7 +36,7 @@ class StepContext(JobContext):
     ```
     """
 
-    __slots__ = ("_attempt", "_claimed", "_index", "_path", "_streams", "rejected", "step")
+    __slots__ = ("_attempt", "_claimed", "_index", "_path", "_streams", "interaction", "rejected", "step")
 
     def __init__(self, claimed: JobContext, step: PipelineStep, execution_id: str, attempt: int, path: str) -> None:
         claim = claimed.claim if claimed.claim.job_id == execution_id else claimed.claim._replace(job_id=execution_id)
@@ -34,6 +48,8 @@ class StepContext(JobContext):
         """Name of the step."""
         self.rejected: list[tuple[Any, BaseException | str]] = []
         """What the body has rejected, with the reasons."""
+        self.interaction: AwaitedAnswer | None = None
+        """Of a step that waits outside."""
         self._index = step.index
         self._streams = step.kind.takes_stream or step.kind.gives_stream
 
@@ -61,6 +77,16 @@ class StepContext(JobContext):
     def transition_key(self) -> str:
         """Different for every attempt of this step with this item."""
         return transition_key(self._claim.job_id, self._index, self._attempt, self._path)
+
+    @property
+    def interaction_id(self) -> str:
+        """Names the answer that a step declared with `await_external` waits for."""
+        return self.interaction.interaction_id if self.interaction else super().interaction_id
+
+    @property
+    def token(self) -> str:
+        """Lets whoever has it answer a step declared with `await_external`, until its deadline. Not for logs."""
+        return self.interaction.token if self.interaction else super().token
 
     def reject(self, item: Any, error: BaseException | str) -> None:
         """Record an item of a stream as rejected: it goes to the reject sink, and the step goes on.

@@ -10,11 +10,13 @@ from windlass.settings.option import (
     Option,
     OptionalSeconds,
     Seconds,
+    SecretTexts,
     Section,
     Switch,
     Whole,
     cron,
     duration,
+    secrets,
     switch,
     whole,
 )
@@ -101,3 +103,5 @@ class PipelinesSettings(Section):
     """When finished executions and rejects are purged, by one node, in UTC; None (`none` in files) for never."""
     include_payload: Switch = switch(False)
     """Whether rejects keep their item, so that it can be re-driven."""
+    token_keys: SecretTexts = secrets(32)
+    """Keys of the tokens of waiting steps: the first signs, all verify. Empty: a key that is made in the store."""

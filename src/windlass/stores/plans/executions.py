@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from windlass.domain.execution import OPEN, ExecutionState, KnownExecution, LogRow, NewExecution
 from windlass.domain.execution_items import ItemWrite, NewItem, NewPart, NewReject
+from windlass.domain.external_wait import NewWait, WaitKey
 from windlass.domain.job import NewJob
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, RestartPlanError, Step
-from windlass.stores.plans import items, rejects
+from windlass.stores.plans import external_waits, items, rejects
 from windlass.stores.plans.items import Release
 
 
@@ -112,6 +113,10 @@ class Checkpoint(NamedTuple):
     clears_failing: int | None = None
     """The stage whose failure does not end the execution; None: nothing is cleared."""
     node: str | None = None
+    waits: Sequence[NewWait] = ()
+    """Waits for answers from outside that begin: of the items that are written, or of the execution itself."""
+    expires: Sequence[WaitKey] = ()
+    """Waits whose deadline has passed."""
 
 
 class CheckpointAnswer(NamedTuple):
@@ -127,6 +132,8 @@ class CheckpointAnswer(NamedTuple):
     new_work: frozenset[tuple[str, int]] = frozenset()
     new_rejects: frozenset[str] = frozenset()
     """Ids of rejects that were not stored before, of all writes of its batch."""
+    expired: frozenset[WaitKey] = frozenset()
+    """Waits that have expired, of all writes of its batch; the others were answered."""
 
 
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[CheckpointAnswer]]:
@@ -160,7 +167,7 @@ def _answer(
     status, paused, failing = facts[2:5]
     version = versions.get(one.execution_id, 0)
     failure = None if failing is None else str(failing)
-    return CheckpointAnswer(True, version, str(status), bool(paused), failure, effects.work, effects.new_rejects)
+    return CheckpointAnswer(True, version, str(status), bool(paused), failure, *effects)
 
 
 def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, int]]:
@@ -198,6 +205,7 @@ def log_row(
 class _ItemEffects(NamedTuple):
     work: frozenset[tuple[str, int]]
     new_rejects: frozenset[str]
+    expired: frozenset[WaitKey]
 
 
 def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffects]:
@@ -215,6 +223,11 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffe
             yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
     if written:
         yield from items.write(dialect, written)
+    waits = [wait for one in held for wait in one.waits]
+    if waits:
+        yield from external_waits.open_waits(dialect, waits)
+    expires = [key for one in held for key in one.expires]
+    expired = (yield from external_waits.expire(dialect, expires)) if expires else frozenset()
     if new:
         yield Step("insert_items", dialect.bulk("new_items", new))
     parts = [part for one in held for part in one.new_parts]
@@ -224,7 +237,7 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffe
     new_rejects = (yield from rejects.store(dialect, given)) if given else frozenset()
     releases = [one.release for one in held if one.release is not None]
     work = (yield from items.release(dialect, releases)) if releases else frozenset()
-    return _ItemEffects(work, new_rejects)
+    return _ItemEffects(work, new_rejects, expired)
 
 
 class EndedExecution(NamedTuple):
@@ -247,7 +260,10 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     found = yield Step("end_executions", {"rows": json_text([one[:5] for one in ended])})
     by_id = {one.id: one for one in ended}
     logged = []
-    for execution, version, cursor, attempt, stage in found:
+    awaiting = [row[0] for row in found if row[5] and by_id[row[0]].status != "SUCCEEDED"]
+    if awaiting:
+        yield from external_waits.close(dialect, awaiting)
+    for execution, version, cursor, attempt, stage, _ in found:
         one = by_id[execution]
         log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
         logged.append(log_row(execution, version, log, stage, one.node, one.fence))
@@ -267,9 +283,8 @@ def wake_unpaused(dialect: Dialect, ids: Sequence[str]) -> Plan[frozenset[tuple[
     return frozenset((queue, priority) for queue, priority in rows)
 
 
-def note_failing(dialect: Dialect, execution: str, failing: str) -> Plan[None]:
+def note_failing(_: Dialect, execution: str, failing: str) -> Plan[None]:
     """Note the failure of an item, which the claim of its execution decides about."""
-    del dialect
     yield Step("note_failing", {"id": execution, "failing": failing})
 
 

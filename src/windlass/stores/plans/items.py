@@ -82,11 +82,14 @@ def parts_of_ended(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Store
     return {str(part.job_id): part for part in (StoredPart(*row) for row in rows)}
 
 
-def to_run(dialect: Dialect, part: tuple[str, int, str, str], most: int) -> Plan[list[ItemRow]]:
-    """Return the next items of a range that have not ended: of an execution's stage, from a path to another."""
+def to_run(dialect: Dialect, part: tuple[str, int, str, str], most: int, ahead_us: int = 0) -> Plan[list[ItemRow]]:
+    """Return the next items of a range that have not ended: of an execution's stage, from a path to another.
+
+    Those that wait outside are left out, but where their deadline has passed, or does within `ahead_us`.
+    """
     del dialect
     execution, stage, lo, hi = part
-    params = {"id": execution, "stage": stage, "lo": lo, "hi": hi}
+    params = {"id": execution, "stage": stage, "lo": lo, "hi": hi, "ahead_us": ahead_us}
     rows = yield Step("items_to_run", params, autocommit=True, literals={"window": most})
     return [ItemRow(*row) for row in rows]
 
