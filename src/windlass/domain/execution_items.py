@@ -52,6 +52,8 @@ class ItemWrite(NamedTuple):
     value: str | None
     error_class: str | None = None
     error: str | None = None
+    due: int | None = None
+    """When it is due, by the store's clock; None: after `delay_us`."""
 
 
 class NewItem(NamedTuple):

@@ -9,6 +9,9 @@ from windlass.domain.execution_items import ItemWrite
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.items import Release
 
+Outside = Literal["", "value", "items", "ordered"]
+"""What of an execution waits for an answer from outside; of ordered items the first that is left."""
+
 
 class Boundary(NamedTuple):
     """The execution goes on with a later claim; what this one has finished is written along."""
@@ -17,7 +20,7 @@ class Boundary(NamedTuple):
     """None: nothing but the wait."""
     paused: bool = False
     """Whether it waits because it is paused."""
-    outside: Literal["", "value", "items"] = ""
+    outside: Outside = ""
     """What of it waits for an answer from outside."""
 
 
@@ -44,6 +47,9 @@ class PartFailed(NamedTuple):
 
 class PartWaits(NamedTuple):
     """Items of a part wait for answers from outside."""
+
+    ordered: bool
+    """Whether the first one that is left holds up the others."""
 
 
 class PartParked(NamedTuple):

@@ -120,9 +120,10 @@ def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
         paused = [job.job_id for job in mains if isinstance(job.cargo, Boundary) and job.cargo.paused]
         if paused:
             work |= yield from executions.wake_unpaused(dialect, paused)
-    waiting = [job.job_id for job in ended if isinstance(job.cargo, PartWaits)]
-    if waiting:
-        work |= yield from external_waits.wake_ready(dialect, (), waiting)
+    for ordered in (False, True):
+        waiting = [job.job_id for job in ended if job.cargo == PartWaits(ordered) and isinstance(job.cargo, PartWaits)]
+        if waiting:
+            work |= yield from external_waits.wake_ready(dialect, (), waiting, ordered=ordered)
     if parked:
         held = {job.cargo.execution_id for job in parked if isinstance(job.cargo, PartParked)}
         yield from executions.lock_mains(dialect, held)
@@ -140,9 +141,12 @@ def _wait_outside(dialect: Dialect, mains: Sequence[Ended]) -> Plan[frozenset[tu
     if waits:
         yield from external_waits.open_waits(dialect, waits)
     values = [job for job, cargo in cargos if cargo.outside == "value"]
-    work = (yield from external_waits.wake_single(dialect, values)) if values else frozenset()
-    of_items = [job for job, cargo in cargos if cargo.outside == "items"]
-    return work | ((yield from external_waits.wake_ready(dialect, of_items, ())) if of_items else frozenset())
+    work = (yield from external_waits.park_values(dialect, values)) if values else frozenset()
+    for kind in ("items", "ordered"):
+        of_items = [job for job, cargo in cargos if cargo.outside == kind]
+        if of_items:
+            work |= yield from external_waits.wake_ready(dialect, of_items, (), ordered=kind == "ordered")
+    return work
 
 
 def _revive(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:

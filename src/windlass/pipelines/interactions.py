@@ -101,6 +101,11 @@ def is_answered(last: LastWait | None) -> bool:
     return last is not None and not last.closed and last.status == WaitStatus.COMPLETED
 
 
+def is_waiting(last: LastWait | None) -> bool:
+    """Return whether a step waits."""
+    return last is not None and not last.closed and last.status == WaitStatus.WAITING
+
+
 def is_expired(last: LastWait | None) -> bool:
     """Return whether a step fails because no answer came in time."""
     return last is not None and not last.closed and last.status == WaitStatus.EXPIRED

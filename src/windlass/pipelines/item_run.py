@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from windlass.context import Snooze
@@ -17,7 +18,7 @@ from windlass.execution_errors import RejectSinkError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
-from windlass.pipelines.interactions import is_answered, is_expired, timeout_error, verdict_of_timeout
+from windlass.pipelines.interactions import is_answered, is_expired, is_waiting, timeout_error, verdict_of_timeout
 from windlass.pipelines.item_expansion import ItemExpansion
 from windlass.pipelines.item_waits import ItemWaits
 from windlass.pipelines.step_context import StepContext
@@ -55,7 +56,7 @@ class ItemRun:
         self._ordered = any(step.options.ordered for step in claimed.definition.steps[segment.first : segment.end])
         self._ahead_us = HOWEVER_LATE if self._ordered else 0
         """Items that wait outside are read too where they hold up the ones behind them."""
-        self._waits = ItemWaits(claimed, claimed.awaits(segment))
+        self._waits = ItemWaits(claimed, claimed.awaits(segment), ahead=self._ordered)
         claim = claimed.context.claim
         self._claim = (claim.job_id, claim.fence, claimed.state.id)
         self._page: list[ItemRow] = []
@@ -84,6 +85,16 @@ class ItemRun:
                 await self._work_together(self._workers)
             if not self._ran:  # a pass that ran something may have made items: of expansions
                 return
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether an item that has not ended holds up those behind it."""
+        return self._ordered
+
+    async def next_due(self) -> int | None:
+        """Return the microseconds until what is left is due; None: all items have ended."""
+        place = (self._claimed.state.id, *self._range)
+        return await self._claimed.runtime.database.aread(partial(items.next_due, ordered=self._ordered), place)
 
     async def _work_together(self, workers: int) -> None:
         tasks = [asyncio.ensure_future(self._work()) for _ in range(workers)]
@@ -136,6 +147,7 @@ class ItemRun:
             self._from = right_behind(page[-1].path)
         kept = await self._waits.of_page(page)
         self._ran += len(page) - len(kept)  # they are read again, with their answers
+        self.stopped = self.stopped or (self._ordered and len(kept) < len(page))
         self._page = kept[::-1]
 
     # ------------------------------------------------------------------ one item
@@ -155,6 +167,8 @@ class ItemRun:
             context = claimed.step_context(step, item.attempt, item.path)
             expansion = ItemExpansion(claimed, context, item, (step, self._range.stage, end))
             last = self._waits.last(step, item)
+            if last is not None and is_waiting(last):  # its deadline has passed since its page was read
+                return False
             if last is not None and is_expired(last):
                 late = timeout_error(step, last.deadline)
                 return await self._failed(item, step, late, expansion, verdict_of_timeout(step, late))
@@ -187,7 +201,7 @@ class ItemRun:
                 return True
             wait = await self._waits.ask(step, item, context)
             self.called = True
-            await self._store(item, ItemStatus.OUTSIDE, delay_us=self._waits.left_us(wait), waits=(wait,))
+            await self._store(item, ItemStatus.OUTSIDE, waits=(wait,))
             reached("wait.after_park")
             return False
         result = await self._claimed.call(step, context, item.value)
@@ -251,6 +265,8 @@ class ItemRun:
         waits: Sequence[NewWait] = (),
     ) -> None:
         write = item.write(self._claimed.state.id, self._range.stage, status, described, delay_us)
+        if waits:
+            write = write._replace(due=waits[0].deadline)
         await self._write(Checkpoint(*self._claim, items=(write,), rejects=rejects, new_items=new_items, waits=waits))
         item.written()
 

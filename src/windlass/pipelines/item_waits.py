@@ -17,10 +17,12 @@ from windlass.stores.plans.executions import Checkpoint
 class ItemWaits:
     """The waits of the items that one claim runs."""
 
-    def __init__(self, claimed: ClaimedExecution, steps: Sequence[PipelineStep]) -> None:
+    def __init__(self, claimed: ClaimedExecution, steps: Sequence[PipelineStep], *, ahead: bool) -> None:
         self._claimed = claimed
         self._steps = steps
         """Those that wait outside."""
+        self._ahead = ahead
+        """Whether pages hold items whose deadline has not passed."""
         self._interactions = Interactions(claimed)
         self._rounds: dict[tuple[int, str], LastWait] = {}
 
@@ -50,7 +52,7 @@ class ItemWaits:
         last = self._of(row)
         if row.status != ItemStatus.OUTSIDE or last is None or last.closed or last.status != WaitStatus.WAITING:
             return None
-        late = last.deadline <= self._claimed.store_now()
+        late = not self._ahead or last.deadline <= self._claimed.store_now()
         return WaitKey(self._claimed.state.id, row.cursor, row.path, last.round) if late else None
 
     def last(self, step: PipelineStep, item: ClaimedItem) -> LastWait | None:
@@ -67,7 +69,3 @@ class ItemWaits:
         interaction = await self._interactions.begin(step, item.path, self.last(step, item))
         context.interaction = interaction
         return self._interactions.wait(step, interaction, await self._claimed.call(step, context, item.value))
-
-    def left_us(self, wait: NewWait) -> int:
-        """Return the microseconds until its deadline."""
-        return self._interactions.left_us(wait.deadline)

@@ -14,7 +14,6 @@ from windlass.pipelines.definition import Definition
 from windlass.pipelines.item_run import ItemRange, ItemRun
 from windlass.pipelines.item_values import Values
 from windlass.pipelines.node_runtime import NodeRuntime
-from windlass.stores.plans import items
 
 
 async def run_part(
@@ -37,9 +36,9 @@ async def run_part(
     called = None if claim.lane is None else run.called
     if run.failing is not None:
         raise EndAttempt("succeeded", called=called, cargo=PartFailed(execution_id, run.failing, tuple(run.failed)))
-    due_us = await runtime.database.aread(items.next_due, (execution_id, part.stage, part.lo, part.hi))
+    due_us = await run.next_due()
     if due_us is not None:
-        waits = PartWaits() if claimed.awaits(segment) else None
+        waits = PartWaits(run.is_ordered) if claimed.awaits(segment) else None
         raise EndAttempt("advanced", delay_us=due_us, called=called, cargo=waits)
     release = claimed.release(part.stage, segment)
     raise EndAttempt("succeeded", called=called, cargo=PartEnded(release))

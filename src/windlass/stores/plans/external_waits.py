@@ -70,18 +70,19 @@ def open_waits(dialect: Dialect, waits: Sequence[NewWait]) -> Plan[None]:
     reached("wait.before_park")
 
 
-def wake_single(dialect: Dialect, ids: Sequence[str]) -> Plan[Levels]:
-    """Make executions due that have parked with a single value, and whose answer came before."""
-    return _levels((yield Step("wake_answered_mains", {"ids": dialect.ids(ids)})))
+def park_values(dialect: Dialect, ids: Sequence[str]) -> Plan[Levels]:
+    """Make executions with a single value due at their deadline, or at once if their answer came before."""
+    rows = yield Step("park_values", {"ids": dialect.ids(ids)})
+    return frozenset((queue, priority) for queue, priority, is_due in rows if is_due)
 
 
-def wake_ready(dialect: Dialect, mains: Sequence[str], parts: Sequence[str]) -> Plan[Levels]:
-    """Make jobs due that have parked while an item of theirs was answered."""
+def wake_ready(dialect: Dialect, mains: Sequence[str], parts: Sequence[str], *, ordered: bool) -> Plan[Levels]:
+    """Make jobs due that have parked while an item of theirs was answered; `ordered`: the first that is left."""
     work: Levels = frozenset()
     if mains:
-        work |= _levels((yield Step("wake_ready_mains", {"ids": dialect.ids(mains)})))
+        work |= _levels((yield Step("wake_ready_mains", {"ids": dialect.ids(mains), "ordered": int(ordered)})))
     if parts:
-        work |= _levels((yield Step("wake_ready_parts", {"ids": dialect.ids(parts)})))
+        work |= _levels((yield Step("wake_ready_parts", {"ids": dialect.ids(parts), "ordered": int(ordered)})))
     return work
 
 

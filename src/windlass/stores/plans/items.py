@@ -94,12 +94,16 @@ def to_run(dialect: Dialect, part: tuple[str, int, str, str], most: int, ahead_u
     return [ItemRow(*row) for row in rows]
 
 
-def next_due(dialect: Dialect, part: tuple[str, int, str, str]) -> Plan[int | None]:
-    """Return the microseconds until the next item of a range is due; None: all of them have ended."""
+def next_due(dialect: Dialect, part: tuple[str, int, str, str], *, ordered: bool = False) -> Plan[int | None]:
+    """Return the microseconds until the next item of a range is due; None: all of them have ended.
+
+    `ordered`: the first one that has not ended holds up those behind it.
+    """
     del dialect
     execution, stage, lo, hi = part
     params = {"id": execution, "stage": stage, "lo": lo, "hi": hi}
-    due, now = yield Step("next_item_due", params, autocommit=True)
+    row = yield Step("first_item_due" if ordered else "next_item_due", params, autocommit=True)
+    due, now = row or (None, 0)
     return None if due is None else max(0, due - now)
 
 

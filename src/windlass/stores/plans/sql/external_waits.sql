@@ -47,23 +47,33 @@ WHERE w.execution_id = k.execution_id AND w.step = k.step AND w.path = k.path AN
 SELECT w.path, w.round, w.status, w.closed, w.type, w.answer, w.deadline FROM windlass_external_wait w
 WHERE w.execution_id = :id AND w.step = :step AND w.path >= :first AND w.path <= :last ORDER BY w.path, w.round
 
--- Parked after their answer had come: a single value, an execution that runs its few items itself, a part.
--- name: wake_answered_mains :rows
-UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due > {now} AND EXISTS (
-    SELECT 1 FROM windlass_execution e JOIN windlass_external_wait w ON w.execution_id = e.id AND w.step = e.cursor
-    WHERE e.id = windlass_hot.id AND w.path = '' AND w.closed = 0 AND w.status = 'COMPLETED')
-RETURNING queue, priority
+-- Executions that have parked with a single value are due at the deadline; where the answer came before, at once.
+-- name: park_values :rows
+UPDATE windlass_hot SET due = p.due FROM (
+    SELECT e.id, CASE WHEN w.status = 'COMPLETED' THEN {now} ELSE w.deadline END AS due
+    FROM {ids} i CROSS JOIN windlass_execution e CROSS JOIN windlass_external_wait w
+    WHERE e.id = i.id AND w.execution_id = e.id AND w.step = e.cursor AND w.path = '' AND w.closed = 0
+        AND w.status IN ('WAITING', 'COMPLETED')
+) p WHERE windlass_hot.id = p.id AND windlass_hot.status = 'PENDING'
+RETURNING windlass_hot.queue, windlass_hot.priority, CASE WHEN windlass_hot.due <= {now} THEN 1 ELSE 0 END
 
+-- Where items are ordered, one that has not ended holds up those behind it.
+-- name: held_up :fragment
+EXISTS (SELECT 1 FROM windlass_item b WHERE b.execution_id = i.execution_id AND b.stage = i.stage AND b.path < i.path
+    AND b.status IN (0, 1, 3))
+
+-- Parked while an item was answered: an execution that runs its few items itself, or a part.
 -- name: wake_ready_mains :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due > {now} AND EXISTS (
     SELECT 1 FROM windlass_execution e JOIN windlass_item i ON i.execution_id = e.id AND i.stage = e.stage
-    WHERE e.id = windlass_hot.id AND i.status = 0)
+    WHERE e.id = windlass_hot.id AND i.status = 0 AND (:ordered = 0 OR NOT {held_up}))
 RETURNING queue, priority
 
 -- name: wake_ready_parts :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due > {now} AND EXISTS (
     SELECT 1 FROM windlass_part p JOIN windlass_item i ON i.execution_id = p.execution_id AND i.stage = p.stage
-    WHERE p.job_id = windlass_hot.id AND i.path >= p.lo AND i.path < p.hi AND i.status = 0)
+    WHERE p.job_id = windlass_hot.id AND i.path >= p.lo AND i.path < p.hi AND i.status = 0
+        AND (:ordered = 0 OR NOT {held_up}))
 RETURNING queue, priority
 
 -- name: close_external_waits :count

@@ -3,11 +3,11 @@
 
 -- name: item_writes :bulk
 execution_id id, stage integer, path text, version integer, status integer, cursor integer, attempt integer, emitted integer,
-last_hash text, delay_us integer, type integer, value text, error_class text, error text
+last_hash text, delay_us integer, type integer, value text, error_class text, error text, due integer
 
 -- name: write_items :count
 UPDATE windlass_item SET version = windlass_item.version + 1, status = w.status, cursor = w.cursor, attempt = w.attempt,
-    emitted = w.emitted, last_hash = w.last_hash, due = {now} + w.delay_us, type = w.type, value = w.value,
+    emitted = w.emitted, last_hash = w.last_hash, due = coalesce(w.due, {now} + w.delay_us), type = w.type, value = w.value,
     error_class = w.error_class, error = w.error
 FROM {item_writes} w WHERE windlass_item.execution_id = w.execution_id AND windlass_item.stage = w.stage
     AND windlass_item.path = w.path AND windlass_item.version = w.version
@@ -41,6 +41,10 @@ WHERE execution_id = :id AND stage = :stage AND path > :after AND path <= :last 
 -- name: next_item_due :row
 SELECT min(CASE WHEN status = 0 THEN 0 ELSE coalesce(due, 0) END), {now} FROM windlass_item
 WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status IN (0, 1, 3)
+
+-- name: first_item_due :row
+SELECT CASE WHEN status = 0 THEN 0 ELSE coalesce(due, 0) END, {now} FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status IN (0, 1, 3) ORDER BY path LIMIT 1
 
 -- name: item :row
 SELECT path, status, cursor, version, attempt, emitted, last_hash, due, type, value FROM windlass_item
