@@ -7,22 +7,28 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from windlass.domain.clock import from_micros
 from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, triage
 from windlass.pipelines.definition import Definition
+from windlass.stores.plans.external_waits import WaitCount
 from windlass.stores.plans.pipeline_counts import MOST_COUNTED, CountWindow, OpenCount, StoredCounts
 
 _DIGITS = re.compile(r"(\d+)")
 
 
 def summaries(
-    declared: Sequence[Definition], stored: Sequence[Mapping[str, Any]], counts: StoredCounts
+    declared: Sequence[Definition],
+    stored: Sequence[Mapping[str, Any]],
+    counts: StoredCounts,
+    waits: Sequence[WaitCount],
 ) -> list[PipelineSummary]:
     """Return every pipeline that is declared, stored or has open executions, by name."""
     found: dict[str, dict[str, PipelineVersion]] = {}
     for version in _versions(declared, stored, counts.open):
         name, made = version
         found.setdefault(name, {})[made.version] = made
-    return [_summary(name, found[name].values(), counts) for name in sorted(found)]
+    outside = {one.pipeline: one for one in waits}
+    return [_summary(name, found[name].values(), counts, outside.get(name)) for name in sorted(found)]
 
 
 def _versions(
@@ -51,7 +57,10 @@ def names_of(definition: str) -> tuple[str, ...]:
     return tuple(step["name"] for step in json.loads(definition)["steps"])
 
 
-def _summary(name: str, versions: Iterable[PipelineVersion], counts: StoredCounts) -> PipelineSummary:
+def _summary(
+    name: str, versions: Iterable[PipelineVersion], counts: StoredCounts, waits: WaitCount | None
+) -> PipelineSummary:
+    until = None if waits is None else waits.first_deadline
     ordered = tuple(sorted(versions, key=lambda one: version_key(one.version)))
     rejected, dead = _hours(name, counts.rejected), _hours(name, counts.ended["DLQ"], counts.ended["FAILED"])
     return PipelineSummary(
@@ -60,6 +69,8 @@ def _summary(name: str, versions: Iterable[PipelineVersion], counts: StoredCount
         open=sum(one.open for one in ordered),
         open_bounded=any(one.open >= MOST_COUNTED for one in ordered),
         stranded=sum(one.stranded for one in ordered),
+        waiting=0 if waits is None else waits.number,
+        waiting_until=None if until is None else from_micros(until),
         succeeded=_hours(name, counts.ended["SUCCEEDED"]),
         rejected=rejected,
         dead=dead,

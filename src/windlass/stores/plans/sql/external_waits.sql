@@ -141,7 +141,8 @@ SELECT e.id, e.tenant, e.pipeline, e.pipeline_version, e.definition_hash, e.stat
 
 -- name: count_waits :row
 SELECT count(*), min(o.deadline) FROM (
-    SELECT w.deadline FROM windlass_external_wait w WHERE w.status = 'WAITING' AND w.pipeline = :pipeline LIMIT {window}) o
+    SELECT w.deadline FROM windlass_external_wait w WHERE w.status = 'WAITING' AND w.pipeline = :pipeline
+    ORDER BY w.pipeline, w.tenant, w.deadline LIMIT {window}) o
 
 -- name: keep_secret :count
 INSERT INTO windlass_secret (key_id, secret, created_at) VALUES (:key_id, :secret, {now}) ON CONFLICT (key_id) DO NOTHING
