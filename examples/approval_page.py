@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import escape
-from typing import Annotated
+from urllib.parse import parse_qs
 
-from fastapi import FastAPI, Form, HTTPException
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse
 
 from windlass import AwaitTimeoutError, ExecutionNotFoundError, InvalidTokenError, Windlass
@@ -78,11 +78,11 @@ async def page() -> str:
 
 
 @web.post("/answers", response_class=HTMLResponse)
-async def answer(
-    token: Annotated[str, Form()], approved: Annotated[bool, Form()], by: Annotated[str, Form()] = "somebody"
-) -> str:
+async def answer(request: Request) -> str:
+    form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
+    approval = Approval(form.get("approved") == "true", form.get("by", "somebody"))
     try:
-        done = await jobs.executions.acomplete(token, Approval(approved, by))
+        done = await jobs.executions.acomplete(form.get("token", ""), approval)
     except InvalidTokenError as error:
         raise HTTPException(403, "this form is not valid any more; open the page again") from error
     except AwaitTimeoutError as error:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from windlass.app_worker import WorkerHost
-from windlass.client.answers import AnswerVerbs
+from windlass.client.answer_verbs import AnswerVerbs
 from windlass.client.batches import Batches
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.execution_verbs import OneExecutionVerbs

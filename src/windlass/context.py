@@ -13,6 +13,7 @@ from uuid import UUID
 
 from windlass import loggers
 from windlass.domain.durations import seconds
+from windlass.domain.interaction_context import InteractionContext
 from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
 from windlass.domain.progress import amount
@@ -81,9 +82,6 @@ class _JobLogger(logging.Logger):
 _log = _JobLogger(loggers.logger(JOB_LOGGER))
 
 
-_OUTSIDE = "ctx.{} is for the bodies of steps that wait outside; declare the step with @pipeline.await_external"
-
-
 class Snooze(BaseException):
     """Ends the body and releases the job, due after a delay.
 
@@ -95,7 +93,7 @@ class Snooze(BaseException):
         super().__init__(f"snoozed for {self.delay:g} s")
 
 
-class JobContext:
+class JobContext(InteractionContext):
     """The running attempt, as its body sees it.
 
     ```python
@@ -214,16 +212,6 @@ class JobContext:
     def transition_key(self) -> str:
         """Different for every attempt: `jobId:0:attempt`, or that of a pipeline's step and item."""
         return transition_key(self._claim.job_id, 0, self.attempt, "")
-
-    @property
-    def interaction_id(self) -> str:
-        """Names the answer that a step of a pipeline waits for which was declared with `await_external`."""
-        raise ConfigurationError(_OUTSIDE.format("interaction_id"))
-
-    @property
-    def token(self) -> str:
-        """Lets whoever has it answer such a step, until its deadline. It belongs into requests, not into logs."""
-        raise ConfigurationError(_OUTSIDE.format("token"))
 
     def reject(self, item: Any, error: BaseException | str) -> None:
         """Record an item as rejected, in a step of a pipeline that takes or gives many; the step continues."""

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from windlass.client.answers import AnswerVerbs
+from windlass.client.answer_verbs import AnswerVerbs
 from windlass.client.execution_views import ExecutionReader, status_of
 from windlass.client.job_verbs import JobVerbs
 from windlass.domain.execution import Execution, ExecutionStatus

@@ -20,7 +20,7 @@ from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.reject_records import payload_of, reject_value, unpacked
 from windlass.spi import Serializer
 from windlass.stores.plans.execution_reads import FoundExecution, StoredExecution, StoredTransition
-from windlass.stores.plans.external_waits import PendingWait
+from windlass.stores.plans.external_waits import OpenWait
 from windlass.stores.plans.rejects import StoredReject
 from windlass.submission.by_name import ANY_CALL
 
@@ -145,7 +145,7 @@ class ExecutionReader:
         except (SerializationError, IndexError, msgspec.MsgspecError):
             return text
 
-    def external_wait(self, row: PendingWait, token: str) -> ExternalWait:
+    def external_wait(self, row: OpenWait, token: str) -> ExternalWait:
         """Return a wait; what it shows is plain JSON if the definition of its pipeline is not known here."""
         pipeline = self._declared.get(row.pipeline, row.pipeline_version)
         known = pipeline if pipeline is not None and pipeline.definition.hash == row.definition_hash else None
@@ -165,7 +165,7 @@ class ExecutionReader:
             deadline=from_micros(row.deadline),
         )
 
-    def _request(self, row: PendingWait, known: AppPipeline | None) -> Any:
+    def _request(self, row: OpenWait, known: AppPipeline | None) -> Any:
         text = row.request or ""
         try:
             return self._plain(text) if known is None else known.values.decode_request(row.step, text)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from windlass.client.execution_reports import DEFAULT_TENANT
 from windlass.client.execution_views import status_of
-from windlass.client.external_waits import ExternalWaits
+from windlass.client.external_wait_verbs import ExternalWaits
 from windlass.client.filters import Page, checked_limit
 from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition

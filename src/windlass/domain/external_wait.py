@@ -108,7 +108,7 @@ class Answer(NamedTuple):
     """How long its step waits."""
 
 
-class StoredWait(NamedTuple):
+class KnownWait(NamedTuple):
     """What is stored about an answer's wait, read under the lock of the job that waits."""
 
     execution_id: str
@@ -155,7 +155,7 @@ class AnswerFate(StrEnum):
 ACCEPTED: Final = frozenset({AnswerFate.STORED, AnswerFate.EARLY, AnswerFate.DUPLICATE})
 
 
-def fate_of(answer: Answer, stored: StoredWait | None, *, is_open: bool) -> AnswerFate:
+def fate_of(answer: Answer, stored: KnownWait | None, *, is_open: bool) -> AnswerFate:
     """Decide what becomes of an answer; `is_open`: whether its execution has not ended."""
     if stored is None:
         return AnswerFate.UNKNOWN

@@ -28,8 +28,24 @@ _JOB_OPTIONS: Final = {
 """What other parts of Windlass, and other libraries, call these options."""
 
 
-class WaitingStepOptionsDict(TypedDict, total=False):
-    """The options of a step that waits outside: `timeout` is there how long it waits."""
+class StepOptionsDict(TypedDict, total=False):
+    """The options as keywords, for `**options: Unpack[StepOptionsDict]`."""
+
+    retry_limit: int
+    retry_wait: float | timedelta
+    max_backoff: float | timedelta
+    jitter: bool
+    recover_on_failure: bool
+    concurrency: int
+    ordered: bool
+    buffer: int
+    timeout: float | timedelta | None
+    circuit: str | None
+    resource: str | None
+
+
+class WaitOptionsDict(TypedDict, total=False):
+    """The options of a step that waits outside: its `timeout` is how long it waits."""
 
     retry_limit: int
     retry_wait: float | timedelta
@@ -41,12 +57,6 @@ class WaitingStepOptionsDict(TypedDict, total=False):
     buffer: int
     circuit: str | None
     resource: str | None
-
-
-class StepOptionsDict(WaitingStepOptionsDict, total=False):
-    """The options as keywords, for `**options: Unpack[StepOptionsDict]`."""
-
-    timeout: float | timedelta | None
 
 
 class StepCheck(NamedTuple):

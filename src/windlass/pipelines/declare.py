@@ -9,7 +9,7 @@ from windlass.domain.durations import seconds
 from windlass.domain.step_options import (
     StepOptions,
     StepOptionsDict,
-    WaitingStepOptionsDict,
+    WaitOptionsDict,
     check_step_options,
     merged,
 )
@@ -127,7 +127,7 @@ class Pipeline:
         timeout: float | timedelta | None = None,
         answer: Any = NOT_GIVEN,
         name: str | None = None,
-        **options: Unpack[WaitingStepOptionsDict],
+        **options: Unpack[WaitOptionsDict],
     ) -> Callable[[StepFunction], StepFunction]:
         """Add a step that waits for an answer from outside, which replaces its item.
 
@@ -163,7 +163,7 @@ class Pipeline:
         kind: StepKind,
         function: StepFunction,
         name: str | None,
-        given: StepOptionsDict | WaitingStepOptionsDict,
+        given: StepOptionsDict | WaitOptionsDict,
         outside: Outside = NOT_OUTSIDE,
     ) -> StepFunction:
         """Add a function as the next step, and return it; the decorators call this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from windlass.cli.execution import diff, explain, list_command, moves, redrive, show, waits
+from windlass.cli.execution import answer_commands, diff, explain, list_command, moves, redrive, show
 from windlass.cli.groups import NounGroup
 
 
@@ -20,8 +20,8 @@ for verb in (
     moves.cancel,
     moves.pause,
     moves.resume,
-    waits.pending,
-    waits.complete,
+    answer_commands.pending,
+    answer_commands.complete,
     redrive.command,
     diff.command,
 ):

@@ -14,7 +14,7 @@ from windlass.domain.external_wait import (
     Answer,
     AnsweredWait,
     AnswerFate,
-    StoredWait,
+    KnownWait,
     WaitKey,
     all_accepted,
     fate_of,
@@ -42,7 +42,7 @@ def complete(dialect: Dialect, calls: Sequence[AnsweringCall]) -> Plan[StoredAns
     keys = sorted({answer.key for answer in answers})
     jobs = yield from _lock_jobs(dialect, keys)
     rows = yield Step("waits_of_answers", dialect.bulk("wait_keys", keys))
-    decided = _decide(calls, {WaitKey(*row[:4]): StoredWait(*row) for row in rows})
+    decided = _decide(calls, {WaitKey(*row[:4]): KnownWait(*row) for row in rows})
     yield from _store(dialect, decided)
     chosen = [answer for answer, _, fate in decided.stored if fate is not AnswerFate.DUPLICATE]
     work: frozenset[tuple[str, int]] = frozenset()
@@ -80,17 +80,17 @@ def _job_of(key: WaitKey, parts: Sequence[tuple[str, str, str]]) -> str:
 
 class _Decided(NamedTuple):
     calls: list[list[AnsweredWait]]
-    stored: list[tuple[Answer, StoredWait, AnswerFate]]
+    stored: list[tuple[Answer, KnownWait, AnswerFate]]
     """The first answer to each wait, of calls whose answers are all accepted."""
 
 
-def _decide(calls: Sequence[AnsweringCall], waits: Mapping[WaitKey, StoredWait]) -> _Decided:
+def _decide(calls: Sequence[AnsweringCall], waits: Mapping[WaitKey, KnownWait]) -> _Decided:
     """Decide what becomes of the answers, one call after the other: the first one to a wait wins."""
     decided = _Decided([], [])
     first: dict[WaitKey, Answer] = {}
     for call in calls:
         fates: list[AnsweredWait] = []
-        new: dict[WaitKey, tuple[Answer, StoredWait, AnswerFate]] = {}
+        new: dict[WaitKey, tuple[Answer, KnownWait, AnswerFate]] = {}
         for answer in call:
             stored = waits.get(answer.key)
             known = first.get(answer.key) or (new[answer.key][0] if answer.key in new else None)
@@ -133,5 +133,5 @@ def _store(dialect: Dialect, decided: _Decided) -> Plan[None]:
         yield Step("give_answers", dialect.bulk("answered_items", items))
 
 
-def _deadline(answer: Answer, stored: StoredWait) -> int:
+def _deadline(answer: Answer, stored: KnownWait) -> int:
     return stored.now + answer.timeout_us if answer.deadline is None else answer.deadline

@@ -15,7 +15,7 @@ STORED_KEY: Final = "store"
 Levels = frozenset[tuple[str, int]]
 
 
-class PendingWait(NamedTuple):
+class OpenWait(NamedTuple):
     """A wait as users list it."""
 
     execution_id: str
@@ -128,14 +128,14 @@ def next_pipeline(dialect: Dialect, after: str) -> Plan[str | None]:
 
 def pending(
     dialect: Dialect, tenant: str, pipeline: str, after: tuple[int, WaitKey], most: int
-) -> Plan[list[PendingWait]]:
+) -> Plan[list[OpenWait]]:
     """Return the next open waits of a tenant and pipeline, the first deadline first."""
     del dialect
     deadline, key = after
     place = {"deadline": deadline, "id": key.execution_id, "step": key.step, "path": key.path, "round": key.round}
     params = {"tenant": tenant, "pipeline": pipeline, **place}
     rows = yield Step("pending_waits", params, autocommit=True, literals={"window": most})
-    return [PendingWait(*row) for row in rows]
+    return [OpenWait(*row) for row in rows]
 
 
 def of_correlation(dialect: Dialect, tenant: str, correlation_id: str) -> Plan[list[WaitKey]]:

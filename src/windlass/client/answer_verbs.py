@@ -20,7 +20,7 @@ from windlass.domain.external_wait import (
 )
 from windlass.errors import ConfigurationError, InvalidOptionError, PayloadTooLargeError, SerializationError
 from windlass.execution_errors import AwaitTimeoutError, ExecutionStateError, WaitNotFoundError
-from windlass.pipelines.answers import encoded_answer
+from windlass.pipelines.answer_values import encoded_answer
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.definition import StepKind
 from windlass.pipelines.pipeline import AppPipeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from windlass.client.answers import MOST_ANSWERS, AddressedAnswer
+from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.filters import Page, checked_limit
 from windlass.domain.external_wait import Completion, ExternalWait, WaitKey, read_interaction_id
@@ -14,7 +14,7 @@ from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import external_waits
-from windlass.stores.plans.external_waits import PendingWait
+from windlass.stores.plans.external_waits import OpenWait
 
 Spot = tuple[int, WaitKey]
 START: Final[Spot] = (0, WaitKey("00000000-0000-0000-0000-000000000000", 0, "", 0))
@@ -107,7 +107,7 @@ class ExternalWaits(ExecutionReports):
             name, spot = _parse_cursor(cursor, name)
         yield from self._verbs.jobs.authorization.check("pending")
         name = name or (yield from access.read(external_waits.next_pipeline, ""))
-        found: list[PendingWait] = []
+        found: list[OpenWait] = []
         while name is not None and len(found) < most:
             found += yield from access.read(external_waits.pending, tenant, name, spot, most - len(found))
             if len(found) < most:
@@ -116,7 +116,7 @@ class ExternalWaits(ExecutionReports):
         waits = yield from self._shown(found)
         return Page(waits, _cursor_of(found[-1]) if len(found) == most else None)
 
-    def _shown(self, found: list[PendingWait]) -> Verb[list[ExternalWait]]:
+    def _shown(self, found: list[OpenWait]) -> Verb[list[ExternalWait]]:
         yield from self._declared.tokens.ready(self._verbs.jobs.access.database)
         sign, reader = self._declared.tokens.sign, self._verbs.reader
         return [reader.external_wait(one, sign(TokenContent(one.key, one.deadline))) for one in found]
@@ -154,7 +154,7 @@ class ExternalWaits(ExecutionReports):
         return (yield from self._verbs.answers.complete(addressed)) if addressed else []
 
 
-def _cursor_of(last: PendingWait) -> str:
+def _cursor_of(last: OpenWait) -> str:
     return f"{last.pipeline} {last.deadline} {last.key.interaction_id}"
 
 
