@@ -131,5 +131,9 @@ class TestDeclaringSchedules(contract.ScheduleDeclarationsContract):
     pass
 
 
+class TestExternalWaits(contract.ExternalWaitsContract):
+    pass
+
+
 class TestSignals(contract.SignalsContract):
     pass
