@@ -125,7 +125,7 @@ def _store(dialect: Dialect, decided: _Decided) -> Plan[None]:
         if rows and (yield Step(statement, dialect.bulk("given_answers", rows))) != len(rows):
             raise RestartPlanError
     items = [
-        (answer.key.execution_id, stored.stage, *answer.key[1:])
+        (answer.key.execution_id, stored.stage, answer.key.path, answer.key.step, answer.type, answer.value)
         for answer, stored, fate in decided.stored
         if answer.key.path and fate is AnswerFate.STORED
     ]

@@ -64,8 +64,13 @@ def open_waits(dialect: Dialect, waits: Sequence[NewWait]) -> Plan[None]:
     stored = yield Step("open_external_waits", dialect.bulk("new_waits", waits))
     if stored < len(waits):
         yield Step("note_requests", dialect.bulk("new_waits", waits))
-        items = [(*wait.key[:1], wait.stage, *wait.key[1:]) for wait in waits if wait.path]
-        if items:
+        stages = {wait.key: wait.stage for wait in waits if wait.path}
+        early = (yield Step("early_answers", dialect.bulk("wait_keys", sorted(stages)))) if stages else ()
+        if early:
+            items = [
+                (execution, stages[WaitKey(execution, step, path, number)], path, step, *answer)
+                for execution, step, path, number, *answer in early
+            ]
             yield Step("give_answers", dialect.bulk("answered_items", items))
     reached("wait.before_park")
 

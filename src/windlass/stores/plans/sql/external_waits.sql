@@ -20,23 +20,30 @@ WHERE true ON CONFLICT (execution_id, step, path, round) DO NOTHING
 UPDATE windlass_external_wait SET request = k.request FROM {new_waits} k WHERE {same_wait} AND windlass_external_wait.request IS NULL
 
 -- name: answered_items :bulk
-execution_id id, stage integer, step integer, path text, round integer
+execution_id id, stage integer, path text, step integer, type integer, value text
 
--- Items whose wait is completed go on behind their step, with the answer.
+-- Items whose wait is completed go on behind their step, with the answer. The values come along: joined with the waits PostgreSQL reads
+-- all of an execution for each of them, as long as it has no statistics.
 -- name: give_answers :count
 UPDATE windlass_item SET status = 0, version = windlass_item.version + 1, cursor = k.step + 1, attempt = 1, due = NULL,
-    type = w.type, value = w.answer, error_class = NULL, error = NULL
-FROM {answered_items} k CROSS JOIN windlass_external_wait w
+    type = k.type, value = k.value, error_class = NULL, error = NULL
+FROM {answered_items} k WHERE windlass_item.execution_id = k.execution_id AND windlass_item.stage = k.stage
+    AND windlass_item.path = k.path AND windlass_item.cursor = k.step AND windlass_item.status = 3
+
+-- name: early_answers :rows
+SELECT k.execution_id, k.step, k.path, k.round, w.type, w.answer FROM {wait_keys} k CROSS JOIN windlass_external_wait w
 WHERE w.execution_id = k.execution_id AND w.step = k.step AND w.path = k.path AND w.round = k.round AND w.status = 'COMPLETED'
-    AND windlass_item.execution_id = k.execution_id AND windlass_item.stage = k.stage AND windlass_item.path = k.path
-    AND windlass_item.status = 3 AND windlass_item.cursor = k.step
+
+-- Waits that are open, in a form that keeps the planner from the indexes of all open waits: it is to go by the primary key.
+-- name: is_open :fragment
+coalesce(windlass_external_wait.status, '') = 'WAITING'
 
 -- name: wait_keys :bulk
 execution_id id, step integer, path text, round integer
 
 -- name: expire_external_waits :count
 UPDATE windlass_external_wait SET status = 'EXPIRED' FROM {wait_keys} k
-WHERE {same_wait} AND windlass_external_wait.status = 'WAITING' AND windlass_external_wait.deadline <= {now}
+WHERE {same_wait} AND {is_open} AND windlass_external_wait.deadline <= {now}
 
 -- name: expired_external_waits :rows
 SELECT k.execution_id, k.step, k.path, k.round FROM {wait_keys} k CROSS JOIN windlass_external_wait w
@@ -107,7 +114,7 @@ execution_id id, step integer, path text, round integer, type integer, answer te
 
 -- name: complete_external_waits :count
 UPDATE windlass_external_wait SET status = 'COMPLETED', type = k.type, answer = k.answer, answered_by = k.answered_by, answered_at = {now}
-FROM {given_answers} k WHERE {same_wait} AND windlass_external_wait.status = 'WAITING'
+FROM {given_answers} k WHERE {same_wait} AND {is_open}
 
 -- name: keep_early_answers :count
 INSERT INTO windlass_external_wait (execution_id, step, path, round, tenant, pipeline, correlation_id, status, closed, type, answer,
