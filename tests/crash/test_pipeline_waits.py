@@ -32,7 +32,7 @@ def finish(stage: PipelineStage, found: list[DeadWorker]) -> None:
     """Have a sound worker do what is left, and answer everything that waits then: lines with their number."""
     worker = stage.start()
     expected = sum(dead.order.lines or 1 for dead in found)
-    waits = until(lambda: found if len(found := waits_of(stage.app)) == expected else None, "all waits to be open")
+    waits = until(lambda: seen if len(seen := waits_of(stage.app)) == expected else None, "all waits to be open")
     stage.app.executions.complete_many(
         [(wait.token, wait.request if isinstance(wait.request, int) else 7) for wait in waits]
     )
