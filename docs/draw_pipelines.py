@@ -14,7 +14,7 @@ STEP: Final = "#1f6fc4"
 DONE: Final = "#23803c"
 REJECT: Final = "#a8720f"
 DEAD: Final = "#c33636"
-PLANNED: Final = "#7d8590"
+BACKLOG: Final = "#1b7f83"
 BOUNDARY: Final = "#6a4fb0"
 
 WAY: Final = 116
@@ -39,7 +39,6 @@ class Channel(NamedTuple):
     left: float
     color: str
     lines: tuple[str, ...]
-    planned: bool = False
 
 
 WIDTH: Final = 296
@@ -57,11 +56,10 @@ CHANNEL_BOXES: Final = (
         ("scope: one item, the others go on", "growing: bad data, changed rules", "back: enters its own step again"),
     ),
     Channel(
-        "publication backlog (planned)",
+        "publication backlog",
         672,
-        PLANNED,
+        BACKLOG,
         ("scope: before the next execution", "growing: others admit too slowly", "back: delivered by its own retries"),
-        planned=True,
     ),
 )
 
@@ -98,12 +96,11 @@ def _item_left(item: int) -> float:
 
 def channel(one: Channel) -> str:
     """The box of a channel: its title, and what it is for."""
-    dashes = ' stroke-dasharray="5 4"' if one.planned else ""
     head = 30
     drawn = [
         (
             f'<rect x="{one.left:g}" y="{CHANNELS}" width="{WIDTH}" height="116" rx="8" fill="none" '
-            f'stroke="{one.color}" stroke-width="1.8"{dashes}/>'
+            f'stroke="{one.color}" stroke-width="1.8"/>'
         ),
         (
             f'<path d="M{one.left:g} {CHANNELS + head}v-{head - 8}a8 8 0 0 1 8 -8h{WIDTH - 16}a8 8 0 0 1 8 8'

@@ -64,6 +64,11 @@ ROWS: Mapping[str, Row] = {
         "state, error, history, keys and callback are all there, or none of them is",
         "before the commit: yes, the body",
     ),
+    "C7": Row(
+        "a worker dies between two targets of a publication, or two of its chunks",
+        "each target gets each item once, by its hand-off key; no step of the source is called again",
+        "never",
+    ),
     "C8": Row(
         "the connection breaks while COMMIT is under way",
         "the writer checks whether the commit happened before it writes again",

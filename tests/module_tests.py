@@ -96,6 +96,12 @@ TESTED_BY = {
     "resilience/breaker.py": "engine/test_circuits.py",
     # ------------------------------------------------------------------ pipelines
     "pipelines/app_pipelines.py": "pipelines/test_executions.py",
+    "client/handoff_views.py": "pipelines/test_publications.py",
+    "domain/publication.py": "pipelines/test_publications.py",
+    "pipelines/backlog_duty.py": "pipelines/test_publications.py",
+    "pipelines/final_items.py": "pipelines/test_publications.py",
+    "pipelines/publication_declaration.py": "pipelines/test_publications.py",
+    "pipelines/subscribers.py": "pipelines/test_publications.py",
     "pipelines/cargo.py": "pipelines/test_part_ends.py",
     "pipelines/claimed_execution.py": "pipelines/test_tenants.py",
     "pipelines/claimed_item.py": "pipelines/test_lost_items.py",

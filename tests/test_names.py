@@ -57,6 +57,7 @@ PAIRED_MODULES = {
     "limits": TOPIC,
     "list_command": COMMANDS,
     "logs": "a command's options, and a log formatter",
+    "publication": "the command, and the values",
     "migrate": "the command, and the runner of migrations",
     "moves": TOPIC,
     "node": "the command, and the node",

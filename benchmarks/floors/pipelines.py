@@ -15,8 +15,9 @@ from windlass.domain.item_paths import FIRST, child
 from windlass.domain.job import NewJob
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import executions, items
-from windlass.stores.plans.executions import Checkpoint, NewSubmission
+from windlass.stores.plans import execution_submissions, executions, items
+from windlass.stores.plans.execution_submissions import NewSubmission
+from windlass.stores.plans.executions import Checkpoint
 
 CHUNK = 500
 PART = 128
@@ -62,7 +63,7 @@ def run_quick(scratch: Scratch, count: int) -> float:
     with migrated(scratch) as bench:
         database = bench.app.database
         ids = new_job_ids(count)
-        database.run(executions.submit, [_submission(one) for one in ids], ["default"])
+        database.run(execution_submissions.submit, [_submission(one) for one in ids], ["default"])
         began = monotonic()
         for start in range(0, count, TOGETHER):
             for step in range(QUICK_STEPS):

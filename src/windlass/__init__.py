@@ -26,6 +26,7 @@ from windlass.domain.output_differences import StepDifference
 from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, TriageRule
 from windlass.domain.priority import Priority
 from windlass.domain.progress import LogLine, Progress
+from windlass.domain.publication import Handoff, HandoffCounts, HandoffStatus, PublicationBacklog, ReceivedItem
 from windlass.domain.reject import Reject, RejectGroup, RejectRedrive, SinkFailure
 from windlass.domain.schedule_plan import Misfire, Overlap
 from windlass.domain.signal import Signal, approved, rejected
@@ -88,8 +89,10 @@ from windlass.execution_errors import (
     ExecutionFailedError,
     ExecutionNotFoundError,
     ExecutionStateError,
+    HandoffConflictError,
     InvalidTokenError,
     PayloadNotKeptError,
+    PublicationNotFoundError,
     RejectSinkError,
     StaleVersionError,
     WaitNotFoundError,
@@ -190,6 +193,10 @@ __all__ = [
     "FlowNode",
     "FlowsSettings",
     "Group",
+    "Handoff",
+    "HandoffConflictError",
+    "HandoffCounts",
+    "HandoffStatus",
     "Health",
     "HourlyCount",
     "InstanceResolver",
@@ -243,8 +250,11 @@ __all__ = [
     "PollingStrategy",
     "Priority",
     "Progress",
+    "PublicationBacklog",
+    "PublicationNotFoundError",
     "Queue",
     "QueueHour",
+    "ReceivedItem",
     "RecurringSettings",
     "Redrive",
     "Reject",

@@ -18,6 +18,7 @@ from windlass.client.executions import Executions
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.limits import Limits
 from windlass.client.moves import Moves
+from windlass.client.publications import AppPublications
 from windlass.client.reader import Reader
 from windlass.client.reads import Reads
 from windlass.client.rejects import AppRejects
@@ -198,6 +199,11 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     def rejects(self) -> AppRejects:
         """Items of executions that were given up: `find`, `groups`, `redrive`."""
         return AppRejects(self._execution_verbs, self._pipelines.submitter)
+
+    @property
+    def publications(self) -> AppPublications:
+        """Items that executions pass on to subscribers: `backlog`, `list`, `pause`, `resume`, `retry`, `admit`."""
+        return AppPublications(self._execution_verbs, self._pipelines)
 
     @property
     def alerts(self) -> Alerts:

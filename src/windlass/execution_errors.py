@@ -1,5 +1,6 @@
 """Errors about executions of pipelines and their rejects. All of them are `WindlassError`s."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.errors import JobCanceledError, JobFailedError, WindlassError
@@ -10,8 +11,10 @@ __all__ = [
     "ExecutionFailedError",
     "ExecutionNotFoundError",
     "ExecutionStateError",
+    "HandoffConflictError",
     "InvalidTokenError",
     "PayloadNotKeptError",
+    "PublicationNotFoundError",
     "RejectSinkError",
     "StaleVersionError",
     "WaitNotFoundError",
@@ -102,4 +105,25 @@ class WaitNotFoundError(WindlassError):
         super().__init__(
             f"nothing of tenant {tenant!r} waits for an answer to {what}: it has not begun to wait, was purged after "
             "its retention, or is of another tenant or database; app.executions.pending() lists what waits"
+        )
+
+
+class PublicationNotFoundError(WindlassError):
+    """No pipeline subscribes to a publication, so an item from outside cannot be handed over."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        here = f"subscribed to are {', '.join(known)}" if known else "no pipeline of this application subscribes"
+        super().__init__(
+            f"no pipeline subscribes to publication {name!r}, here or in the store; {here}; declare one with "
+            f"app.pipeline(..., subscribe={name!r})"
+        )
+
+
+class HandoffConflictError(WindlassError):
+    """A hand-off key was used before with another payload; the item is rejected, and noted as such."""
+
+    def __init__(self, name: str, key: str) -> None:
+        super().__init__(
+            f"publication {name!r}: key {key!r} was handed over before with another payload; the item is rejected: "
+            "send it under another key, or answer 409 to a sender that should give it up"
         )

@@ -134,3 +134,32 @@ def test_items_and_parts_whose_commits_were_cut_off_are_written_once(
     assert proxy.cuts == 6
     assert called == Counter(dict.fromkeys(range(LINES), 2))
     check_executions(pg_url)
+
+
+@CUTS
+def test_a_publication_whose_commit_was_cut_off_is_handed_over_once(
+    app: Windlass, proxy: TcpProxy, pg_url: str, arrives: bool
+):
+    """P9.C8, P7.2: a chunk and the success; what was committed is not taken for a repeat of its keys."""
+    shop = app.pipeline("shop", version="1", buffer=1_000)
+
+    @shop.expand
+    def lines(number: int) -> Iterator[int]:
+        yield from range(number)
+
+    shop.publish("lines", key=lambda line: line)
+    later = app.pipeline("later", version="1", subscribe="lines", queue="later")
+
+    @later.step
+    async def take(line: int) -> int:
+        return line
+
+    run = shop.submit(505)
+    cut(proxy, b"INSERT INTO windlass_handoff (", 2, arrives=arrives)
+    with app.worker(queues=["default"]):
+        run.join(RUN)
+    assert proxy.cuts == 2
+    assert rows(pg_url, "SELECT count(*), count(DISTINCT execution_id) FROM windlass_handoff") == [(505, 505)]
+    counted = rows(pg_url, "SELECT sum(admitted), sum(suppressed), sum(rejected) FROM windlass_handoff_count")
+    assert [int(number) for number in counted[0]] == [505, 0, 0]
+    check_executions(pg_url)

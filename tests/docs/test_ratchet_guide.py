@@ -113,7 +113,6 @@ def exists(name: str) -> bool:
 
 def test_the_tables_are_read():
     assert len(PRESENT) > 100
-    assert len(PLANNED) > 3
 
 
 @pytest.mark.parametrize("row", PRESENT, ids=lambda row: f"line {row.line}")

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from windlass import (
-    ConfigurationError,
     JobCanceledError,
     JobFailedError,
     PayloadTooLargeError,
@@ -115,10 +114,3 @@ def test_an_execution_that_ends_in_one_value_has_no_items(app: Windlass):
         assert run.result(RUN) == 6
     assert list(run.items()) == []
     assert app.executions.get(run.id).transition_key == f"{run.id}:1:1"
-
-
-def test_a_subscription_is_refused_while_there_are_no_publications(app: Windlass):
-    """An option that would do nothing is an error."""
-    with pytest.raises(ConfigurationError, match="not supported yet"):
-        app.pipeline("billing", version="1", subscribe="invoices")
-    app.pipeline("billing", version="1")

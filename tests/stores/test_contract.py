@@ -137,3 +137,7 @@ class TestExternalWaits(contract.ExternalWaitsContract):
 
 class TestSignals(contract.SignalsContract):
     pass
+
+
+class TestPublications(contract.PublicationsContract):
+    pass

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("scans")  # one process fills the tables
 
 LARGE = (
     *("windlass_hot", "windlass_job", "windlass_done", "windlass_attempt", "windlass_flow", "windlass_archive"),
-    *("windlass_schedule", "windlass_tick"),
+    *("windlass_schedule", "windlass_tick", "windlass_handoff"),
 )
 ROWS = 20_000
 LITERALS = {"chunk": 100, "window": 100, "most": 100}
@@ -68,7 +68,11 @@ SELECT {id}, 'nightly:' || n, CASE WHEN n % 2 = 0 THEN 'shop:app' || (n % 10) EN
     CASE WHEN n % 100 = 0 THEN 'retired' ELSE 'active' END, '0 2 * * *',
     CASE WHEN n % 3 = 0 THEN 'Asia/Tokyo' ELSE 'UTC' END, 0, 0, 'CATCH_UP', 11, 'ALLOW', '{{}}', 'x', n, 0, n
 FROM {numbers};
-INSERT INTO windlass_tick (schedule_id, tick, job_id) SELECT {id}, n, {id} FROM {numbers}
+INSERT INTO windlass_tick (schedule_id, tick, job_id) SELECT {id}, n, {id} FROM {numbers};
+INSERT INTO windlass_handoff (id, publication, subscriber, tenant, key, seen_key, source_id, item, correlation_id,
+    payload_hash, status, attempts, due, created_at)
+SELECT {id}, 'invoices', 's' || (n % 3), 'default', 'k' || n, 'k' || n, {flow_id}, '0', 'c', 'h',
+    CASE WHEN n % 2 = 0 THEN 'ADMITTED' ELSE 'WAITING' END, 0, n, n FROM {numbers}
 """
 ABOVE = ("Limit", "LockRows", "Subquery Scan")
 """Nodes that ask for no more rows than are asked of them."""

@@ -11,7 +11,7 @@ ENDED_ITEM = {2, 4, 6}
 
 
 def check_executions(url: str) -> None:
-    """Everything that is true whenever there are no writers: V1 to V6, and V8."""
+    """Everything that is true whenever there are no writers: V1 to V8."""
     found = broken_rules(url)
     assert not found, found
     check_gates(url)
@@ -32,6 +32,9 @@ def broken_rules(url: str) -> dict[str, list[Any]]:
         "V6 rejected items are rejects": _rejects(url),
         "V9 nothing waits for an ended execution": rows(url, _WAITS),
         "V9 an item waits outside if, and only if, its wait is open": rows(url, _OUTSIDE),
+        "V7 what was handed over to a pipeline is an execution of its own": rows(url, _HANDED_OVER),
+        "V7 an execution of a hand-off has that one": rows(url, _HANDOFFS),
+        "V7 a hand-off keeps its payload while it waits": rows(url, _SETTLED),
         "V8 what runs has a live node": rows(url, _RUNNING.format(now=now_of(url))),
     }
     return {rule: broken for rule, broken in checks.items() if broken}
@@ -57,6 +60,15 @@ _OUTSIDE = """SELECT i.execution_id, i.path, i.status, w.status FROM windlass_it
     JOIN windlass_execution e ON e.id = i.execution_id AND e.stage = i.stage LEFT JOIN windlass_external_wait w
         ON w.execution_id = i.execution_id AND w.step = i.cursor AND w.path = i.path AND w.status = 'WAITING'
     WHERE e.status = 'OPEN' AND (i.status = 3) <> (w.status IS NOT NULL)"""
+_HANDED_OVER = """SELECT h.id, h.execution_id, e.source FROM windlass_handoff h
+    LEFT JOIN windlass_execution e ON e.id = h.execution_id WHERE h.status = 'ADMITTED' AND EXISTS (
+        SELECT 1 FROM windlass_subscription s
+        WHERE s.publication = h.publication AND s.subscriber = h.subscriber AND s.kind = 'pipeline')
+    AND (e.id IS NULL OR e.source <> CAST(h.id AS text))"""  # without a source its key was submitted before
+_HANDOFFS = """SELECT e.id, e.source, h.status, h.execution_id FROM windlass_execution e
+    JOIN windlass_handoff h ON CAST(h.id AS text) = e.source WHERE h.status <> 'ADMITTED' OR h.execution_id <> e.id"""
+_SETTLED = """SELECT id, status FROM windlass_handoff
+    WHERE (status = 'WAITING') <> (payload IS NOT NULL) OR (status = 'WAITING') <> (settled_at IS NULL)"""
 _RUNNING = """SELECT h.id, h.node FROM windlass_hot h WHERE h.status = 'RUNNING' AND NOT EXISTS (
     SELECT 1 FROM windlass_node n WHERE n.id = h.node AND n.state = 'alive' AND n.lease_until >= {now})"""
 

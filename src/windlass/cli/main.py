@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "node": ("windlass.cli.node", "List the worker processes of the cluster, or have one leave."),
     "pipeline": ("windlass.cli.pipeline", "List pipelines, with what their failures mean."),
     "queue": ("windlass.cli.queue", "List queues, pause, resume and limit them."),
+    "publication": ("windlass.cli.publication", "List, pause, resume and retry what is passed on to subscribers."),
     "reject": ("windlass.cli.reject.command", "List, group and re-drive rejected items of executions."),
     "resource": ("windlass.cli.resource", "List resources, and say how many jobs may use one at a time."),
     "schedule": ("windlass.cli.schedule.command", "List, show, steer and preview schedules."),

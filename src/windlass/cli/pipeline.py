@@ -24,6 +24,7 @@ COLUMNS: Final = (
     Column("done/h", right=True),
     Column("rejects/h", right=True),
     Column("DLQ/h", right=True),
+    Column("backlog", right=True),
     Column("stranded", right=True),
     Column("waiting", right=True),
     Column("triage"),
@@ -31,8 +32,13 @@ COLUMNS: Final = (
 NEXT: Final = {
     TriageRule.REJECTS_RISE: "windlass reject groups",
     TriageRule.DEAD_LETTERS_RISE: "windlass dlq groups",
+    TriageRule.BACKLOG_RISES: "windlass publication list",
 }
-RULE_STYLES: Final = {TriageRule.REJECTS_RISE: "bold yellow", TriageRule.DEAD_LETTERS_RISE: "bold red"}
+RULE_STYLES: Final = {
+    TriageRule.REJECTS_RISE: "bold yellow",
+    TriageRule.DEAD_LETTERS_RISE: "bold red",
+    TriageRule.BACKLOG_RISES: "bold magenta",
+}
 
 
 @click.group(name="pipeline", cls=NounGroup)
@@ -48,8 +54,9 @@ def list_pipelines(app: Windlass, as_json: bool) -> None:
 
     Those of the application, and those that its workers or open executions know; executions of all tenants. Counts of
     the last hour stand before those of the hour before, in parentheses, and stop at 10,000. DLQ/h counts executions
-    that failed for good. Stranded: open executions that were begun with other steps than the application declares.
-    Waiting: steps and items that wait for answers from outside.
+    that failed for good. Backlog: items of publications that wait to become executions, now and an hour ago. Stranded:
+    open executions that were begun with other steps than the application declares. Waiting: steps and items that wait
+    for answers from outside.
 
     \b
         windlass pipeline list
@@ -81,10 +88,15 @@ def _row(summary: PipelineSummary) -> list[Cell]:
         _hours(summary.succeeded, ""),
         _hours(summary.rejected, "bold yellow"),
         _hours(summary.dead, "bold red"),
+        _backlog(summary.backlog),
         Cell(f"{summary.stranded:,}" if summary.stranded else "", "bold yellow", plain=str(summary.stranded)),
         Cell(f"{summary.waiting:,}" if summary.waiting else "", "magenta", plain=str(summary.waiting)),
         Cell("", plain=summary.triage),
     ]
+
+
+def _backlog(count: HourlyCount) -> Cell:
+    return _hours(count, "bold magenta") if count.last or count.before else Cell("", plain="0 (0)")
 
 
 def _hours(count: HourlyCount, rising: str) -> Cell:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from windlass.client.execution_details import differing_outputs, progress_of, stored_steps, waiting_execution
 from windlass.client.execution_verbs import OneExecutionVerbs
+from windlass.client.handoff_views import backlogs
 from windlass.client.pipeline_summaries import summaries
 from windlass.domain.execution import ENDED
 from windlass.domain.execution_explanation import explain_execution
@@ -18,7 +19,14 @@ from windlass.domain.output_differences import StepDifference, StepOutput, diffe
 from windlass.domain.pipeline_summary import PipelineSummary
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.stores.plans import execution_progress, execution_reads, explanations, external_waits, pipeline_counts
+from windlass.stores.plans import (
+    execution_progress,
+    execution_reads,
+    explanations,
+    external_waits,
+    pipeline_counts,
+    subscriptions,
+)
 from windlass.stores.plans.execution_reads import FoundExecution, StoredExecution, StoredTransition
 
 DEFAULT_TENANT = "default"
@@ -52,8 +60,10 @@ class ExecutionReports:
         yield from self._verbs.jobs.authorization.check("executions")
         stored = yield from access.read(execution_reads.pipelines)
         counts = yield from access.read(pipeline_counts.overview)
-        waits = yield from access.read(external_waits.counts, pipeline_counts.MOST_COUNTED)
-        return summaries(self._declared.register_all(), stored, counts, waits)
+        waiting = yield from access.read(subscriptions.backlog, self._declared.subscriptions())
+        found = backlogs(waiting, *(yield from access.read(subscriptions.counts)))
+        outside = yield from access.read(external_waits.counts, pipeline_counts.MOST_COUNTED)
+        return summaries(self._declared.register_all(), stored, counts, found, outside)
 
     def explain(self, execution_id: UUID | str, tenant: str = DEFAULT_TENANT) -> Explanation:
         """Explain why an execution is not running: the first thing that holds it, or its items, back."""

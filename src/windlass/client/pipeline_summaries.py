@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windlass.domain.clock import from_micros
-from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, triage
+from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, triage, version_key
+from windlass.domain.publication import REMOTE, PublicationBacklog
 from windlass.pipelines.definition import Definition
 from windlass.stores.plans.external_waits import WaitCount
 from windlass.stores.plans.pipeline_counts import MOST_COUNTED, CountWindow, OpenCount, StoredCounts
-
-_DIGITS = re.compile(r"(\d+)")
 
 
 def summaries(
     declared: Sequence[Definition],
     stored: Sequence[Mapping[str, Any]],
     counts: StoredCounts,
-    waits: Sequence[WaitCount],
+    waiting: Sequence[PublicationBacklog] = (),
+    outside: Sequence[WaitCount] = (),
 ) -> list[PipelineSummary]:
     """Return every pipeline that is declared, stored or has open executions, by name."""
     found: dict[str, dict[str, PipelineVersion]] = {}
     for version in _versions(declared, stored, counts.open):
         name, made = version
         found.setdefault(name, {})[made.version] = made
-    outside = {one.pipeline: one for one in waits}
-    return [_summary(name, found[name].values(), counts, outside.get(name)) for name in sorted(found)]
+    waits = {one.pipeline: one for one in outside}
+    return [_summary(name, found[name].values(), counts, waiting, waits.get(name)) for name in sorted(found)]
 
 
 def _versions(
@@ -58,11 +57,16 @@ def names_of(definition: str) -> tuple[str, ...]:
 
 
 def _summary(
-    name: str, versions: Iterable[PipelineVersion], counts: StoredCounts, waits: WaitCount | None
+    name: str,
+    versions: Iterable[PipelineVersion],
+    counts: StoredCounts,
+    waiting: Sequence[PublicationBacklog],
+    waits: WaitCount | None,
 ) -> PipelineSummary:
     until = None if waits is None else waits.first_deadline
     ordered = tuple(sorted(versions, key=lambda one: version_key(one.version)))
     rejected, dead = _hours(name, counts.rejected), _hours(name, counts.ended["DLQ"], counts.ended["FAILED"])
+    backlog = _backlog(name, waiting)
     return PipelineSummary(
         name=name,
         versions=ordered,
@@ -74,7 +78,17 @@ def _summary(
         succeeded=_hours(name, counts.ended["SUCCEEDED"]),
         rejected=rejected,
         dead=dead,
-        rules=triage(rejected, dead),
+        backlog=backlog,
+        rules=triage(rejected, dead, backlog),
+    )
+
+
+def _backlog(name: str, waiting: Sequence[PublicationBacklog]) -> HourlyCount:
+    ours = [one for one in waiting if one.subscriber == name and one.kind != REMOTE]
+    return HourlyCount(
+        last=sum(one.waiting for one in ours),
+        before=sum(one.hour_ago for one in ours),
+        last_bounded=any(one.bounded for one in ours),
     )
 
 
@@ -85,9 +99,3 @@ def _hours(name: str, *hours: tuple[CountWindow, CountWindow]) -> HourlyCount:
         last_bounded=any(last.bounded for last, _ in hours),
         before_bounded=any(before.bounded for _, before in hours),
     )
-
-
-def version_key(version: str) -> list[tuple[int, int, str]]:
-    """Return what sorts versions as people do: 2 before 10, 1.9 before 1.10."""
-    parts = [part for part in _DIGITS.split(version) if part]
-    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]

@@ -19,7 +19,7 @@ from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, sleep
 from windlass.stores.plans import reject_redrives, triage
 from windlass.stores.plans.dead_letters import AuditEntry
-from windlass.stores.plans.executions import NewSubmission
+from windlass.stores.plans.execution_submissions import NewSubmission
 from windlass.stores.plans.rejects import RejectFilters, RejectSpot, StoredReject
 
 logger = loggers.logger("windlass.rejects")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
+
+_DIGITS = re.compile(r"(\d+)")
 
 STEADY: Final = 1.1
 """A count that grows by no more than this factor is steady."""
@@ -37,6 +40,7 @@ class TriageRule(StrEnum):
     """What a rising count of a failure channel means; `words` is for people."""
 
     REJECTS_RISE = "rejects_rise"
+    BACKLOG_RISES = "backlog_rises"
     DEAD_LETTERS_RISE = "dead_letters_rise"
     NOTHING_RISES = "nothing_rises"
 
@@ -49,14 +53,19 @@ class TriageRule(StrEnum):
 _WORDS: Final = {
     TriageRule.REJECTS_RISE: "rejects rise: data quality or business-rule drift",
     TriageRule.DEAD_LETTERS_RISE: "DLQ rises: dependency or systemic failure",
+    TriageRule.BACKLOG_RISES: "publication backlog rises: throughput or admission pressure",
     TriageRule.NOTHING_RISES: "nothing rises",
 }
 
 
-def triage(rejected: HourlyCount, dead: HourlyCount) -> tuple[TriageRule, ...]:
+NONE_COUNTED: Final = HourlyCount(last=0, before=0)
+
+
+def triage(rejected: HourlyCount, dead: HourlyCount, backlog: HourlyCount = NONE_COUNTED) -> tuple[TriageRule, ...]:
     """Return the rules that apply, the widest failure first: whole executions before single items."""
     rising = [TriageRule.DEAD_LETTERS_RISE] if dead.rises else []
     rising += [TriageRule.REJECTS_RISE] if rejected.rises else []
+    rising += [TriageRule.BACKLOG_RISES] if backlog.rises else []
     return tuple(rising) or (TriageRule.NOTHING_RISES,)
 
 
@@ -99,6 +108,8 @@ class PipelineSummary:
     """Items that were given up while their executions went on."""
     dead: HourlyCount
     """Executions that failed for good: DLQ or, of pipelines without dead letters, FAILED."""
+    backlog: HourlyCount = NONE_COUNTED
+    """Items of publications that wait to become executions of it: now, and an hour ago."""
     rules: tuple[TriageRule, ...]
     """What the rising counts mean."""
 
@@ -106,3 +117,9 @@ class PipelineSummary:
     def triage(self) -> str:
         """The rules in words."""
         return "; ".join(rule.words for rule in self.rules)
+
+
+def version_key(version: str) -> list[tuple[int, int, str]]:
+    """Return what sorts versions as people do: 2 before 10, 1.9 before 1.10."""
+    parts = [part for part in _DIGITS.split(version) if part]
+    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]

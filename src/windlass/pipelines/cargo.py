@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from windlass.domain.execution import ItemFailure, LastRejects, LogRow
 from windlass.domain.execution_items import ItemWrite
 from windlass.stores.plans.executions import Checkpoint
+from windlass.stores.plans.handoffs import PublishedItems
 from windlass.stores.plans.items import Release
 
 Outside = Literal["", "value", "items", "ordered"]
@@ -29,6 +30,8 @@ class Finished(NamedTuple):
 
     log: LogRow
     rejects: LastRejects | None = None
+    outgoing: tuple[PublishedItems, ...] = ()
+    """What is handed over with it."""
 
 
 class PartEnded(NamedTuple):

@@ -1,7 +1,7 @@
 """The declaration of a pipeline: decorators that add typed steps, until it is first used."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar, Unpack, overload
 
@@ -22,8 +22,9 @@ from windlass.pipelines.pipeline_options import (
     check_label,
     split_options,
 )
+from windlass.pipelines.publication_declaration import KeyFunction, Publication, make_publication
 from windlass.pipelines.step_signature import NOT_GIVEN, NOT_OUTSIDE, Outside, make_step, with_answers
-from windlass.pipelines.type_rules import check_steps
+from windlass.pipelines.type_rules import Stream, check_steps, input_type
 
 StepFunction = TypeVar("StepFunction", bound=Callable[..., Any])
 
@@ -87,6 +88,7 @@ class Pipeline:
         self.options, of_steps = split_options(options, self._where)
         self.defaults = merged(defaults, of_steps)
         self._declared: list[DeclaredStep] = []
+        self._publications: list[Publication] = []
         self._definition: Definition | None = None
         self._lock = threading.Lock()
 
@@ -175,7 +177,12 @@ class Pipeline:
                 "holds one of both: leave one out, or put the step into a pipeline of its own"
             )
         with self._lock:
-            self._refuse_late(named)
+            self._refuse_late(f"step {named!r}")
+            if any(step.name == named for step in self._declared):
+                raise ConfigurationError(
+                    f"{self._where}: names of steps must be unique, and there is already a step {named!r}; "
+                    "rename the function, or give the step another name=..."
+                )
             declared = [*self._declared, DeclaredStep(named, kind, function, options, outside)]
             self._check(declared)
             self._declared = declared
@@ -203,17 +210,12 @@ class Pipeline:
             )
         return check_label(found, f"{self._where}: the name of a {kind.value}", MAX_NAME)
 
-    def _refuse_late(self, name: str) -> None:
+    def _refuse_late(self, what: str) -> None:
         if self._definition is not None:
             raise ConfigurationError(
-                f"{self._where}: step {name!r} must be added before the pipeline is used, but it has been submitted to "
+                f"{self._where}: {what} must be added before the pipeline is used, but it has been submitted to "
                 "or a worker has started, and executions depend on its steps; declare all steps when the module is "
                 "imported, or another version"
-            )
-        if any(step.name == name for step in self._declared):
-            raise ConfigurationError(
-                f"{self._where}: names of steps must be unique, and there is already a step {name!r}; "
-                "rename the function, or give the step another name=..."
             )
 
     def _check(self, declared: list[DeclaredStep]) -> None:
@@ -236,4 +238,41 @@ class Pipeline:
             )
         steps = with_answers([make_step(index, *step, where=self._where) for index, step in enumerate(self._declared)])
         check_steps(steps, self._where)
-        return define(self.name, self.version, steps, self.options)
+        return define(self.name, self.version, steps, self.options, self._publications)
+
+    def publish(self, name: str, *, key: KeyFunction | None = None, to: Mapping[str, object] | None = None) -> None:
+        """Hand the last items of every execution over to the pipelines that subscribe, in the commit of its success.
+
+        ```python
+        orders.publish("invoices", key=lambda invoice: invoice.id, to={"crm": HttpTarget("https://crm.example/in")})
+        billing = app.pipeline("billing", subscribe="invoices", max_in_flight=100)
+        ```
+        `key` returns the hand-off key of an item: a repeat with the same payload is dropped, one with another payload
+        is rejected. Without it the key is the execution's id and the position of the item. `to` names places outside
+        of the database, and what delivers to each. A subscriber that is slow, paused or refuses an item leaves it in
+        the backlog (`app.publications`), and the execution has succeeded all the same.
+        """
+        made = make_publication(name, key, to, self._where)
+        with self._lock:
+            self._refuse_late(f"publication {made.name!r}")
+            if any(one.name == made.name for one in self._publications):
+                raise ConfigurationError(
+                    f"{self._where}: it publishes {made.name!r} already; publish under another name"
+                )
+            self._publications.append(made)
+
+    @property
+    def publications(self) -> Sequence[Publication]:
+        """What it publishes."""
+        return tuple(self._publications)
+
+    def ends(self) -> tuple[Any, Stream] | None:
+        """Return the type of its input and the types of its last items; None if they are not known yet."""
+        steps: list[PipelineStep] = []
+        for index, step in enumerate(tuple(self._declared)):  # without the lock: others ask while they hold their own
+            try:
+                steps.append(make_step(index, *step, where=self._where))
+            except SerializationError:
+                return None
+        known = with_answers(steps)
+        return (input_type(known), check_steps(known, self._where)) if known else None

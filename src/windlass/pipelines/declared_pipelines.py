@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from windlass.context import JobContext
 from windlass.domain.execution import OPEN
+from windlass.domain.publication import REMOTE, SubscriptionRow
 from windlass.errors import ConfigurationError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
@@ -18,9 +19,12 @@ from windlass.pipelines.part_run import run_part
 from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.pipeline_parts import PipelineParts
+from windlass.pipelines.publication_declaration import check_subscriber, refuse_names
 from windlass.pipelines.reject_sinks import sink_of_name
+from windlass.pipelines.subscribers import Subscribers
 from windlass.pipelines.token_keys import TokenKeys
 from windlass.settings import PipelinesSettings
+from windlass.spi import Serializer
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction
 
@@ -34,16 +38,13 @@ class DeclaredPipelines:
         self.submitter = submitter
         """What stores executions."""
         self._declared: dict[tuple[str, str], AppPipeline] = {}
+        self.subscribers = Subscribers(lambda: tuple(self._declared.values()))
+        """Those of them that subscribe to publications."""
 
     def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:
         """Declare a pipeline; the same name and version twice is an error."""
         defaults = self._parts.settings.defaults.step_options()
         made = AppPipeline(name, version, defaults=defaults, declared=self, **options)
-        if made.options.subscribe is not None:
-            raise ConfigurationError(
-                f"pipeline {name}@{version}: subscribe={made.options.subscribe!r} is not supported yet: there "
-                "are no publications; leave it out, and submit executions from your code"
-            )
         if (made.name, made.version) in self._declared:
             raise ConfigurationError(
                 f"pipeline {name}@{version} is declared twice in this application; give one of them another name or "
@@ -59,6 +60,11 @@ class DeclaredPipelines:
     def any(self) -> bool:
         """Whether any pipeline is declared."""
         return bool(self._declared)
+
+    @property
+    def serializer(self) -> Serializer:
+        """What encodes values."""
+        return self._parts.serializer
 
     @property
     def settings(self) -> PipelinesSettings:
@@ -79,13 +85,43 @@ class DeclaredPipelines:
         parts = self._parts
         return Values(definition, parts.serializer, parts.settings.max_value_bytes)
 
+    def outlets(self) -> Mapping[tuple[str, str], object]:
+        """Return what delivers to places outside of the database, by publication and subscriber."""
+        return {
+            (publication.name, subscriber): outlet
+            for pipeline in self._declared.values()
+            for publication in pipeline.publications
+            for subscriber, outlet in publication.to.items()
+        }
+
+    def subscriptions(self) -> list[SubscriptionRow]:
+        """Return who receives the publications of this application: its pipelines, and places outside."""
+        remote = [SubscriptionRow(*place, REMOTE) for place in sorted(self.outlets())]
+        return [*(one.subscription for one in self.subscribers.of()), *remote]
+
     def register(self, definition: Definition) -> None:
         """Register the bodies that run a definition's executions and their items."""
+        self._check_publications(definition)
         for function, target in (
             (self._execution_body(definition), definition.target),
             (self._part_body(definition), definition.items_target),
         ):
             self._registry.register(TargetFunction(function, stable_name=target))
+
+    def _check_publications(self, definition: Definition) -> None:
+        """Raise if a pipeline and one that subscribes to it do not fit together, as far as their types are known."""
+        refuse_names(definition.publications, self.subscribers.names)
+        for publisher in self._declared.values():
+            for publication in publisher.publications:
+                for subscriber in self._declared.values():
+                    if subscriber.options.subscribe != publication.name:
+                        continue
+                    if definition.name not in (publisher.name, subscriber.name):
+                        continue
+                    ends, begins = publisher.ends(), subscriber.ends()
+                    if ends is not None and begins is not None:
+                        names = (f"{publisher.name}@{publisher.version}", f"{subscriber.name}@{subscriber.version}")
+                        check_subscriber(names[0], ends[1], names[1], begins[0], publication.name)
 
     def register_all(self) -> list[Definition]:
         """Complete all pipelines, so that a worker knows them; no step can be added after that."""
@@ -118,7 +154,7 @@ class DeclaredPipelines:
             if state is None or state.status != OPEN:
                 raise ConfigurationError(f"execution {context.job_id} is not open; its row was deleted or changed")
             claimed = ClaimedExecution(runtime, definition, values, context, state)
-            await ExecutionRun(claimed, given).run()
+            await ExecutionRun(claimed, given, self.subscribers).run()
 
         run_execution.__annotations__ = {"given": definition.input_type, "return": definition.result_type}
         return run_execution

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from windlass.domain.key_policy import KeyPolicy
 from windlass.domain.step_options import StepOptions
 from windlass.pipelines.pipeline_options import PipelineOptions
+from windlass.pipelines.publication_declaration import Publication
 from windlass.pipelines.step_types import is_anything, literals_of, members, type_name, unwrapped
 from windlass.pipelines.type_rules import check_steps, input_type
 from windlass.pipelines.value_types import TypeChoice, classes_of
@@ -119,6 +120,8 @@ class Definition:
     """The type of the result: of the last value, or of the list of the last items; Any if there are several."""
     ends_in_items: bool
     """Whether its result is the list of its last items."""
+    publications: tuple[Publication, ...]
+    """What its last items are handed over as."""
     _segments: tuple[Segment, ...] = field(repr=False)
     _inputs: tuple[TypeChoice, ...] = field(repr=False)
     _outputs: tuple[TypeChoice, ...] = field(repr=False)
@@ -226,7 +229,13 @@ def _result_type(steps: Sequence[PipelineStep], name: str) -> Any:
     return list[single] if _ends_in_items(steps) else single
 
 
-def define(name: str, version: str, steps: Sequence[PipelineStep], options: PipelineOptions) -> Definition:
+def define(
+    name: str,
+    version: str,
+    steps: Sequence[PipelineStep],
+    options: PipelineOptions,
+    publications: Sequence[Publication] = (),
+) -> Definition:
     """Return the definition of a pipeline whose steps are checked."""
     whole = input_type(steps)
     alternatives = [*(() if step.kind is StepKind.TAP else _alternatives(step.gives) for step in steps)]
@@ -248,6 +257,7 @@ def define(name: str, version: str, steps: Sequence[PipelineStep], options: Pipe
         items_target=f"{target}/items",
         result_type=_result_type(steps, name),
         ends_in_items=_ends_in_items(steps),
+        publications=tuple(publications),
         _segments=_segments_of(steps),
         _inputs=tuple(TypeChoice(members(step.takes)) for step in steps),
         _outputs=tuple(TypeChoice(choices) for choices in alternatives),

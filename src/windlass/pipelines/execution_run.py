@@ -27,11 +27,13 @@ from windlass.pipelines.cargo import Boundary, Finished
 from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, is_called_once, lane_for, lane_of
 from windlass.pipelines.definition import PipelineStep, StepKind
 from windlass.pipelines.execution_results import result_of_items, result_of_value
+from windlass.pipelines.final_items import FinalItems
 from windlass.pipelines.interactions import Interactions, is_answered, is_expired, timeout_error, verdict_of_timeout
 from windlass.pipelines.item_segments import ItemSegments
 from windlass.pipelines.item_values import ValueNotStoredError
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, StepVerdict, step_verdict
 from windlass.pipelines.stream_steps import StreamResult, StreamSteps
+from windlass.pipelines.subscribers import Subscribers
 from windlass.pipelines.transitions import Transitions
 
 MICROSECONDS = 1_000_000
@@ -40,13 +42,14 @@ MICROSECONDS = 1_000_000
 class ExecutionRun:
     """One claim of an execution."""
 
-    def __init__(self, claimed: ClaimedExecution, given: Any) -> None:
+    def __init__(self, claimed: ClaimedExecution, given: Any, subscribers: Subscribers) -> None:
         self._claimed = claimed
         self._input = given
         self._transitions = Transitions(claimed)
         self._streams = StreamSteps(claimed, self._transitions)
         self._segments = ItemSegments(claimed, self._transitions)
         self._outside = Interactions(claimed)
+        self._final_items = FinalItems(claimed, self._transitions, subscribers)
         self._value: Any = None
         self._value_of: tuple[int, str | None] | None = None
         """The stored form of the present value, if that is in `_value`."""
@@ -64,15 +67,14 @@ class ExecutionRun:
                 raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=self._lane(), cargo=Boundary(paused=True))
             if state.cursor >= len(steps):
                 await self._finish()
-            step = steps[state.cursor]
-            if state.streams and not step.kind.takes_stream:
+            elif state.streams and not steps[state.cursor].kind.takes_stream:
                 await self._segments.run()
-            elif step.kind is StepKind.AWAIT:
-                await self._run_outside(step)
-            elif is_called_once(step):
-                await self._run_stream(step)
+            elif steps[state.cursor].kind is StepKind.AWAIT:
+                await self._run_outside(steps[state.cursor])
+            elif is_called_once(steps[state.cursor]):
+                await self._run_stream(steps[state.cursor])
             else:
-                await self._run_single(step)
+                await self._run_single(steps[state.cursor])
             if claimed.should_end:
                 raise EndAttempt("advanced", lane=self._lane())
 
@@ -126,7 +128,7 @@ class ExecutionRun:
         if step.kind is StepKind.STEP:
             following = following._replace(type=number, value=text)
         if step.index + 1 == len(claimed.definition.steps):
-            self._succeed(log, result if step.kind is StepKind.STEP else value, limited)
+            await self._succeed(log, result if step.kind is StepKind.STEP else value, limited)
         if limited:
             claimed.state = following
             write = self._transitions.write(following, log, has_value=text is not None)
@@ -135,18 +137,15 @@ class ExecutionRun:
         if step.kind is StepKind.STEP:
             self._value, self._value_of = result, (claimed.state.value_version, text)
 
-    # ------------------------------------------------------------------ steps that wait outside
-
     async def _run_outside(self, step: PipelineStep) -> None:
         """Call the body and park, or go on with what has become of the wait."""
         claimed, value, began = self._claimed, self._present(), monotonic()
         if not claimed.definition.accepts(step, value):
             claimed.state = claimed.state._replace(cursor=step.index + 1, attempt=1)
-            return
+            return None
         last = (await self._outside.rounds(step, "", "")).get("")
         if last is not None and not last.closed:
-            await self._after_wait(step, last)
-            return
+            return await self._after_wait(step, last)
         limited, attempt = self._enter(step), claimed.state.attempt
         context = claimed.step_context(step, attempt)
         try:
@@ -171,15 +170,14 @@ class ExecutionRun:
             await self._outside.expire(step, last)
 
     async def _answered(self, step: PipelineStep, last: LastWait) -> None:
-        claimed, began, value = self._claimed, monotonic(), None
+        claimed, value = self._claimed, None
         try:
             value = self._outside.answer(step, last)
         except ValueNotStoredError as error:
-            await self._failed(step, error, began)
-        stored = (last.type, last.answer)
-        log = LogRow("answered", step.index, claimed.state.attempt, None, None, None, *stored)
+            await self._failed(step, error, monotonic())
+        log = LogRow("answered", step.index, claimed.state.attempt, type=last.type, value=last.answer)
         if step.index + 1 == len(claimed.definition.steps):
-            self._succeed(log, value, limited=False)
+            await self._succeed(log, value, limited=False)
         following = claimed.state._replace(cursor=step.index + 1, attempt=1, type=last.type, value=last.answer)
         await self._transitions.store(following, log, has_value=True)
         self._value, self._value_of = value, (claimed.state.value_version, last.answer)
@@ -200,7 +198,7 @@ class ExecutionRun:
         else:
             await self._check_rejects(step, result)
         if step.kind is StepKind.REDUCE and step.index + 1 == len(claimed.definition.steps):
-            self._succeed(result.log._replace(run_us=_micros(began)), result.value, limited, result.rejects)
+            await self._succeed(result.log._replace(run_us=_micros(began)), result.value, limited, result.rejects)
         await self._streams.store(result, _micros(began))
         if limited:
             raise EndAttempt("advanced", lane=self._lane(), called=True)
@@ -278,21 +276,24 @@ class ExecutionRun:
 
     # ------------------------------------------------------------------ the end
 
-    def _succeed(self, log: LogRow, value: Any, limited: bool, rejects: Sequence[NewReject] = ()) -> NoReturn:
+    async def _succeed(self, log: LogRow, value: Any, limited: bool, rejects: Sequence[NewReject] = ()) -> NoReturn:
         """End an execution whose last value is a single one: where items are expected, it is a stream of one."""
         result = result_of_value(self._claimed, [value] if self._claimed.definition.ends_in_items else value)
         called = True if limited else None
-        cargo = Finished(log._replace(kind="ended"), self._last(rejects))
+        outgoing = await self._final_items.of_value(value)
+        cargo = Finished(log._replace(kind="ended"), self._last(rejects), outgoing)
         raise EndAttempt("succeeded", result=result, called=called, cargo=cargo)
 
-    async def _finish(self) -> NoReturn:
-        """End an execution that has passed its last step."""
+    async def _finish(self) -> None:
+        """End an execution that has passed its last step; return if it has more items to publish."""
         state = self._claimed.state
         log = LogRow("ended", max(0, state.cursor - 1), state.attempt)
-        if state.streams:
+        if not state.streams:
+            await self._succeed(log, self._present(), limited=False)
+        outgoing = await self._final_items.next_chunk()
+        if outgoing is not None:
             result = await result_of_items(self._claimed)
-            raise EndAttempt("succeeded", result=result, cargo=Finished(log))
-        self._succeed(log, self._present(), limited=False)
+            raise EndAttempt("succeeded", result=result, cargo=Finished(log, outgoing=outgoing))
 
 
 def _micros(began: float) -> int:

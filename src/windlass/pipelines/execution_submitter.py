@@ -22,9 +22,9 @@ from windlass.pipelines.item_values import Values, canonical, fingerprint
 from windlass.runtime.verbs import Verb
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
-from windlass.stores.plans import executions, limits, reject_redrives
+from windlass.stores.plans import execution_submissions, limits, reject_redrives
 from windlass.stores.plans.dead_letters import AuditEntry
-from windlass.stores.plans.executions import NewSubmission, SubmittedExecution
+from windlass.stores.plans.execution_submissions import NewSubmission, SubmittedExecution
 from windlass.submission.current_connection import connection_for
 from windlass.submission.group_commit import levels_of
 from windlass.submission.resources import checked_resources
@@ -68,7 +68,7 @@ class ExecutionSubmitter:
     ) -> Verb[list[ExecutionHandle]]:
         """Store executions, and return handles in their order; workers are woken."""
         ids = new_job_ids(len(given))
-        new = [_row(definition, values, job_id, *one) for job_id, one in zip(ids, given, strict=True)]
+        new = [new_submission(definition, values, job_id, *one) for job_id, one in zip(ids, given, strict=True)]
         if not new:
             return []
         parts = self._parts()
@@ -92,7 +92,7 @@ class ExecutionSubmitter:
         return (yield from self._store(self._parts().submission, new, partial(_redrive, entry=entry)))
 
     def _store(
-        self, parts: SubmissionParts, new: Sequence[NewSubmission], plan: SubmitPlan = executions.submit
+        self, parts: SubmissionParts, new: Sequence[NewSubmission], plan: SubmitPlan = execution_submissions.submit
     ) -> Verb[list[SubmittedExecution]]:
         jobs = [one.job for one in new]
         levels = levels_of(jobs)
@@ -145,7 +145,7 @@ def _submit_or_raise(
     dialect: Dialect, queues: Sequence[str], tell: str, *, new: Sequence[NewSubmission]
 ) -> Plan[list[SubmittedExecution]]:
     """Store executions on a caller's connection; a conflict is raised inside the plan, so that nothing remains."""
-    answers = yield from executions.submit(dialect, new, queues, tell)
+    answers = yield from execution_submissions.submit(dialect, new, queues, tell)
     _refuse_conflicts(new, answers)
     return answers
 
@@ -156,14 +156,17 @@ def _refuse_conflicts(new: Sequence[NewSubmission], answers: Sequence[SubmittedE
             raise KeyConflictError(one.execution.key or "", UUID(answer.id), of_execution=True)
 
 
-def _row(definition: Definition, values: Values, job_id: str, value: Any, options: SubmitOptions) -> NewSubmission:
+def new_submission(
+    definition: Definition, values: Values, job_id: str, value: Any, options: SubmitOptions, args: str | None = None
+) -> NewSubmission:
+    """Return an execution with this input, checked; `args` is its stored form, if that is known."""
     tenant = checked_tenant(definition, options.tenant)
     key = _key(definition, tenant, value, options.key)
     try:
         definition.type_of(INPUT, value)
     except TypeError as error:
         raise SerializationError(str(error)) from None
-    args = values.encode(0, value)
+    args = values.encode(0, value) if args is None else args
     correlation = None if options.correlation_id is None else check_key(options.correlation_id, "correlation_id")
     execution = NewExecution(
         job_id,

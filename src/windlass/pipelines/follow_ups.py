@@ -5,7 +5,7 @@ Only the main job ends an execution: a part whose item has failed for good notes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,6 +17,8 @@ from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE
 from windlass.domain.transition_keys import transition_key
 from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked, PartWaits
+from windlass.pipelines.final_items import publish_plan
+from windlass.pipelines.subscribers import Subscribers
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
@@ -25,14 +27,17 @@ from windlass.stores.plans import execution_redrives, executions, external_waits
 from windlass.stores.plans.executions import EndedExecution
 
 _ENDS: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.GIVE_UP, Move.CANCEL})
+_SUCCEEDS: Final = frozenset({Move.SUCCEED})
 _REQUEUED: Final = frozenset({Move.REQUEUE})
 _REVIVED: Final = frozenset({Move.RETRY})
 
 
-def follow_ups() -> tuple[FollowUp, ...]:
-    """Return the follow-ups of pipelines."""
+def follow_ups(known_queues: Collection[str] = (), subscribers: Subscribers | None = None) -> tuple[FollowUp, ...]:
+    """Return the follow-ups of pipelines; `subscribers` are those of this application."""
     return (
         FollowUp(_ENDS, _of_execution, _end_executions),
+        FollowUp(_SUCCEEDS, _publishes, partial(_publish, known_queues=known_queues, subscribers=subscribers)),
+        *(() if subscribers is None else (FollowUp(_ENDS, subscribers.frees_room, subscribers.room_freed),)),
         FollowUp(_ENDS, _of_part, _end_parts),
         FollowUp(_REQUEUED, _has_cargo, _go_on_later),
         FollowUp(_REVIVED, _of_execution, _revive),
@@ -51,7 +56,19 @@ def _has_cargo(ended: Ended) -> bool:
     return ended.cargo is not None and (_of_execution(ended) or _of_part(ended))
 
 
+def _publishes(ended: Ended) -> bool:
+    return isinstance(ended.cargo, Finished) and bool(ended.cargo.outgoing)
+
+
 # ------------------------------------------------------------------ executions
+
+
+def _publish(
+    dialect: Dialect, ended: Sequence[Ended], *, known_queues: Collection[str], subscribers: Subscribers | None
+) -> Plan[Effects]:
+    """Hand over the last items of executions that have just succeeded."""
+    outgoing = [one for job in ended if isinstance(job.cargo, Finished) for one in job.cargo.outgoing]
+    return (yield from publish_plan(dialect, outgoing=outgoing, known_queues=known_queues, subscribers=subscribers))
 
 
 def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:

@@ -101,6 +101,8 @@ class NodeRuntime:
             if isinstance(answer, Exception):
                 continue
             work |= answer.new_work
+            for call in answer.calls:
+                call()
             if not answer.held:
                 self.stale += 1
                 logger.warning(

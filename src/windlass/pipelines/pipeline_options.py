@@ -38,6 +38,7 @@ class PipelineOptionsDict(StepOptionsDict, total=False):
     queue: str
     priority: int | Priority
     subscribe: str | None
+    max_in_flight: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,8 @@ class PipelineOptions:
     """The priority of its jobs."""
     subscribe: str | None = None
     """The publication whose items become executions."""
+    max_in_flight: int | None = None
+    """Number of open executions at which no more items of the publication are admitted; None: no limit."""
 
 
 def split_options(given: Mapping[str, Any], where: str) -> tuple[PipelineOptions, dict[str, Any]]:
@@ -83,7 +86,12 @@ def split_options(given: Mapping[str, Any], where: str) -> tuple[PipelineOptions
             known = (*_CHECKS, *STEP_OPTION_NAMES)
             hint = did_you_mean(name, known) or f"; the options are {', '.join(known)}"
             raise InvalidOptionError(f"{where}: unknown option {name!r}{hint}")
-    return PipelineOptions(**own), check_step_options(of_steps, where)
+    made = PipelineOptions(**own)
+    if made.max_in_flight is not None and made.subscribe is None:
+        raise InvalidOptionError(
+            f"{where}: max_in_flight={made.max_in_flight} needs a publication; add subscribe='...'"
+        )
+    return made, check_step_options(of_steps, where)
 
 
 def check_label(value: object, what: str, longest: int) -> str:
@@ -158,12 +166,13 @@ def _check_tenants(value: object) -> frozenset[str] | None:
     return frozenset(check_key(tenant, "tenants: a tenant") for tenant in value)
 
 
-def _check_tenant_concurrency(value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 2**31 - 1):
-        return value
-    raise InvalidOptionError(
-        f"tenant_concurrency must be a whole number from 1 on, or None for no limit, got {value!r}"
-    )
+def _limit(name: str) -> Callable[[object], int | None]:
+    def check(value: object) -> int | None:
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 2**31 - 1):
+            return value
+        raise InvalidOptionError(f"{name} must be a whole number from 1 on, or None for no limit, got {value!r}")
+
+    return check
 
 
 def _check_subscribe(value: object) -> str | None:
@@ -179,8 +188,9 @@ _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "key_policy": _check_key_policy,
     "tenants": _check_tenants,
     "require_tenant": _switch("require_tenant"),
-    "tenant_concurrency": _check_tenant_concurrency,
+    "tenant_concurrency": _limit("tenant_concurrency"),
     "queue": check_queue,
     "priority": parse_priority,
     "subscribe": _check_subscribe,
+    "max_in_flight": _limit("max_in_flight"),
 }

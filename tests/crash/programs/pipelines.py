@@ -21,6 +21,7 @@ from windlass.pipelines.step_context import StepContext
 
 RETRY_WAIT = 3.0
 BUFFER = 10
+SUBSCRIBERS = ("left", "right")
 
 
 @dataclass
@@ -172,6 +173,32 @@ def declare_asking(app: Windlass, queue: str) -> AppPipeline:
     return asking
 
 
+def declare_publisher(app: Windlass, queue: str) -> list[AppPipeline]:
+    """An expansion whose items are handed over to two other pipelines."""
+    publisher = app.pipeline("publisher", version="1", queue=queue, buffer=1_000)
+
+    @publisher.expand
+    def named(order: Order) -> Iterator[str]:
+        note("named", order.name)
+        for number in range(order.lines):
+            yield f"{order.name}.{number}"
+
+    publisher.publish("names", key=lambda name: name)
+    return [publisher, *(declare_subscriber(app, queue, name) for name in SUBSCRIBERS)]
+
+
+def declare_subscriber(app: Windlass, queue: str, name: str) -> AppPipeline:
+    """One step for each item that is handed over."""
+    subscriber = app.pipeline(name, version="1", queue=queue, subscribe="names")
+
+    @subscriber.step
+    async def take(given: str) -> str:
+        note(name, given)
+        return given
+
+    return subscriber
+
+
 class Pipelines(NamedTuple):
     """An application and its pipelines, by name."""
 
@@ -190,5 +217,6 @@ def pipelines_app(url: str, queue: str = "default") -> Pipelines:
         declare_approval(app, queue),
         declare_asking(app, queue),
         declare_orders(app, queue, "wide", buffer=128, concurrency=128),
+        *declare_publisher(app, queue),
     ]
     return Pipelines(app, {one.name: one for one in found})

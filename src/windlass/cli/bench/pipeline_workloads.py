@@ -1,4 +1,4 @@
-"""P1 … P6: executions of pipelines: of many items, of a few quick steps, their memory, and waits for the outside."""
+"""P1 … P7: executions of pipelines: many items, quick steps, memory, answers from outside, and what they publish."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ BUFFER: Final = 500
 KILOBYTE: Final = 1024
 PAYLOAD: Final = "x" * 90
 QUICK_STEPS: Final = 5
+ELSEWHERE: Final = "bench-elsewhere"
+"""A queue that no worker serves."""
 PAUSE: Final = 0.01
 MOST_ANSWERED: Final = 1_000
 WAIT: Final = 3_600.0
@@ -69,6 +71,41 @@ def run_items(scratch: Scratch, load: Load, *, steps: int) -> Measure:
             counted = pipeline.submit(load.jobs).result(WAIT)
             seconds = monotonic() - began
         problems = differences(("items in order", load.jobs, counted))
+        return Measure(load.jobs / seconds, problems, {"seconds": seconds})
+
+
+def declare_publication(app: Windlass) -> Pipeline:
+    """Declare an expansion whose items are handed over to a pipeline that does not run meanwhile."""
+    bench = app.pipeline("bench-publisher", version="1", buffer=BUFFER)
+
+    @bench.expand
+    def items(count: int) -> Iterator[str]:
+        return (f"{number:09}{PAYLOAD}" for number in range(count))
+
+    bench.publish("bench-items")
+    subscriber = app.pipeline("bench-subscriber", version="1", subscribe="bench-items", queue=ELSEWHERE)
+    subscriber.step(name="same")(_same)
+    return bench
+
+
+def run_publication(scratch: Scratch, load: Load) -> Measure:
+    """P7: the items of one expansion, handed over to a local subscriber, which admits them; items a second."""
+    with migrated(scratch) as bench:
+        pipeline = declare_publication(bench.app)
+        with bench.app.worker(queues=["default"], concurrency=load.concurrency):
+            pipeline.submit(1).join(WAIT)  # connects
+            began = monotonic()
+            pipeline.submit(load.jobs).join(WAIT)
+            seconds = monotonic() - began
+        (backlog,) = bench.app.publications.backlog()
+        admitted = backlog.last_hour.admitted
+        opened = sum(one.number for one in bench.app.database.read(pipeline_counts.open_by_definition))
+        most = min(load.jobs + 1, pipeline_counts.MOST_COUNTED)
+        problems = differences(
+            ("hand-offs admitted", load.jobs + 1, admitted),
+            ("hand-offs left waiting", 0, backlog.waiting),
+            ("executions of the subscriber", most, opened),
+        )
         return Measure(load.jobs / seconds, problems, {"seconds": seconds})
 
 

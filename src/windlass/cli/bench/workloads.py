@@ -79,6 +79,7 @@ PIPELINES: Final = (
     Workload("P4", "many items, one step", 200_000, partial(pipeline_workloads.run_items, steps=1), ITEMS),
     Workload("P5", "many items, peak memory", 200_000, pipeline_workloads.run_memory, MEGABYTES),
     Workload("P6", "items answered from outside", 10_000, pipeline_workloads.run_waits, ITEMS),
+    Workload("P7", "publication, one subscriber", 10_000, pipeline_workloads.run_publication, ITEMS),
 )
 """Executions of pipelines by one worker."""
 BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)}

@@ -1,4 +1,4 @@
-"""The pipeline of the demo: an order becomes lines, each line a price, and all of them an invoice that is charged."""
+"""The pipelines of the demo: an order becomes lines with prices, and an invoice that is charged and entered."""
 
 from __future__ import annotations
 
@@ -75,6 +75,11 @@ def charge(invoice: Invoice) -> str:
     return f"{invoice.lines} lines, {invoice.euros} € paid"
 
 
+def enter(receipt: str) -> str:
+    """Enter what was paid into the books."""
+    return f"entered: {receipt}"
+
+
 def declare(app: Windlass) -> Pipeline:
     """Declare the steps; each is stored before the next one is entered."""
     orders = app.pipeline("orders", version="1")
@@ -82,4 +87,6 @@ def declare(app: Windlass) -> Pipeline:
     orders.step(concurrency=8)(price)
     orders.reduce(total)
     orders.step(retry_limit=2, retry_wait=0.1)(charge)
+    orders.publish("receipts")
+    app.pipeline("books", version="1", subscribe="receipts").step(enter)
     return orders

@@ -1,4 +1,4 @@
-"""The scene of a pipeline: items, a reject, an execution that dies, and its re-drive from where it failed."""
+"""The scene of a pipeline: items, a reject, an execution that dies, its re-drive, and what it publishes."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def pipeline(presenter: Presenter, shop: Shop) -> SceneJobs:
             "the same key again is a duplicate", orders.submit(ShopOrder(1, ARTICLES), key="order 1").duplicate
         )
         _die_and_redrive(presenter, shop, orders)
+        _show_publication(presenter, shop)
     return SceneJobs("a pipeline", [first.id])
 
 
@@ -77,6 +78,21 @@ def _die_and_redrive(presenter: Presenter, shop: Shop, orders: Pipeline) -> None
     presenter.expect("an execution without retries left has a dead letter", ended is ExecutionStatus.DLQ)
     presenter.expect("the re-drive went on at the step that failed", CALLS["price"] == 2 and CALLS["charge"] == 4)
     presenter.expect("its dead letter is gone", not list(app.dead_letters.find()))
+
+
+def _show_publication(presenter: Presenter, shop: Shop) -> None:
+    """Show what a second pipeline got, in the commits in which the orders succeeded."""
+    app = shop.app
+    presenter.line(("$ windlass publication list", "bold"))
+    (backlog,) = app.publications.backlog()
+    admitted = f"{backlog.last_hour.admitted} admitted, {backlog.waiting} waiting"
+    presenter.line((f"{backlog.publication} → {backlog.subscriber}", "bold"), (admitted, ""))
+    handoffs = app.publications.list(publication="receipts").items
+    executions = [app.executions.handle(one.execution_id) for one in handoffs if one.execution_id is not None]
+    entered = [execution.result(timeout=LONGEST_WAIT) for execution in executions]
+    for text in entered:
+        presenter.line(("✓", "green"), (f"pipeline books: {text}", ""))
+    presenter.expect("each order was handed over once, in the commit of its success", len(set(entered)) == 2)
 
 
 def _show_log(presenter: Presenter, shop: Shop, orders: Pipeline, handle: ExecutionHandle) -> None:

@@ -1,82 +1,19 @@
-"""Plans for executions of pipelines: submit, load, and what a claim writes at the boundaries of steps."""
+"""Plans for executions of pipelines: load, and what a claim writes at the boundaries of steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.execution import OPEN, ExecutionState, KnownExecution, LogRow, NewExecution
+from windlass.domain.ended import NO_EFFECTS, Effects
+from windlass.domain.execution import OPEN, ExecutionState, LogRow
 from windlass.domain.execution_items import ItemWrite, NewItem, NewPart, NewReject
 from windlass.domain.external_wait import NewWait, WaitKey
-from windlass.domain.job import NewJob
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
-from windlass.stores.plan import Plan, RestartPlanError, Step
+from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import external_waits, items, rejects
 from windlass.stores.plans.items import Release
-
-
-class SubmittedExecution(NamedTuple):
-    """The result of submitting one execution."""
-
-    id: str
-    duplicate: bool = False
-    conflict: bool = False
-    """Whether an execution with the same key has another input; nothing was stored then."""
-
-
-class NewSubmission(NamedTuple):
-    """An execution, and the job that runs it."""
-
-    execution: NewExecution
-    job: NewJob
-    log: LogRow = LogRow("submitted", 0, 1)
-    """The first row of its log; of a re-driven reject it holds the item."""
-
-
-def submit(
-    dialect: Dialect, new: Sequence[NewSubmission], new_queues: Sequence[str], tell: str | None = None
-) -> Plan[list[SubmittedExecution]]:
-    """Store executions, all or none; return the answer to each. With a conflict among them, nothing is stored."""
-    if new_queues:
-        yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
-    answers, fresh = yield from _known(dialect, [one.execution for one in new])
-    stored = [one for one in new if one.execution.id in fresh]
-    if stored and not any(answer.conflict for answer in answers):
-        count = yield Step("insert_executions", {"rows": json_text([one.execution for one in stored])})
-        if count != len(stored):
-            raise RestartPlanError  # another transaction has just taken a key
-        yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
-        rows = [log_row(one.execution.id, 1, one.log, 0, None) for one in stored]
-        yield Step("insert_transitions", dialect.bulk("log_rows", rows))
-    reached("submit.before_commit")
-    return answers
-
-
-def _known(dialect: Dialect, new: Sequence[NewExecution]) -> Plan[tuple[list[SubmittedExecution], frozenset[str]]]:
-    """Return the answers, and the ids of those that are stored."""
-    del dialect
-    keyed = sorted({_key(one) for one in new if one.key is not None})
-    holders: dict[tuple[str, ...], KnownExecution] = {}
-    if keyed:
-        found = yield Step("find_executions_of_keys", {"rows": json_text(keyed)})
-        same = {(one.tenant, one.key or ""): _key(one) for one in new if one.key is not None}
-        holders = {same[tenant, row[1]]: KnownExecution(*row) for tenant, *row in found}
-    answers, fresh = [], set()
-    for one in new:
-        holder = holders.get(_key(one)) if one.key is not None else None
-        if holder is None:
-            fresh.add(one.id)
-            if one.key is not None:
-                holders[_key(one)] = KnownExecution(one.id, one.key, one.input_hash)
-            answers.append(SubmittedExecution(one.id))
-        else:
-            answers.append(SubmittedExecution(holder.id, duplicate=True, conflict=holder.input_hash != one.input_hash))
-    return answers, frozenset(fresh)
-
-
-def _key(one: NewExecution) -> tuple[str, str, str, str]:
-    return one.tenant, one.pipeline, one.pipeline_version, one.key or ""
 
 
 def load(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, ExecutionState]]:
@@ -117,6 +54,8 @@ class Checkpoint(NamedTuple):
     """Waits for answers from outside that begin: of the items that are written, or of the execution itself."""
     expires: Sequence[WaitKey] = ()
     """Waits whose deadline has passed."""
+    publish: Callable[[Dialect], Plan[Effects]] | None = None
+    """Hands a chunk of last items over, in the same transaction, if the state is written."""
 
 
 class CheckpointAnswer(NamedTuple):
@@ -134,6 +73,8 @@ class CheckpointAnswer(NamedTuple):
     """Ids of rejects that were not stored before, of all writes of its batch."""
     expired: frozenset[WaitKey] = frozenset()
     """Waits that have expired, of all writes of its batch; the others were answered."""
+    calls: tuple[Callable[[], None], ...] = ()
+    """What to do after the commit."""
 
 
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[CheckpointAnswer]]:
@@ -151,8 +92,15 @@ def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Chec
     versions = yield from advance(dialect, [one for one in held if one.state is not None])
     effects = yield from _write_items(dialect, held)
     reached("checkpoint.written")
+    handed = NO_EFFECTS
+    for one in held:
+        if one.publish is not None and one.execution_id in versions:  # else it was committed before
+            handed |= yield from one.publish(dialect)
     reached("checkpoint.before_commit")
-    return [_answer(one, locked, versions, effects) for one in writes]
+    answers = [_answer(one, locked, versions, effects) for one in writes]
+    if handed is NO_EFFECTS:
+        return answers
+    return [answers[0]._replace(new_work=answers[0].new_work | handed.work, calls=handed.calls), *answers[1:]]
 
 
 def _answer(

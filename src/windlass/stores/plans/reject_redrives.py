@@ -8,9 +8,9 @@ from typing import NamedTuple
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import dead_letters, executions, rejects
+from windlass.stores.plans import dead_letters, execution_submissions, rejects
 from windlass.stores.plans.dead_letters import AuditEntry
-from windlass.stores.plans.executions import NewSubmission, SubmittedExecution
+from windlass.stores.plans.execution_submissions import NewSubmission, SubmittedExecution
 from windlass.stores.plans.rejects import RejectFilters, RejectSpot, StoredReject
 
 
@@ -35,7 +35,7 @@ def redrive(
     tell: str | None = None,
 ) -> Plan[list[SubmittedExecution]]:
     """Start executions of rejects, whose ids are their sources, and note them. With a conflict nothing is changed."""
-    answers = yield from executions.submit(dialect, new, new_queues, tell)
+    answers = yield from execution_submissions.submit(dialect, new, new_queues, tell)
     if any(answer.conflict for answer in answers):
         return answers
     marks = [(one.execution.source, answer.id) for one, answer in zip(new, answers, strict=True)]

@@ -64,6 +64,7 @@ _PARTS = (
     "order",
     "plan_runs",
     "progress_reports",
+    "publications",
     "reads",
     "schedule_declarations",
     "schedule_setup",
@@ -103,6 +104,7 @@ from windlass.testing.contract.moves import MovesContract  # noqa: E402
 from windlass.testing.contract.order import OrderContract  # noqa: E402
 from windlass.testing.contract.plan_runs import PlanRunsContract  # noqa: E402
 from windlass.testing.contract.progress_reports import ProgressReportsContract  # noqa: E402
+from windlass.testing.contract.publications import PublicationsContract  # noqa: E402
 from windlass.testing.contract.reads import ReadsContract  # noqa: E402
 from windlass.testing.contract.schedule_declarations import ScheduleDeclarationsContract  # noqa: E402
 from windlass.testing.contract.schedule_ticks import ScheduleTicksContract  # noqa: E402
@@ -140,6 +142,7 @@ __all__ = [
     "OrderContract",
     "PlanRunsContract",
     "ProgressReportsContract",
+    "PublicationsContract",
     "ReadsContract",
     "ScheduleDeclarationsContract",
     "ScheduleTicksContract",

@@ -10,8 +10,8 @@ from windlass.domain.external_wait import Answer, AnsweredWait, AnswerFate, NewW
 from windlass.domain.identity import new_job_id
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
-from windlass.stores.plans import executions, external_answers, external_waits
-from windlass.stores.plans.executions import NewSubmission
+from windlass.stores.plans import execution_submissions, executions, external_answers, external_waits
+from windlass.stores.plans.execution_submissions import NewSubmission
 from windlass.stores.plans.external_answers import StoredAnswers
 from windlass.testing.contract.workbench import StoreContract, Workbench, at_once, new_job
 
@@ -91,7 +91,7 @@ def submitted(bench: Workbench) -> str:
     key = new_job_id()
     names = ("default", "orders", "1", "0" * 64, None, "0" * 64, 1)
     new = NewSubmission(NewExecution(key, *names, awaits=1), new_job(id=key, target=TARGET))
-    bench.database.run(executions.submit, [new], ["default"])
+    bench.database.run(execution_submissions.submit, [new], ["default"])
     return key
 
 

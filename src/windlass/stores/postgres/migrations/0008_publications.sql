@@ -7,14 +7,14 @@ CREATE TABLE windlass_handoff (
     key            text NOT NULL,
     seen_key       text,              -- the key, unless it was rejected: what makes a repeat known
     source_id      uuid,              -- the execution that published it
-    item           integer NOT NULL,
+    item           text NOT NULL,     -- its position among the items of that execution
     correlation_id text NOT NULL,
     payload        text,              -- gone when it is settled
     payload_hash   text NOT NULL,
     status         text NOT NULL,     -- WAITING, ADMITTED, REJECTED
     attempts       integer NOT NULL,
     due            bigint,
-    reason         text,
+    reason         text,              -- why it was rejected, or its last try failed
     execution_id   uuid,              -- the execution that it was admitted as
     created_at     bigint NOT NULL,
     settled_at     bigint
@@ -22,6 +22,7 @@ CREATE TABLE windlass_handoff (
 CREATE UNIQUE INDEX windlass_handoff_key ON windlass_handoff (publication, subscriber, tenant, seen_key) WHERE seen_key IS NOT NULL;
 CREATE INDEX windlass_handoff_due ON windlass_handoff (publication, subscriber, due, id) WHERE status = 'WAITING';
 CREATE INDEX windlass_handoff_source ON windlass_handoff (source_id);
+CREATE INDEX windlass_handoff_failing ON windlass_handoff (id) WHERE reason IS NOT NULL;
 
 -- Who receives the items of a publication: a pipeline of this database, or a target outside.
 CREATE TABLE windlass_subscription (
@@ -33,3 +34,19 @@ CREATE TABLE windlass_subscription (
     max_in_flight integer,
     PRIMARY KEY (publication, subscriber)
 );
+
+-- What transactions have counted of hand-offs, added up by a duty.
+CREATE TABLE windlass_handoff_count (
+    publication text NOT NULL,
+    subscriber  text NOT NULL,
+    minute      bigint NOT NULL,
+    folded      smallint NOT NULL,     -- 1: added up
+    admitted    bigint NOT NULL,
+    suppressed  bigint NOT NULL,       -- repeats with the same payload
+    rejected    bigint NOT NULL,
+    failed      bigint NOT NULL,       -- tries
+    wait_us     bigint NOT NULL,       -- of those admitted, from publication on
+    delayed     bigint NOT NULL,       -- left in the backlog at first
+    drained     bigint NOT NULL        -- admitted from the backlog
+);
+CREATE INDEX windlass_handoff_count_minute ON windlass_handoff_count (folded, minute);

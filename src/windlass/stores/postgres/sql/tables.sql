@@ -64,5 +64,8 @@ FOR UPDATE OF h
 -- name: lock_d :fragment
 FOR UPDATE OF d
 
+-- name: lock_s :fragment
+FOR UPDATE OF s
+
 -- name: skip_locked_h :fragment
 FOR UPDATE OF h SKIP LOCKED

@@ -49,4 +49,6 @@ rowid
 
 -- name: lock_d :fragment
 
+-- name: lock_s :fragment
+
 -- name: skip_locked_h :fragment
