@@ -188,7 +188,8 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     @property
     def dead_letters(self) -> DeadLetters:
         """Jobs that failed for good: `find`, `get`, `groups`, `redrive`, `purge`."""
-        return DeadLetters(self._access, self._publisher, self._follow_ups, self._authorization, self.registry.names_of)
+        written_by = (self._access, self._publisher, self._follow_ups, self._authorization)
+        return DeadLetters(*written_by, self.registry.names_of, self._pipelines.retry_limit)
 
     @property
     def executions(self) -> Executions:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+from windlass.domain.clock import monotonic
 from windlass.domain.lease_times import lease_for
 from windlass.domain.rhythm import Every, Rhythm
 from windlass.feature import Feature, NodeTools
@@ -86,5 +87,5 @@ def _tools(parts: Parts, identity: NodeIdentity, engine: NodeEngine, errors: Err
 
 
 def _load(engine: NodeEngine, errors: ServiceErrors | None) -> NodeLoad:
-    slots = engine.slots
-    return NodeLoad(slots.running, slots.utilisation, None if errors is None else errors.text())
+    slots, text = engine.slots, None if errors is None else errors.text()
+    return NodeLoad(slots.running, slots.utilisation, text, engine.poller.lags.counts(monotonic()))

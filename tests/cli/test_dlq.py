@@ -9,7 +9,8 @@ import pytest
 
 from tests.cli.commands import SHOP
 from tests.cli.terminal import Terminal
-from windlass import JobStatus, Windlass
+from windlass import JobStatus, Redrive, Windlass
+from windlass.cli.dlq.redrive_progress import counts
 from windlass.domain.dead_letter import REASONS
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -121,7 +122,7 @@ def test_show_prints_the_envelope_the_attempts_and_what_to_do_first(desk):
         "  reason: retry_exhausted\n",
         "  error: ValueError: invoice 7 has no address\n",
         "  retries: 2\n",
-        f"  to retry it: windlass job retry {job}\n",
+        f"  to start it over: windlass job retry {job}\n",
         f"first action: {REASONS['retry_exhausted'].first_action}",
         "history:",
         "traceback:",
@@ -163,7 +164,8 @@ def test_a_redrive_asks_for_confirmation_unless_yes_is_given(desk):
     assert (result.exit_code, "Re-drive 2 dead letters in" in result.stderr) == (2, True)
     assert len(desk.app.dead_letters.find()) == 2
     told = desk.told("dlq", "redrive", "--yes", "--note", "bank is back", "--filter", f"target={DECLINE}")
-    assert told.splitlines() == ["2 of 2", "re-driven 2 dead letters"]
+    ends = "0 succeeded, 0 failed again, 2 not ended"
+    assert told.splitlines() == [f"2 of 2: {ends}", f"re-driven 2 dead letters: {ends}"]
     assert len(desk.app.dead_letters.find()) == 0
     assert "no dead letters fit" in desk.run("dlq", "redrive", "--yes").stderr
 
@@ -194,12 +196,28 @@ def test_at_a_terminal_a_bar_grows_and_the_answer_counts(sqlite_url: str, tmp_pa
         assert terminal.exit_code() == code
         assert len(app.dead_letters.find()) == left
         screens.append(terminal.text)
-    assert re.search(r"re-driving .*3/3", screens[-1])
+    assert re.search(r"re-driving .*3/3.* 0 succeeded, 0 failed again, 3 not ended", screens[-1])
     app.close()
 
 
 def refuse(invoice: int) -> None:
     raise ValueError(f"invoice {invoice} is refused")
+
+
+def test_the_line_of_a_redrive_names_what_there_is_to_watch():
+    """P10.2: suppression and saturation only where there is any."""
+    so_far = Redrive(1_200, 1_200, (), succeeded=1_100, failed_again=2, unfinished=98, suppressed=3, saturation=0.398)
+    assert counts(so_far) == "1,100 succeeded, 2 failed again, 98 not ended, 3 suppressed, saturation 40%"
+    assert counts(Redrive(1, 1, (), succeeded=1)) == "1 succeeded, 0 failed again"
+
+
+def test_a_redrive_that_waits_ends_with_the_outcome_of_each(desk):
+    """P10.2: --wait; what fails again is counted, and is a dead letter again."""
+    desk.failed(2)
+    with desk.app.worker():
+        told = desk.told("dlq", "redrive", "--yes", "--wait")
+    assert told.splitlines()[-1] == "re-driven 2 dead letters: 0 succeeded, 2 failed again"
+    assert len(desk.app.dead_letters.find()) == 2
 
 
 # ------------------------------------------------------------------ purge

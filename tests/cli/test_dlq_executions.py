@@ -80,6 +80,7 @@ def test_show_prints_where_an_execution_failed(desk: Any, orders: Pipeline):
         "  execution key: four\n",
         "  retries: 1\n",
         "  reason: retry_exhausted\n",
+        f"  to start it over: windlass execution redrive {execution} --tenant acme --dry-run\n",
     ):
         assert expected in text, text
     assert "idempotency key" not in text
@@ -103,7 +104,11 @@ def test_a_dry_run_lists_the_steps_that_will_be_called_again(desk: Any, orders: 
 def test_a_redrive_of_a_kind_leaves_the_other(desk: Any, orders: Pipeline):
     """P6.3: bounded by kind."""
     (job,), execution = desk.failed(), failed(desk, orders)
-    assert desk.told("dlq", "redrive", "--kind", "execution", "--yes").splitlines()[-1] == "re-driven 1 dead letter"
+    assert (
+        desk.told("dlq", "redrive", "--kind", "execution", "--yes")
+        .splitlines()[-1]
+        .startswith("re-driven 1 dead letter: ")
+    )
     assert [str(letter.job_id) for letter in desk.app.dead_letters.find()] == [job]
     assert desk.app.executions.get(execution, "acme").status.value == "QUEUED"
 

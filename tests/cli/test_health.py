@@ -44,6 +44,21 @@ def test_the_last_pass_of_the_sweeper_is_part_of_it(desk):
         assert "sweeper does not pass" in desk.run("health").stderr
 
 
+def test_dispatch_lag_is_that_of_the_latest_claims(desk):
+    """P10.1: due to claimed, p50 and p95, over all live workers; nothing is known before the first claim."""
+    assert desk.read("health", code=1)["dispatch_lag_p95"] is None
+    handles = [desk.charge.enqueue(number) for number in range(3)]
+    for table, column in (("windlass_hot", "due"), ("windlass_job", "created_at")):
+        rows(desk.url, f"UPDATE {table} SET {column} = {column} - 3600000000 WHERE id = '{handles[0].id}'")
+    with desk.app.worker():
+        for handle in handles:
+            handle.join(timeout=90)
+        until(lambda: (desk.app.health().dispatch_lag_p50 or 1800) < 1800, "a heartbeat after the claims")
+        assert 3600 <= desk.app.health().dispatch_lag_p95 <= 5400
+        assert re.search(r"alive.*, dispatch lag [\d.]+ .+ \(p95 1 h( \d+ min)?\)", desk.told("health"))
+    assert desk.app.health().dispatch_lag_p95 is None, "it has left"
+
+
 def test_programs_get_the_reason_and_the_exit_code(desk):
     told = json.loads(desk.run("health", "--json").stdout)
     assert told["healthy"] is False

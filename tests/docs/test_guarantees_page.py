@@ -1,5 +1,8 @@
 """docs/explain/guarantees.md and docs/reference/failpoints.md say what the code and its tests say."""
 
+import subprocess
+import sys
+
 import pytest
 
 from docs import generate_failpoints, generate_matrix
@@ -35,3 +38,17 @@ def test_the_page_of_failpoints_is_what_the_generator_writes():
     assert names_in(page) == ["points"]
     assert filled(page, generate_failpoints.parts()) == page, "stale: run `make docs-failpoints`"
     assert [name for name in POINTS if f"| `{name}` |" not in page] == []
+
+
+def test_every_row_of_the_crash_matrix_is_proved_on_every_store():
+    """P9: but C8, which needs a connection that can break: SQLite has none."""
+    asked = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "", "-p", "no:cacheprovider", "tests/crash"]
+    variants = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    stores = {row: set[str]() for row in generate_matrix.ROWS}
+    for row, files in generate_matrix.named_by_row().items():
+        for file, names in files.items():
+            tests = tuple(f"{file}::{name}[" for name in names)
+            stores[row] |= {
+                store for one in variants if one.startswith(tests) for store in ("sqlite", "postgres") if store in one
+            }
+    assert {row for row, found in stores.items() if found != {"sqlite", "postgres"}} == {"C8"}

@@ -11,8 +11,10 @@ from tests.engine.apps import LONG, ONLY_WAKEUPS, Apps
 from tests.stores.recording import recorded
 from tests.support.facts import rows
 from windlass import JobStatus, PollerSettings, Settings
+from windlass.domain.job import Claim, Payload
 from windlass.engine import outlook
-from windlass.stores.dialect import Dialect
+from windlass.engine.poller import _lags
+from windlass.stores.dialect import Claimed, Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import claims, queues
 
@@ -80,3 +82,14 @@ def test_a_node_whose_claims_are_full_does_not_poll_after_each_of_its_own_writes
     made = sum(step.name == "claim_heads" for step in claimed)
     assert made >= 50
     assert asked < made / 3, f"{asked} looks for {made} claims"
+
+
+@pytest.mark.parametrize(
+    ("due", "created", "lags"),
+    [(70, 20, [30]), (0, 80, [20]), (70, None, [30]), ("soon", 20, []), (70, "yesterday", []), (None, 20, [])],
+)
+def test_lag_of_a_claim_counts_from_its_due_time_or_its_creation(due: Any, created: Any, lags: list[int]):
+    """P10.1: a run time in the past is no lag, and a damaged row has none."""
+    claim = Claim("id", 1, "default", "shop:charge", 0, 0, 2, due, 100)
+    payloads = {} if created is None else {"id": Payload("[[],{}]", None, None, None, None, None, created)}
+    assert _lags(Claimed([claim], payloads)) == lags

@@ -27,7 +27,7 @@ from windlass import (
     group,
     rejected,
 )
-from windlass.client.redrives import process_owner
+from windlass.client.redrive_order import process_owner
 from windlass.domain.clock import VirtualClock
 from windlass.testing import drain
 

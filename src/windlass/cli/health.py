@@ -6,6 +6,7 @@ import dataclasses
 
 import click
 
+from windlass.cli import phrases
 from windlass.cli.application import application, load_app
 from windlass.cli.output import drawn, write_json, write_line
 from windlass.cli.parameters import json_option
@@ -29,7 +30,8 @@ from windlass.domain.control_characters import visible
 def command(place: str, max_age: float | None, as_json: bool) -> None:
     """Say whether APP can work: its store answers, the schema is current, and workers are alive and do their work.
 
-    Workers whose statements the store refuses, and a sweeper that does not pass, are unhealthy, too.
+    Workers whose statements the store refuses, and a sweeper that does not pass, are unhealthy, too. Dispatch lag: how
+    long after their due times jobs were claimed in the last minute or two, the median and the 95th percentile.
 
     It changes no job, and suits probes of container platforms and load balancers.
 
@@ -57,4 +59,11 @@ def _tell(found: Health) -> None:
     workers = "1 worker" if found.workers == 1 else f"{found.workers} workers"
     word = click.style("healthy", fg="green") if drawn() else "healthy"
     swept = "" if found.sweeper_age is None else f", swept {found.sweeper_age:.0f} s ago"
-    write_line(f"{word}: {found.store}, schema current, {workers} alive{swept}")
+    write_line(f"{word}: {found.store}, schema current, {workers} alive{swept}{_lag(found)}")
+
+
+def _lag(found: Health) -> str:
+    half, most = found.dispatch_lag_p50, found.dispatch_lag_p95
+    if half is None or most is None:
+        return ""
+    return f", dispatch lag {phrases.span(int(half * 1000))} (p95 {phrases.span(int(most * 1000))})"

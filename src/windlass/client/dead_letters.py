@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, Unpack
 from uuid import UUID
@@ -21,7 +21,9 @@ from windlass.client.dead_letter_views import (
     spot_of,
 )
 from windlass.client.filters import NamesOf, Page, checked_limit, with_names
-from windlass.client.redrives import Order, process_owner, redrive
+from windlass.client.redrive_order import Order, process_owner
+from windlass.client.redrive_totals import LimitOf
+from windlass.client.redrives import OnProgress, redrive
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
@@ -39,8 +41,6 @@ from windlass.submission.authorization import Authorization
 PURGE_BATCH: Final = 500
 MICROSECONDS: Final = 1_000_000
 
-OnProgress = Callable[[Redrive], object]
-
 
 class DeadLetters:
     """`app.dead_letters`: jobs and executions that failed for good, each with the envelope stored at its failure.
@@ -57,12 +57,14 @@ class DeadLetters:
         follow_ups: FollowUps,
         authorization: Authorization,
         names_of: NamesOf,
+        limit_of: LimitOf,
     ) -> None:
         self._access = access
         self._publisher = publisher
         self._follow_ups = follow_ups
         self._authorization = authorization
         self._names_of = names_of
+        self._limit_of = limit_of
 
     def _asked(self, filters: RedriveFilters, verb: str) -> triage.LetterFilters:
         return with_names(checked_letter_filters(filters, verb), self._names_of)
@@ -160,6 +162,7 @@ class DeadLetters:
         stop_at: float | None = None,
         note: str = "",
         *,
+        wait: bool = False,
         on_progress: OnProgress | None = None,
         **filters: Unpack[RedriveFilters],
     ) -> Redrive:
@@ -169,10 +172,11 @@ class DeadLetters:
         than `rate` jobs per second. It stops when more than the share `stop_at` (0 to 1; None is a half, 1 is never) of
         at least 20 jobs that have ended since have failed again. A job whose business key another one holds is skipped,
         and so is one of an archived flow of more than 1,000 jobs. A `dry_run` selects, and touches nothing. `note` is
-        kept in the audit log. `on_progress` is called with the sum so far after every batch. Executions go on at the
-        step that failed, with all its retries; `app.executions.redrive` starts one over from elsewhere.
+        kept in the audit log. With `wait` it returns when all of them have ended, or too many have failed again.
+        `on_progress` is called with the sum so far after every batch, and while it waits. Executions go on at the step
+        that failed, with all its retries; `app.executions.redrive` starts one over from elsewhere.
         """
-        return drive(self._redrive((limit, rate, dry_run, stop_at, note), filters, on_progress))
+        return drive(self._redrive((limit, rate, dry_run, stop_at, note), filters, wait, on_progress))
 
     async def aredrive(
         self,
@@ -182,16 +186,18 @@ class DeadLetters:
         stop_at: float | None = None,
         note: str = "",
         *,
+        wait: bool = False,
         on_progress: OnProgress | None = None,
         **filters: Unpack[RedriveFilters],
     ) -> Redrive:
         """Async twin of `redrive`."""
-        return await adrive(self._redrive((limit, rate, dry_run, stop_at, note), filters, on_progress))
+        return await adrive(self._redrive((limit, rate, dry_run, stop_at, note), filters, wait, on_progress))
 
     def _redrive(
         self,
         options: tuple[int, float | None, bool, float | None, str],
         filters: RedriveFilters,
+        wait: bool,
         on_progress: OnProgress | None,
     ) -> Verb[Redrive]:
         yield from self._authorization.check("redrive")
@@ -199,8 +205,9 @@ class DeadLetters:
         asked = {name: value for name, value in filters.items() if value is not None}
         if checked.target is not None:
             asked["target"] = checked.target
-        order = Order(checked, *options, asked, self._actor())
-        return (yield from redrive(order, self._access, self._publisher, self._follow_ups, on_progress))
+        order = Order(checked, *options, asked, self._actor(), wait)
+        run_by = (self._access, self._publisher, self._follow_ups, self._limit_of)
+        return (yield from redrive(order, *run_by, on_progress))
 
     # ------------------------------------------------------------------ forgetting
 

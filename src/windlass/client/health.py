@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from windlass.domain.dispatch_lag import quantile
 from windlass.domain.durations import seconds
 from windlass.errors import StoreUnavailableError, WindlassError
 from windlass.stores import migrate
@@ -31,6 +32,11 @@ class Health:
     """Nodes that hold their lease and, if `max_age` was given, had a recent heartbeat."""
     sweeper_age: float | None = None
     """Seconds since the sweeper's last pass; None before its first."""
+    dispatch_lag_p50: float | None = None
+    """Seconds between being due and being claimed, of jobs and parts of executions that live workers claimed in the
+    last minute or two: half of them waited no longer. None if none was claimed."""
+    dispatch_lag_p95: float | None = None
+    """The same: 95 of 100 waited no longer."""
     reason: str = ""
     """What is wrong and what to do about it; empty if nothing is."""
 
@@ -60,6 +66,7 @@ def _examined(database: Database, age: float | None, late_us: int) -> Health:
         return Health(store=place, store_answers=True, schema_current=False, workers=0, reason=reason)
     workers = database.read(cluster.live_nodes, None if age is None else int(age * MICROSECONDS))
     swept = database.read(leases.last_pass, leases.SWEEPER)
+    lags = database.read(cluster.dispatch_lags)
     reason = "" if workers else _lonely(age)
     if workers and (failing := database.read(cluster.failing_nodes)):
         reason = _failing(failing)
@@ -67,7 +74,14 @@ def _examined(database: Database, age: float | None, late_us: int) -> Health:
         reason = "workers are alive, but their sweeper does not pass; look for its errors in their logs"
     since = None if swept is None or swept.age_us is None else swept.age_us / MICROSECONDS
     return Health(
-        store=place, store_answers=True, schema_current=True, workers=workers, sweeper_age=since, reason=reason
+        store=place,
+        store_answers=True,
+        schema_current=True,
+        workers=workers,
+        sweeper_age=since,
+        dispatch_lag_p50=quantile(lags, 0.5),
+        dispatch_lag_p95=quantile(lags, 0.95),
+        reason=reason,
     )
 
 

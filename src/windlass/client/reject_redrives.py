@@ -8,7 +8,7 @@ from uuid import UUID
 
 from windlass import loggers
 from windlass.client.execution_verbs import OneExecutionVerbs
-from windlass.client.redrives import Order
+from windlass.client.redrive_order import Order
 from windlass.domain.clock import monotonic
 from windlass.domain.identity import new_job_id
 from windlass.domain.reject import RejectRedrive

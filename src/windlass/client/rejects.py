@@ -8,7 +8,7 @@ from typing import Unpack
 from windlass.client.dead_letter_views import cursor_of, spot_of
 from windlass.client.execution_verbs import OneExecutionVerbs
 from windlass.client.filters import Page, checked_limit
-from windlass.client.redrives import Order, process_owner
+from windlass.client.redrive_order import Order, process_owner
 from windlass.client.reject_filters import RejectFiltersDict, checked_grouping, checked_reject_filters
 from windlass.client.reject_redrives import redrive
 from windlass.domain.clock import from_micros

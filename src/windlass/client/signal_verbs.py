@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass.client.client import Client
-from windlass.client.redrives import process_owner
+from windlass.client.redrive_order import process_owner
 from windlass.domain.identity import parse_job_id
 from windlass.domain.keys import check_key
 from windlass.domain.signal import reads_as_id, sent

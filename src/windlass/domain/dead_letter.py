@@ -221,7 +221,21 @@ class Redrive:
     skipped: Mapping[UUID, str] = field(default_factory=dict)
     """Jobs that stay dead letters because another job holds their business key, with the reason as text."""
     stopped: str = ""
-    """Why it ended before its limit, if too many of the re-driven jobs have failed again."""
+    """Why it ended before its limit, or before all had ended, if too many of the re-driven jobs have failed again."""
+    succeeded: int = 0
+    """How many of the re-driven have succeeded, as of the last look: after every batch, and at the end."""
+    failed_again: int = 0
+    """How many of them are dead letters again."""
+    unfinished: int = 0
+    """How many of them had not ended then."""
+    suppressed: int = 0
+    """Hand-offs of publications that were suppressed meanwhile, by any execution: their subscribers had them."""
+    saturation: float | None = None
+    """Of those that are tried again: the mean share of their retries that is used up; 1: only last retries are left.
+
+    None if none is, or if their limits are not known here: those of steps are where their pipeline is declared. Of the
+    items of executions a sample counts.
+    """
 
 
 def _camel(name: str) -> str:

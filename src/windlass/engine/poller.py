@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from windlass.domain.clock import monotonic
+from windlass.domain.dispatch_lag import RecentLags
 from windlass.engine.known_work import KnownWork
 from windlass.engine.outlook import ClaimDue, Look, Pause, Rest
 from windlass.engine.slots import Slots
@@ -52,6 +53,8 @@ class Poller(Service):
         self._options = options
         self._turn = 0
         self._trust: Trust | None = None
+        self.lags = RecentLags(monotonic())
+        """How long after their due times jobs were claimed here lately."""
 
     async def tick(self) -> float:
         """Poll once; return the seconds to sleep."""
@@ -116,7 +119,9 @@ class Poller(Service):
         self._trust = claimed.trust
         if claimed.claims:
             reached("claim.after_commit")
-            self._slots.accept(claimed, monotonic())
+            received = monotonic()
+            self._slots.accept(claimed, received)
+            self.lags.count(_lags(claimed), received)
         return len(claimed.claims)
 
     async def _ask(self, request: ClaimRequest) -> Claimed:
@@ -143,3 +148,14 @@ class Poller(Service):
         observation = self._work.outlook.observation(monotonic(), self._slots.utilisation)
         self._work.outlook = self._work.outlook.rested()
         return self._strategy.next_delay(observation)
+
+
+def _lags(claimed: Claimed) -> list[int]:
+    """Return how long each claim came after its job was due, in microseconds; no job is due before it is created."""
+    payloads, lags = claimed.payloads, []
+    for claim in claimed.claims:
+        payload = payloads.get(claim.job_id)
+        times = (claim.due_at, claim.due_at if payload is None else payload.created_at)
+        if all(isinstance(time, int) for time in times):  # a damaged row may have anything there
+            lags.append(claim.picked_at - max(times))
+    return lags

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from windlass import loggers
 from windlass.domain.clock import monotonic, wall_nanos
+from windlass.domain.dispatch_lag import NO_LAGS, LagCounts
 from windlass.domain.lease_times import heartbeat_interval, lease_for
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
@@ -38,6 +39,8 @@ class NodeLoad(NamedTuple):
     utilisation: float
     error: str | None = None
     """The errors of its services; None when all of them work."""
+    lags: LagCounts = NO_LAGS
+    """How long after their due times it has claimed jobs lately."""
 
 
 class Heartbeat(ThreadService):
@@ -97,7 +100,7 @@ class Heartbeat(ThreadService):
         started = monotonic()
         lease_us = self._lease_us(interval)
         reached("heartbeat.before_beat")
-        alive = self._database.run(cluster.beat, self.node.id, lease_us, load.running, load.error)
+        alive = self._database.run(cluster.beat, self.node.id, lease_us, load.running, load.error, load.lags)
         self._latency = monotonic() - started
         reached("heartbeat.after_beat")
         if alive:

@@ -80,6 +80,12 @@ class DeclaredPipelines:
         """Return a pipeline; None if it is not declared here."""
         return self._declared.get((name, version))
 
+    def retry_limit(self, name: str, version: str, step: int) -> int | None:
+        """Return the retry limit of a step by its index; None if it is not declared here."""
+        pipeline = self.get(name, version)
+        steps = () if pipeline is None else pipeline.definition.steps
+        return steps[step].options.retry_limit if 0 <= step < len(steps) else None
+
     def values_of(self, definition: Definition) -> Values:
         """Return the codec of a definition's values."""
         parts = self._parts

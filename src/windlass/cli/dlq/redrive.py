@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import click
@@ -11,11 +9,12 @@ import click
 from windlass.app import Windlass
 from windlass.cli.confirmation import confirm
 from windlass.cli.dlq.filters import letter_filters
+from windlass.cli.dlq.redrive_progress import counts, live_line
 from windlass.cli.dlq.repeated_steps import repeated_steps
-from windlass.cli.output import console, drawn, note, write_line
+from windlass.cli.output import note, write_line
 from windlass.cli.parameters import dry_run_option, limit_option, on_application, yes_option
 from windlass.client.dead_letter_views import RedriveFilters
-from windlass.client.redrives import MOST
+from windlass.client.redrive_order import MOST
 from windlass.domain.dead_letter import JOB, Redrive
 
 MOST_PLANNED: Final = 100
@@ -51,6 +50,9 @@ CODES: Final = "Exit codes: 0 all were re-driven, 1 some were not, 2 wrong usage
     show_envvar=True,
     help="Stop when more than this share of at least 20 that have ended since failed again; 1 for never.",
 )
+@click.option(
+    "--wait", "-w", is_flag=True, show_envvar=True, help="Return when all have ended, or too many have failed again."
+)
 @yes_option
 def command(
     app: Windlass,
@@ -60,6 +62,7 @@ def command(
     dry_run: bool,
     text: str,
     stop_at: float,
+    wait: bool,
     yes: bool,
 ) -> None:
     """Start dead letters that fit every filter given over, with all their retries, due now.
@@ -67,6 +70,10 @@ def command(
     In batches of at most 100, each a transaction with its entry in the audit log. Jobs whose business key another job
     holds are skipped. Executions go on at the step that failed; only their unfinished items are run again. Fix the
     cause first, and make sure that the jobs may run twice.
+
+    It shows how many have succeeded and failed again, hand-offs of publications that were suppressed meanwhile, and the
+    saturation: of those that are tried again, the share of their retries that is used up. Counts are as of the last
+    batch; --wait goes on until all have ended.
 
     \b
         windlass dlq redrive --fingerprint 8c1f6a2b90d4e377 --limit 10 --dry-run
@@ -85,8 +92,10 @@ def command(
         note("no dead letters fit")
         return
     confirm(f"Re-drive {letters(found.selected)} in {app.database.description}?", yes=yes)
-    with _progress(found.selected) as on_progress:
-        done = app.dead_letters.redrive(limit, rate, stop_at=stop_at, note=text, on_progress=on_progress, **filters)
+    with live_line(found.selected) as on_progress:
+        done = app.dead_letters.redrive(
+            limit, rate, stop_at=stop_at, note=text, wait=wait, on_progress=on_progress, **filters
+        )
     _report(done)
 
 
@@ -96,24 +105,10 @@ def letters(count: int) -> str:
 
 
 def _report(done: Redrive) -> None:
-    write_line(f"re-driven {letters(done.redriven)}")
+    write_line(f"re-driven {letters(done.redriven)}: {counts(done)}")
     for job, why in done.skipped.items():
         write_line(f"{job}\tnot re-driven: {why}")
     if done.stopped:
         note(f"stopped: {done.stopped}")
     if done.skipped or done.stopped:
         raise SystemExit(1)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[Redrive], object]]:
-    """Show a bar at a terminal, a line per batch elsewhere."""
-    if not drawn():
-        yield lambda so_far: write_line(f"{so_far.redriven} of {total}")
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("re-driving"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console()) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda so_far: progress.update(task, completed=so_far.selected)

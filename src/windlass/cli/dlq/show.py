@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterator
 
 import click
@@ -15,7 +16,7 @@ from windlass.cli.output import drawn, facts, write_json
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
 from windlass.cli.tables import table
-from windlass.domain.dead_letter import JOB, PIPELINE, DeadLetter, about
+from windlass.domain.dead_letter import JOB, PIPELINE, TENANT, DeadLetter, about
 from windlass.errors import JobStateError
 
 
@@ -87,5 +88,13 @@ def _rows(letter: DeadLetter) -> Iterator[tuple[str, str]]:
     yield "correlation id", letter.correlation_id or ""
     yield "idempotency key", (letter.execution_key or "") if letter.resource_type == JOB else ""
     yield "first action", letter.first_action
-    yield "to retry it", f"windlass job retry {letter.job_id}"
+    yield "to start it over", _start_over(letter)
     yield "to re-drive its kind", f"windlass dlq redrive --fingerprint {letter.fingerprint} --dry-run"
+
+
+def _start_over(letter: DeadLetter) -> str:
+    """Return the command that starts over this one alone."""
+    if letter.resource_type == JOB:
+        return f"windlass job retry {letter.job_id}"
+    tenant = "" if letter.tenant_id == TENANT else f" --tenant {shlex.quote(letter.tenant_id)}"
+    return f"windlass execution redrive {letter.job_id}{tenant} --dry-run"

@@ -11,7 +11,7 @@ from windlass.cli.confirmation import confirm
 from windlass.cli.output import note, write_json, write_line
 from windlass.cli.parameters import dry_run_option, json_option, limit_option, on_application, yes_option
 from windlass.cli.reject.filters import reject_filters
-from windlass.client.redrives import MOST
+from windlass.client.redrive_order import MOST
 from windlass.client.reject_filters import RejectFiltersDict
 from windlass.domain.reject import RejectRedrive
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
+from windlass.domain.dispatch_lag import NO_LAGS, LagCounts, added
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.runtime.failpoints import reached
-from windlass.stores.dialect import Dialect
+from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps, end
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import reads
@@ -49,10 +52,21 @@ def register(dialect: Dialect, node: NodeRow, lease_us: int) -> Plan[None]:
     yield Step("insert_node", {**node._asdict(), "lease_us": lease_us}, alone=True)
 
 
-def beat(dialect: Dialect, node_id: str, lease_us: int, running: int, error: str | None = None) -> Plan[bool]:
-    """Renew a node's lease, with its services' errors; return False when the cluster has given it up."""
+def beat(
+    dialect: Dialect,
+    node_id: str,
+    lease_us: int,
+    running: int,
+    error: str | None = None,
+    lags: LagCounts = NO_LAGS,
+) -> Plan[bool]:
+    """Renew a node's lease, with its services' errors, and how late it has claimed jobs lately.
+
+    Return False when the cluster has given it up.
+    """
     del dialect
-    params = {"id": node_id, "lease_us": lease_us, "running": running, "error": error}
+    lag = json_text(list(lags.items())) if lags else None
+    params = {"id": node_id, "lease_us": lease_us, "running": running, "error": error, "lag": lag}
     count: int = yield Step("heartbeat", params, alone=True)
     return count == 1
 
@@ -62,6 +76,20 @@ def failing_nodes(dialect: Dialect) -> Plan[list[tuple[str, str]]]:
     del dialect
     rows: list[tuple[str, str]] = yield Step("failing_nodes", alone=True)
     return rows
+
+
+def dispatch_lags(dialect: Dialect) -> Plan[LagCounts]:
+    """Return how long after their due times all live nodes have claimed jobs lately, as of their last beats."""
+    del dialect
+    rows = yield Step("node_lags", alone=True)
+    return added(counts for (text,) in rows if (counts := _lags(text)) is not None)
+
+
+def _lags(text: str) -> LagCounts | None:
+    try:
+        return dict(msgspec.json.decode(text, type=list[tuple[int, int]]))
+    except msgspec.DecodeError:  # of a version that writes it otherwise
+        return None
 
 
 def live_nodes(dialect: Dialect, max_age_us: int | None = None) -> Plan[int]:

@@ -5,7 +5,8 @@ INSERT INTO windlass_node (id, host, pid, version, queues, origin, declares, sta
 VALUES (:id, :host, :pid, :version, :queues, :origin, :declares, {now}, {now}, {now} + :lease_us, 0, 'alive')
 
 -- name: heartbeat :count
-UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, running = :running, error = :error
+UPDATE windlass_node SET heartbeat_at = {now}, lease_until = {now} + :lease_us, running = :running, error = :error,
+    lag = :lag
 WHERE id = :id AND state = 'alive'
 
 -- name: count_nodes :row
@@ -17,6 +18,9 @@ SELECT count(*) FROM windlass_node WHERE state = 'alive' AND lease_until >= {now
 
 -- name: failing_nodes :rows
 SELECT id, error FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND error IS NOT NULL ORDER BY id LIMIT 10
+
+-- name: node_lags :rows
+SELECT lag FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND lag IS NOT NULL
 
 -- For a node that has drained while bodies of its jobs still run: it serves no queue and does not count as a worker.
 -- name: serve_nothing :count

@@ -123,6 +123,9 @@ FROM windlass_handoff_count
 WHERE folded IN (0, 1) AND minute > {this_minute} - :since AND minute <= {this_minute} - :until
 GROUP BY publication, subscriber
 
+-- name: suppressed_since :row
+SELECT CAST(coalesce(sum(suppressed), 0) AS {integer}) FROM windlass_handoff_count WHERE folded IN (0, 1) AND minute >= :minute
+
 -- name: take_handoff_counts :rows
 DELETE FROM windlass_handoff_count WHERE {row_id} IN (
     SELECT {row_id} FROM windlass_handoff_count WHERE folded = 0 ORDER BY minute LIMIT {chunk})
