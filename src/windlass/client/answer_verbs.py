@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from windlass.client.job_verbs import JobVerbs
-from windlass.client.redrives import process_owner
+from windlass.client.redrive_order import process_owner
 from windlass.domain.clock import from_micros
 from windlass.domain.external_wait import (
     ACCEPTED,
