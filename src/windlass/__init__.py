@@ -11,6 +11,7 @@ from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitStat
 from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
+from windlass.domain.deliveries import Delivery
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.execution_progress import ExecutionProgress
 from windlass.domain.explanation import Explanation
@@ -98,6 +99,8 @@ from windlass.execution_errors import (
     WaitNotFoundError,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.integrations.http_target import HttpTarget
+from windlass.integrations.sqs import SqsTarget
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import AppPipeline as Pipeline
 from windlass.pipelines.reject_sinks import LogSink, MemorySink
@@ -123,6 +126,7 @@ from windlass.spi import (
     InstanceResolver,
     InvocationResolver,
     JobMiddleware,
+    Outlet,
     PollingStrategy,
     RejectSink,
     ResilienceStrategy,
@@ -166,6 +170,7 @@ __all__ = [
     "DeadLetterGroup",
     "DeadLettersSettings",
     "DefaultErrorSanitizer",
+    "Delivery",
     "DoNotRetry",
     "DroppedResult",
     "DuplicateBusinessKeyError",
@@ -193,6 +198,7 @@ __all__ = [
     "HandoffStatus",
     "Health",
     "HourlyCount",
+    "HttpTarget",
     "InstanceResolver",
     "InvalidOptionError", "InvalidTokenError",
     "InvocationResolver",
@@ -231,6 +237,7 @@ __all__ = [
     "NodeSettings",
     "NonRetryable",
     "NotAuthorizedError",
+    "Outlet",
     "Overlap",
     "Page",
     "PayloadNotKeptError",
@@ -269,6 +276,7 @@ __all__ = [
     "Signal",
     "SignalTimeoutError",
     "SinkFailure",
+    "SqsTarget",
     "StaleClaimError",
     "StaleVersionError",
     "StepDefaults",

@@ -27,6 +27,7 @@ from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
 from windlass.features import features_of, follow_ups_of
+from windlass.integrations.dead_letter_providers import dead_letter_provider
 from windlass.parts import Parts, Replacements, Store, make_parts, pipeline_parts, shared_location
 from windlass.pipelines.app_pipelines import AppPipelines
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
@@ -136,6 +137,7 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     def _with_pipelines(self, parts: Parts) -> Parts:
         submitter = ExecutionSubmitter(lambda: self._execution_parts, self.registry)
         self._pipelines = DeclaredPipelines(self.registry, pipeline_parts(parts), submitter)
+        self._pipelines.dead_letter_provider = dead_letter_provider(self.settings.pipelines)
         return parts._replace(pipelines=self._pipelines)
 
     def _assemble(self, parts: Parts) -> None:

@@ -87,6 +87,14 @@ class NewPart(NamedTuple):
     hi: str
 
 
+class OutboxReject(NamedTuple):
+    """A reject as the outbox has it, for a sink outside of the store."""
+
+    destination: str
+    correlation_id: str | None
+    payload: str
+
+
 class NewReject(NamedTuple):
     """A reject about to be stored."""
 
@@ -107,3 +115,5 @@ class NewReject(NamedTuple):
     """Number of items that it stands for."""
     kept: bool = True
     """Whether the store keeps it; if not, it is only counted."""
+    outgoing: OutboxReject | None = None
+    """What goes into the outbox if the reject is new; None: its sink is not fed from there."""

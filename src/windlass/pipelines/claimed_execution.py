@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any, Final
 
 from windlass.context import JobContext
@@ -16,7 +17,7 @@ from windlass.pipelines.item_values import ValueNotStoredError, Values
 from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.pipelines.reject_delivery import RejectDelivery
 from windlass.pipelines.reject_records import Rejects
-from windlass.pipelines.reject_sinks import sink_of_name
+from windlass.pipelines.reject_sinks import destination_of, is_fed, sink_of_name
 from windlass.pipelines.step_context import StepContext
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import Release
@@ -49,8 +50,11 @@ class ClaimedExecution:
         include = settings.include_payload if options.include_payload is None else options.include_payload
         sink = sink_of_name(settings.reject_sink) if options.sink is None else options.sink
         made = (definition, state, context.correlation_id, runtime.tools.describe, values)
-        self.rejects = Rejects(*made, include, sink.durable, self.store_now)
-        self.sink = RejectDelivery(sink, options.sink_failure, self.rejects.value)
+        destination = destination_of(definition.name)
+        fed = destination if is_fed(sink, options.sink_failure) else None
+        self.rejects = Rejects(*made, include, sink.durable, self.store_now, fed)
+        wake = partial(runtime.parts.bells.ring, destination)
+        self.sink = RejectDelivery(sink, options.sink_failure, self.rejects.value, wake)
 
     @property
     def item_lane(self) -> str:

@@ -110,6 +110,8 @@ POINTS: Final[Mapping[str, str]] = {
     "publish.backlog_before_commit": "hand-offs of the backlog are admitted, nothing is committed",
     "publish.backlog_after_commit": "hand-offs of the backlog are admitted; no node was woken",
     "sweep.execution_woken": "executions that waited for nothing are due, nothing is committed",
+    "relay.claimed": "a relay has read what is due under its lease; nothing of it is delivered",
+    "relay.delivered": "an outlet has taken deliveries; none of them is marked as delivered",
     "store.before_commit": "any transaction: all of it is written, nothing is committed",
     "store.after_commit": "any transaction: it is committed, the caller has no answer yet",
 }

@@ -16,7 +16,7 @@ from windlass.cli.output import drawn, write_line
 
 NUMBER = click.IntRange(min=1)
 DEFAULT_STORE = "Default: a durable PostgreSQL started for the run, if its programs are installed, else SQLite."
-WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3, F1 … F6, S1, S2, P1 … P7."
+WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3, F1 … F6, S1, S2, P1 … P9."
 
 option = partial(click.option, show_envvar=True)
 
@@ -63,7 +63,7 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str | None
 @option(
     "--pipeline",
     is_flag=True,
-    help="Run executions of pipelines: of many items, of a few quick steps, published (P1 … P7).",
+    help="Run executions of pipelines: of many items, of quick steps, published, relayed (P1 … P9).",
 )
 @option("--json", "as_json", is_flag=True, envvar="WINDLASS_BENCH_JSON", help="For machines.")
 @option("--progress/--no-progress", default=None, help="Default: at a terminal.")

@@ -7,7 +7,14 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import batch_workloads, flow_workloads, measure, pipeline_workloads, schedule_workloads
+from windlass.cli.bench import (
+    batch_workloads,
+    flow_workloads,
+    measure,
+    pipeline_workloads,
+    relay_workloads,
+    schedule_workloads,
+)
 from windlass.cli.bench.latency import latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
@@ -80,6 +87,11 @@ PIPELINES: Final = (
     Workload("P5", "many items, peak memory", 200_000, pipeline_workloads.run_memory, MEGABYTES),
     Workload("P6", "items answered from outside", 10_000, pipeline_workloads.run_waits, ITEMS),
     Workload("P7", "publication, one subscriber", 10_000, pipeline_workloads.run_publication, ITEMS),
+    Workload("P8", "relay to HTTP", 5_000, relay_workloads.run_relay, ITEMS),
+    Workload(
+        *("P9", "relay beside a dead place", 5_000, partial(relay_workloads.run_relay, dead=True), ITEMS),
+        beside=relay_workloads.without_dead,
+    ),
 )
 """Executions of pipelines by one worker."""
 BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)}
