@@ -15,6 +15,7 @@ from windlass.domain.deliveries import Delivery
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.execution_progress import ExecutionProgress
 from windlass.domain.explanation import Explanation
+from windlass.domain.external_wait import Completion, ExternalWait
 from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
 from windlass.domain.intervals import Every, every
 from windlass.domain.job import Attempt, Job
@@ -84,15 +85,18 @@ from windlass.events.types import (
     WorkflowBranchTriggered,
 )
 from windlass.execution_errors import (
+    AwaitTimeoutError,
     ExecutionCanceledError,
     ExecutionFailedError,
     ExecutionNotFoundError,
     ExecutionStateError,
     HandoffConflictError,
+    InvalidTokenError,
     PayloadNotKeptError,
     PublicationNotFoundError,
     RejectSinkError,
     StaleVersionError,
+    WaitNotFoundError,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
 from windlass.integrations.http_target import HttpTarget
@@ -142,7 +146,7 @@ __all__ = [
     "Alert",
     "AlertRaised",
     "Attempt",
-    "Authorizer",
+    "Authorizer", "AwaitTimeoutError",
     "Backoff",
     "Batch",
     "BatchCompleted",
@@ -158,7 +162,7 @@ __all__ = [
     "CircuitState",
     "CircuitStatus",
     "CircuitsSettings",
-    "Clock",
+    "Clock", "Completion",
     "Condition",
     "ConfigurationError",
     "Coordinator",
@@ -173,17 +177,14 @@ __all__ = [
     "ErrorSanitizer",
     "Event",
     "Every",
-    "Execution",
-    "ExecutionCanceledError",
-    "ExecutionFailedError",
-    "ExecutionHandle",
+    "Execution", "ExecutionCanceledError", "ExecutionFailedError", "ExecutionHandle",
     "ExecutionNotFoundError",
     "ExecutionProgress",
     "ExecutionStateError",
     "ExecutionStatus",
     "ExecutionTransition",
     "ExecutorProvider",
-    "Explanation",
+    "Explanation", "ExternalWait",
     "Flow",
     "FlowEdge",
     "FlowGraph",
@@ -199,7 +200,7 @@ __all__ = [
     "HourlyCount",
     "HttpTarget",
     "InstanceResolver",
-    "InvalidOptionError",
+    "InvalidOptionError", "InvalidTokenError",
     "InvocationResolver",
     "Job",
     "JobCanceled",
@@ -289,7 +290,7 @@ __all__ = [
     "TriageRule",
     "UnknownCircuitError",
     "UnknownQueueError",
-    "UnknownResourceError",
+    "UnknownResourceError", "WaitNotFoundError",
     "Windlass",
     "WindlassError",
     "WorkerLostError",
@@ -302,4 +303,4 @@ __all__ = [
     "every",
     "group",
     "rejected",
-]
+]  # fmt: skip

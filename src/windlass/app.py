@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from windlass.app_worker import WorkerHost
+from windlass.client.answer_verbs import AnswerVerbs
 from windlass.client.batches import Batches
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.execution_verbs import OneExecutionVerbs
@@ -170,7 +171,8 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
         )
 
         reader = ExecutionReader(self._pipelines, parts.serializer)
-        self._execution_verbs = OneExecutionVerbs(self._job_verbs, reader)
+        answers = AnswerVerbs(self._job_verbs, self._pipelines, self._submission_parts.commits)
+        self._execution_verbs = OneExecutionVerbs(self._job_verbs, reader, answers)
         self._execution_parts = ExecutionParts(self._submission_parts, self._execution_verbs)
 
     def enqueue_many(self, calls: Iterable[Call[R] | Flow[R]]) -> list[JobHandle[R]]:

@@ -12,6 +12,7 @@ class ItemStatus(IntEnum):
     READY = 0
     RETRY = 1
     DONE = 2
+    OUTSIDE = 3
     REJECTED = 4
     FAILED = 5
     EXPANDED = 6
@@ -51,6 +52,8 @@ class ItemWrite(NamedTuple):
     value: str | None
     error_class: str | None = None
     error: str | None = None
+    due: int | None = None
+    """When it is due, by the store's clock; None: after `delay_us`."""
 
 
 class NewItem(NamedTuple):

@@ -28,6 +28,8 @@ SLICE: Final = 10.0
 """Seconds after which a claim ends at the next boundary, so that a long execution does not keep its slot."""
 PARTS_AT_A_TIME: Final = 8
 """Number of parts of an execution that have jobs at a time, so that a large expansion does not hold up others."""
+PARTS_THAT_WAIT: Final = 32
+"""The same where items wait outside: a part that waits keeps its place among them, and holds nothing else."""
 ITEMS_OF_A_PART: Final = 128
 NO_TIMEOUT: Final = '{"timeout":null}'
 """The options of jobs of pipelines: each step has a time limit of its own."""
@@ -114,12 +116,16 @@ class ClaimedExecution:
         steps = self.definition.steps[segment.first : segment.end]
         return min(1 if step.options.ordered else step.options.concurrency for step in steps)
 
+    def awaits(self, segment: Segment) -> list[PipelineStep]:
+        """Return the steps of a segment that wait for answers from outside."""
+        return [step for step in self.definition.steps[segment.first : segment.end] if step.kind is StepKind.AWAIT]
+
     def width(self, segment: Segment) -> tuple[int, int]:
         """Return how many parts have jobs at a time, and how many items of a part run at a time."""
         most = self.concurrency(segment)
         if segment.lane_key != (None, None):
             return most, 1
-        parts = min(PARTS_AT_A_TIME, most)
+        parts = min(PARTS_THAT_WAIT if self.awaits(segment) else PARTS_AT_A_TIME, most)
         return parts, max(1, most // parts)
 
     def release(self, stage: int, segment: Segment) -> Release:

@@ -25,6 +25,7 @@ from windlass.pipelines.reject_outlet import RejectOutlet, SinkOfVersion
 from windlass.pipelines.reject_sinks import destination_of, is_fed, sink_of_name
 from windlass.pipelines.relay_bells import RelayBells
 from windlass.pipelines.subscribers import Subscribers
+from windlass.pipelines.token_keys import TokenKeys
 from windlass.settings import PipelinesSettings
 from windlass.spi import Outlet, Serializer
 from windlass.submission.registry import Registry
@@ -75,6 +76,11 @@ class DeclaredPipelines:
     def settings(self) -> PipelinesSettings:
         """The settings of pipelines."""
         return self._parts.settings
+
+    @property
+    def tokens(self) -> TokenKeys:
+        """Keys of the tokens of steps that wait outside."""
+        return self._parts.tokens
 
     @property
     def bells(self) -> RelayBells:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from windlass.context import JobContext
@@ -11,6 +11,20 @@ from windlass.domain.job import Claim
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.definition import PipelineStep
+
+
+class AwaitedAnswer(Protocol):
+    """An answer that a step waits for."""
+
+    @property
+    def interaction_id(self) -> str:
+        """Names it."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """Lets whoever has it answer."""
+        ...
 
 
 class StepContext(JobContext):
@@ -23,7 +37,7 @@ class StepContext(JobContext):
     ```
     """
 
-    __slots__ = ("_attempt", "_claimed", "_path", "_step", "rejected")
+    __slots__ = ("_attempt", "_claimed", "_path", "_step", "interaction", "rejected")
 
     def __init__(self, claimed: JobContext, step: PipelineStep, claim: Claim, attempt: int, path: str) -> None:
         super().__init__(claim, claimed._payload, claimed.node, tools=claimed.tools)
@@ -33,6 +47,8 @@ class StepContext(JobContext):
         self._path = path
         self.rejected: list[tuple[Any, BaseException | str]] = []
         """What the body has rejected, with the reasons."""
+        self.interaction: AwaitedAnswer | None = None
+        """Of a step that waits outside."""
 
     @property
     def step(self) -> str:
@@ -63,6 +79,16 @@ class StepContext(JobContext):
     def transition_key(self) -> str:
         """Different for every attempt of this step with this item."""
         return transition_key(self._claim.job_id, self._step.index, self._attempt, self._path)
+
+    @property
+    def interaction_id(self) -> str:
+        """Names the answer that a step declared with `await_external` waits for."""
+        return self.interaction.interaction_id if self.interaction else super().interaction_id
+
+    @property
+    def token(self) -> str:
+        """Lets whoever has it answer a step declared with `await_external`, until its deadline. Not for logs."""
+        return self.interaction.token if self.interaction else super().token
 
     def reject(self, item: Any, error: BaseException | str) -> None:
         """Record an item of a stream as rejected: it goes to the reject sink, and the step goes on.

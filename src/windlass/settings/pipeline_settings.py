@@ -13,11 +13,13 @@ from windlass.settings.option import (
     Option,
     OptionalSeconds,
     Seconds,
+    SecretTexts,
     Section,
     Switch,
     Whole,
     cron,
     duration,
+    secrets,
     switch,
     whole,
 )
@@ -142,6 +144,8 @@ class PipelinesSettings(Section):
     """When finished executions and rejects are purged, by one node, in UTC; None (`none` in files) for never."""
     include_payload: Switch = switch(False)
     """Whether rejects keep their item, so that it can be re-driven."""
+    token_keys: SecretTexts = secrets(32)
+    """Keys of the tokens of waiting steps: the first signs, all verify. Empty: a key that is made in the store."""
     dlq_provider: Option[Provider, Provider] = _provider()
     """Where dead letters of executions and jobs go in addition to the store: `store` (nowhere else), `log` or `sqs`; in
     code also a function that takes a `DeadLetter`, or an outlet."""

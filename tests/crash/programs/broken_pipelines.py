@@ -31,13 +31,13 @@ def _no_fence() -> None:
 def _parts_end_first() -> None:
     """A part ends, and its execution goes on, while its items are not written."""
 
-    def to_run(dialect: Any, part: tuple[str, int, str, str], most: int) -> Plan[list[Any]]:
-        del dialect, part, most
+    def to_run(dialect: Any, part: tuple[str, int, str, str], most: int, ahead_us: int = 0) -> Plan[list[Any]]:
+        del dialect, part, most, ahead_us
         yield Step("store_now", autocommit=True)
         return []
 
-    def next_due(dialect: Any, part: tuple[str, int, str, str]) -> Plan[int | None]:
-        del dialect, part
+    def next_due(dialect: Any, part: tuple[str, int, str, str], *, ordered: bool = False) -> Plan[int | None]:
+        del dialect, part, ordered
         yield Step("store_now", autocommit=True)
         return None
 

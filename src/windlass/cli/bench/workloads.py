@@ -94,6 +94,7 @@ PIPELINES: Final = (
     Workload("P3", "executions, five steps", 1_000, pipeline_workloads.run_quick, EXECUTIONS),
     Workload("P4", "many items, one step", 200_000, partial(pipeline_workloads.run_items, steps=1), ITEMS),
     Workload("P5", "many items, peak memory", 200_000, pipeline_workloads.run_memory, MEGABYTES),
+    Workload("P6", "items answered from outside", 10_000, pipeline_workloads.run_waits, ITEMS),
     Workload("P7", "publication, one subscriber", 10_000, pipeline_workloads.run_publication, ITEMS),
     Workload("P8", "relay to HTTP", 5_000, relay_workloads.run_relay, ITEMS),
     Workload(

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from windlass.domain.ended import NO_EFFECTS, Effects
 from windlass.domain.execution import OPEN, ExecutionState, LogRow
 from windlass.domain.execution_items import ItemWrite, NewItem, NewPart, NewReject
+from windlass.domain.external_wait import NewWait, WaitKey
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import items, rejects
+from windlass.stores.plans import external_waits, items, rejects
 from windlass.stores.plans.items import Release
 
 
@@ -49,13 +50,18 @@ class Checkpoint(NamedTuple):
     clears_failing: int | None = None
     """The stage whose failure does not end the execution; None: nothing is cleared."""
     node: str | None = None
+    waits: Sequence[NewWait] = ()
+    """Waits for answers from outside that begin: of the items that are written, or of the execution itself."""
+    expires: Sequence[WaitKey] = ()
+    """Waits whose deadline has passed."""
     publish: Callable[[Dialect], Plan[Effects]] | None = None
     """Hands a chunk of last items over, in the same transaction, if the state is written."""
 
     @property
     def writes_more(self) -> bool:
         """Whether it writes more than the state of its execution."""
-        return bool(self.items or self.new_items or self.new_parts or self.rejects or self.release) or (
+        rows = self.items or self.new_items or self.new_parts or self.rejects or self.waits or self.expires
+        return bool(rows or self.release) or (
             (self.trying, self.readies, self.clears_failing, self.publish) != (None, None, None, None)
         )
 
@@ -73,6 +79,8 @@ class CheckpointAnswer(NamedTuple):
     new_work: frozenset[tuple[str, int]] = frozenset()
     new_rejects: frozenset[str] = frozenset()
     """Ids of rejects that were not stored before, of all writes of its batch."""
+    expired: frozenset[WaitKey] = frozenset()
+    """Waits that have expired, of all writes of its batch; the others were answered."""
     calls: tuple[Callable[[], None], ...] = ()
     """What to do after the commit."""
 
@@ -113,7 +121,7 @@ def _answer(
         return CheckpointAnswer(held=False)
     _, status, paused, failing = facts
     version = versions.get(one.execution_id, 0)
-    return CheckpointAnswer(True, version, status, bool(paused), failing, effects.work, effects.new_rejects)
+    return CheckpointAnswer(True, version, status, bool(paused), failing, *effects)
 
 
 def advance(dialect: Dialect, writes: Sequence[Checkpoint], *, final: bool = False) -> Plan[dict[str, int]]:
@@ -157,6 +165,7 @@ def log_row(
 class _ItemEffects(NamedTuple):
     work: frozenset[tuple[str, int]]
     new_rejects: frozenset[str]
+    expired: frozenset[WaitKey]
 
 
 def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffects]:
@@ -165,6 +174,8 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffe
     parts = [part for one in held for part in one.new_parts]
     given = [reject for one in held for reject in one.rejects]
     releases = [one.release for one in held if one.release is not None]
+    waits = [wait for one in held for wait in one.waits]
+    expires = [key for one in held for key in one.expires]
     for one in held:
         if one.clears_failing is not None:
             yield Step("clear_failing", {"id": one.execution_id})
@@ -176,15 +187,18 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffe
         if one.trying is not None:
             yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
     if written:
-        more = new or parts or given or releases or any(one.publish is not None for one in held)
+        more = new or parts or given or releases or waits or expires or any(one.publish is not None for one in held)
         yield from items.write(dialect, written, final=not more)
+    if waits:
+        yield from external_waits.open_waits(dialect, waits)
+    expired = (yield from external_waits.expire(dialect, expires)) if expires else frozenset()
     if new:
         yield Step("insert_items", dialect.bulk("new_items", new))
     if parts:
         yield Step("insert_parts", {"rows": json_text(parts)})
     new_rejects = (yield from rejects.store(dialect, given)) if given else frozenset()
     work = (yield from items.release(dialect, releases)) if releases else frozenset()
-    return _ItemEffects(work, new_rejects)
+    return _ItemEffects(work, new_rejects, expired)
 
 
 class EndedExecution(NamedTuple):
@@ -207,7 +221,10 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     found = yield Step("end_executions", {"rows": json_text([one[:5] for one in ended])})
     by_id = {one.id: one for one in ended}
     logged = []
-    for execution, version, cursor, attempt, stage in found:
+    awaiting = [row[0] for row in found if row[5] and by_id[row[0]].status != "SUCCEEDED"]
+    if awaiting:
+        yield from external_waits.close(dialect, awaiting)
+    for execution, version, cursor, attempt, stage, _ in found:
         one = by_id[execution]
         log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
         logged.append(log_row(execution, version, log, stage, one.node, one.fence))
@@ -227,9 +244,8 @@ def wake_unpaused(dialect: Dialect, ids: Sequence[str]) -> Plan[frozenset[tuple[
     return frozenset((queue, priority) for queue, priority in rows)
 
 
-def note_failing(dialect: Dialect, execution: str, failing: str) -> Plan[None]:
+def note_failing(_: Dialect, execution: str, failing: str) -> Plan[None]:
     """Note the failure of an item, which the claim of its execution decides about."""
-    del dialect
     yield Step("note_failing", {"id": execution, "failing": failing})
 
 

@@ -3,7 +3,7 @@
 
 -- name: new_executions :table
 id id, tenant text, pipeline text, pipeline_version text, definition_hash text, key text, input_hash text, dlq integer, source text,
-cursor integer, value_version integer
+cursor integer, value_version integer, awaits integer
 
 -- name: wanted_keys :table
 tenant text, pipeline text, pipeline_version text, key text
@@ -15,9 +15,9 @@ WHERE e.tenant = w.tenant AND e.pipeline = w.pipeline AND e.pipeline_version = w
 
 -- name: insert_executions :count
 INSERT INTO windlass_execution (id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, status, row_version,
-    written_by, cursor, attempt, value_version, stage, streams, filled, emitted, cut, rejected, paused, source, created_at, updated_at)
+    written_by, cursor, attempt, value_version, stage, streams, filled, emitted, cut, rejected, paused, source, awaits, created_at, updated_at)
 SELECT id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, 'OPEN', 1, '', cursor, 1, value_version, 0, 0,
-    0, 0, '', 0, 0, source, {now}, {now}
+    0, 0, '', 0, 0, source, awaits, {now}, {now}
 FROM {new_executions} n WHERE true
 ON CONFLICT (tenant, pipeline, pipeline_version, key) WHERE key IS NOT NULL DO NOTHING
 
@@ -85,7 +85,7 @@ UPDATE windlass_execution SET status = CASE WHEN r.status <> 'FAILED' THEN r.sta
     error_code = r.error_code, error_message = r.error_message, paused = 0, updated_at = {now}
 FROM {execution_ends} r WHERE {windlass_execution.id = r.id} AND windlass_execution.status = 'OPEN'
 RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
-    windlass_execution.stage
+    windlass_execution.stage, windlass_execution.awaits
 
 -- What a dead letter of an execution says about it.
 -- name: facts_of_executions :rows
@@ -145,7 +145,7 @@ UPDATE windlass_execution SET cursor = :cursor, attempt = 1, value_version = :va
     filled = 0, emitted = 0, last_hash = NULL, cut = '', rejected = 0 WHERE id = :id
 
 -- name: move_execution :count
-UPDATE windlass_execution SET pipeline_version = :version, definition_hash = :hash WHERE id = :id
+UPDATE windlass_execution SET pipeline_version = :version, definition_hash = :hash, awaits = CASE WHEN :awaits = 1 THEN 1 ELSE awaits END WHERE id = :id
 
 -- name: retarget_job :count
 UPDATE windlass_job SET target = :target WHERE id = :id
@@ -156,7 +156,8 @@ UPDATE windlass_hot SET target = :target, lane = :lane WHERE id = :id
 -- name: execution_view :fragment
 e.id, e.tenant, e.key, e.pipeline, e.pipeline_version, e.definition_hash, e.status, e.row_version, e.cursor, e.attempt,
 e.transition_key, e.error_code, e.error_message, e.rejected, e.paused, e.created_at, coalesce(t.at, e.updated_at), h.status, h.due, n.lease_until,
-j.args, d.result, j.correlation_id, j.target
+j.args, d.result, j.correlation_id, j.target, CASE WHEN e.awaits = 1 THEN (
+    SELECT min(w.deadline) FROM windlass_external_wait w WHERE w.execution_id = e.id AND w.status = 'WAITING') END
 
 -- name: e_tables :fragment
 windlass_execution e LEFT JOIN windlass_job j ON {j.id = e.id} LEFT JOIN windlass_hot h ON {h.id = e.id}
@@ -184,14 +185,14 @@ WHERE execution_id = :id AND version > :after ORDER BY version LIMIT {window}
 -- The value that a step before the first expansion was given: the output of one before it, or the item that began the execution.
 -- name: value_before_step :row
 SELECT t.version FROM windlass_transition t WHERE t.execution_id = :id AND t.value IS NOT NULL AND t.stage = 0
-    AND (t.kind = 'step' AND t.step < :step OR t.kind = 'submitted')
+    AND (t.kind IN ('step', 'answered') AND t.step < :step OR t.kind = 'submitted')
 ORDER BY t.version DESC LIMIT 1
 
 -- name: last_stage :row
 SELECT coalesce(max(t.stage), 0) FROM windlass_transition t WHERE t.execution_id = :id
 
 -- name: execution_version :row
-SELECT e.tenant, e.status, e.row_version FROM windlass_execution e WHERE e.id = :id
+SELECT e.tenant, e.status, e.row_version, e.awaits FROM windlass_execution e WHERE e.id = :id
 
 -- name: save_pipeline :count
 INSERT INTO windlass_pipeline (name, version, hash, definition, seen_at) VALUES (:name, :version, :hash, :definition, {now})
