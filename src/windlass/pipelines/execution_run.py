@@ -1,7 +1,4 @@
-"""The claim of an execution, top to bottom: step after step, each stored before the next one is entered.
-
-It ends when the execution has ended, waits (for a retry, for parts of its items, paused), or should make room.
-"""
+"""The claim of an execution: step after step, each stored before the next one, until it ends, waits or makes room."""
 
 from __future__ import annotations
 
@@ -127,8 +124,10 @@ class ExecutionRun:
         log = LogRow("step", step.index, attempt, _micros(began), None, None, number, text)
         if step.index + 1 == len(claimed.definition.steps):
             await self._succeed(log, result if step.kind is StepKind.STEP else value, limited)
-        kept = {"type": number, "value": text} if step.kind is StepKind.STEP else {}
-        following = claimed.state._replace(cursor=step.index + 1, attempt=1, **kept)
+        if step.kind is StepKind.STEP:
+            following = claimed.state._replace(cursor=step.index + 1, attempt=1, type=number, value=text)
+        else:
+            following = claimed.state._replace(cursor=step.index + 1, attempt=1)
         if limited:
             claimed.state = following
             write = self._transitions.write(following, log, has_value=text is not None, keeps_position=True)
