@@ -104,6 +104,8 @@ PIPELINES = {
 GOALS |= PIPELINES
 LIMITED = Target("≥ 80 % of no limit", of_floor(80).met)
 FLOWS = {
+    "P8": at_least(1_000),
+    "P9": Target("≥ 90 % of P8", of_floor(90).met),
     "F1": of_loose(80),
     "F2": of_loose(85),
     "F3": beside("joined once"),
@@ -113,7 +115,12 @@ FLOWS = {
 }
 
 
+CHURN = Target("≥ 90 % of W3", of_floor(90).met)
+
+
 def target(workload: Workload) -> Target:
+    if workload.key.startswith("W12"):
+        return CHURN
     return GOALS[workload.key].target if workload.key in GOALS else FLOWS.get(workload.key, LIMITED)
 
 

@@ -80,7 +80,7 @@ ROWS: Mapping[str, Row] = {
         "yes, up to its crash budget",
     ),
     "C10": Row(
-        "a node dies while it recovers jobs, archives, purges or sweeps; several do it at once",
+        "a node dies while it recovers jobs, archives, purges, sweeps or delivers outside; several do it at once",
         "another node continues when the lease has expired: each job is requeued once, and charged for one crash; "
         "is archived, purged or failed once, with all that belongs to it",
         "never",

@@ -11,9 +11,11 @@ from windlass.domain.circuit import CircuitProfile, CircuitSettings, CircuitStat
 from windlass.domain.circuit_mark import circuit_protected
 from windlass.domain.cluster import Node, Queue, QueueHour
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
+from windlass.domain.deliveries import Delivery
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.execution_progress import ExecutionProgress
 from windlass.domain.explanation import Explanation
+from windlass.domain.external_wait import Completion, ExternalWait
 from windlass.domain.flow_graph import FlowEdge, FlowGraph, FlowGroup, FlowNode
 from windlass.domain.intervals import Every, every
 from windlass.domain.job import Attempt, Job
@@ -83,17 +85,22 @@ from windlass.events.types import (
     WorkflowBranchTriggered,
 )
 from windlass.execution_errors import (
+    AwaitTimeoutError,
     ExecutionCanceledError,
     ExecutionFailedError,
     ExecutionNotFoundError,
     ExecutionStateError,
     HandoffConflictError,
+    InvalidTokenError,
     PayloadNotKeptError,
     PublicationNotFoundError,
     RejectSinkError,
     StaleVersionError,
+    WaitNotFoundError,
 )
 from windlass.failure.sanitizer import DefaultErrorSanitizer
+from windlass.integrations.http_target import HttpTarget
+from windlass.integrations.sqs import SqsTarget
 from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.pipelines.pipeline import AppPipeline as Pipeline
 from windlass.pipelines.reject_sinks import LogSink, MemorySink
@@ -119,6 +126,7 @@ from windlass.spi import (
     InstanceResolver,
     InvocationResolver,
     JobMiddleware,
+    Outlet,
     PollingStrategy,
     RejectSink,
     ResilienceStrategy,
@@ -138,7 +146,7 @@ __all__ = [
     "Alert",
     "AlertRaised",
     "Attempt",
-    "Authorizer",
+    "Authorizer", "AwaitTimeoutError",
     "Backoff",
     "Batch",
     "BatchCompleted",
@@ -154,7 +162,7 @@ __all__ = [
     "CircuitState",
     "CircuitStatus",
     "CircuitsSettings",
-    "Clock",
+    "Clock", "Completion",
     "Condition",
     "ConfigurationError",
     "Coordinator",
@@ -162,23 +170,21 @@ __all__ = [
     "DeadLetterGroup",
     "DeadLettersSettings",
     "DefaultErrorSanitizer",
+    "Delivery",
     "DoNotRetry",
     "DroppedResult",
     "DuplicateBusinessKeyError",
     "ErrorSanitizer",
     "Event",
     "Every",
-    "Execution",
-    "ExecutionCanceledError",
-    "ExecutionFailedError",
-    "ExecutionHandle",
+    "Execution", "ExecutionCanceledError", "ExecutionFailedError", "ExecutionHandle",
     "ExecutionNotFoundError",
     "ExecutionProgress",
     "ExecutionStateError",
     "ExecutionStatus",
     "ExecutionTransition",
     "ExecutorProvider",
-    "Explanation",
+    "Explanation", "ExternalWait",
     "Flow",
     "FlowEdge",
     "FlowGraph",
@@ -192,8 +198,9 @@ __all__ = [
     "HandoffStatus",
     "Health",
     "HourlyCount",
+    "HttpTarget",
     "InstanceResolver",
-    "InvalidOptionError",
+    "InvalidOptionError", "InvalidTokenError",
     "InvocationResolver",
     "Job",
     "JobCanceled",
@@ -230,6 +237,7 @@ __all__ = [
     "NodeSettings",
     "NonRetryable",
     "NotAuthorizedError",
+    "Outlet",
     "Overlap",
     "Page",
     "PayloadNotKeptError",
@@ -268,6 +276,7 @@ __all__ = [
     "Signal",
     "SignalTimeoutError",
     "SinkFailure",
+    "SqsTarget",
     "StaleClaimError",
     "StaleVersionError",
     "StepDefaults",
@@ -281,7 +290,7 @@ __all__ = [
     "TriageRule",
     "UnknownCircuitError",
     "UnknownQueueError",
-    "UnknownResourceError",
+    "UnknownResourceError", "WaitNotFoundError",
     "Windlass",
     "WindlassError",
     "WorkerLostError",
@@ -294,4 +303,4 @@ __all__ = [
     "every",
     "group",
     "rejected",
-]
+]  # fmt: skip

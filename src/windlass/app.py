@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from windlass.app_worker import WorkerHost
+from windlass.client.answer_verbs import AnswerVerbs
 from windlass.client.batches import Batches
 from windlass.client.dead_letters import Alerts, DeadLetters
 from windlass.client.execution_verbs import OneExecutionVerbs
@@ -26,6 +27,7 @@ from windlass.declarations import Declarations
 from windlass.domain.clock import SystemClock
 from windlass.errors import ConfigurationError
 from windlass.features import features_of, follow_ups_of
+from windlass.integrations.dead_letter_providers import dead_letter_provider
 from windlass.parts import Parts, Replacements, Store, make_parts, pipeline_parts, shared_location
 from windlass.pipelines.app_pipelines import AppPipelines
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
@@ -135,6 +137,7 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
     def _with_pipelines(self, parts: Parts) -> Parts:
         submitter = ExecutionSubmitter(lambda: self._execution_parts, self.registry)
         self._pipelines = DeclaredPipelines(self.registry, pipeline_parts(parts), submitter)
+        self._pipelines.dead_letter_provider = dead_letter_provider(self.settings.pipelines)
         return parts._replace(pipelines=self._pipelines)
 
     def _assemble(self, parts: Parts) -> None:
@@ -168,7 +171,8 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
         )
 
         reader = ExecutionReader(self._pipelines, parts.serializer)
-        self._execution_verbs = OneExecutionVerbs(self._job_verbs, reader)
+        answers = AnswerVerbs(self._job_verbs, self._pipelines, self._submission_parts.commits)
+        self._execution_verbs = OneExecutionVerbs(self._job_verbs, reader, answers)
         self._execution_parts = ExecutionParts(self._submission_parts, self._execution_verbs)
 
     def enqueue_many(self, calls: Iterable[Call[R] | Flow[R]]) -> list[JobHandle[R]]:

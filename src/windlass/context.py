@@ -13,6 +13,7 @@ from uuid import UUID
 
 from windlass import loggers
 from windlass.domain.durations import seconds
+from windlass.domain.interaction_context import InteractionContext
 from windlass.domain.job import Claim, Payload
 from windlass.domain.keys import effect_key
 from windlass.domain.progress import amount
@@ -92,7 +93,7 @@ class Snooze(BaseException):
         super().__init__(f"snoozed for {self.delay:g} s")
 
 
-class JobContext:
+class JobContext(InteractionContext):
     """The running attempt, as its body sees it.
 
     ```python

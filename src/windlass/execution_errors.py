@@ -6,15 +6,18 @@ from uuid import UUID
 from windlass.errors import JobCanceledError, JobFailedError, WindlassError
 
 __all__ = [
+    "AwaitTimeoutError",
     "ExecutionCanceledError",
     "ExecutionFailedError",
     "ExecutionNotFoundError",
     "ExecutionStateError",
     "HandoffConflictError",
+    "InvalidTokenError",
     "PayloadNotKeptError",
     "PublicationNotFoundError",
     "RejectSinkError",
     "StaleVersionError",
+    "WaitNotFoundError",
 ]
 
 
@@ -78,6 +81,30 @@ class RejectSinkError(WindlassError):
         super().__init__(
             f"the sink did not take reject {reject_id} of step {step!r} ({type(error).__name__}: {error}), and "
             "sink_failure=FAIL_PIPELINE fails the step for that"
+        )
+
+
+class AwaitTimeoutError(WindlassError, TimeoutError):
+    """No answer from outside came in time: the failure of a step that waited, or of an answer that comes too late."""
+
+
+class InvalidTokenError(WindlassError):
+    """A token does not let its bearer answer a waiting step. The token is in no part of the error."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"the token is not valid: {why}; pass it exactly as ctx.token or app.executions.pending() gave it, or take "
+            "a new one from app.executions.pending()"
+        )
+
+
+class WaitNotFoundError(WindlassError):
+    """No step of this tenant waits, or has waited, for such an answer."""
+
+    def __init__(self, what: str, tenant: str) -> None:
+        super().__init__(
+            f"nothing of tenant {tenant!r} waits for an answer to {what}: it has not begun to wait, was purged after "
+            "its retention, or is of another tenant or database; app.executions.pending() lists what waits"
         )
 
 

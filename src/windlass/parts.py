@@ -18,6 +18,8 @@ from windlass.flow.progress_calls import ProgressCalls
 from windlass.maintenance.permit_keeper import PermitKeeper
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.pipelines.pipeline_parts import PipelineParts
+from windlass.pipelines.relay_bells import RelayBells
+from windlass.pipelines.token_keys import TokenKeys
 from windlass.recurring.declared_schedules import DeclaredSchedules
 from windlass.runtime.global_names import global_name_of
 from windlass.runtime.local_node import LocalNode
@@ -190,7 +192,8 @@ def pipeline_parts(parts: Parts) -> PipelineParts:
     """Return what executions of pipelines use."""
     settings = parts.settings
     given = (parts.serializer, parts.retry_policy, parts.middleware)
-    return PipelineParts(*given, settings.pipelines, settings.jobs.timeout)
+    tokens = TokenKeys(settings.pipelines.token_keys)
+    return PipelineParts(*given, settings.pipelines, settings.jobs.timeout, tokens, RelayBells())
 
 
 def processes_of(parts: Parts) -> ProcessOptions:

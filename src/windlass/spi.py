@@ -10,6 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from windlass.context import JobContext
+from windlass.domain.call_shape import CallParameter as CallParameter  # noqa: PLC0414 - part of this page
+from windlass.domain.call_shape import CallShape as CallShape  # noqa: PLC0414 - part of this page
+from windlass.domain.deliveries import Delivery
 from windlass.domain.job import Claim, Job, Payload
 from windlass.domain.poll_interval import PollObservation
 from windlass.domain.reject import Reject
@@ -231,47 +234,33 @@ class RejectSink(Protocol):
         """Take a reject, perhaps again, from any thread; `windlass.SinkFailure` says when, and what an error does."""
 
 
-class CallParameter(Protocol):
-    """One parameter of a target, as a serializer sees it."""
+class Outlet(Protocol):
+    """A place outside of the database to which a relay delivers: `publish("invoices", to={"crm": outlet})`.
 
-    @property
-    def name(self) -> str:
-        """The name in the signature."""
+    Subscribers of publications, providers of dead letters and sinks of rejects are outlets; `windlass.HttpTarget` and
+    `windlass.SqsTarget` are two, and so is a function that takes a `Delivery`. Its error says what follows:
 
-    @property
-    def annotation(self) -> Any:
-        """The resolved annotation; `typing.Any` where there is none."""
+    - none: it is delivered, and never comes again;
+    - `RetryAfter(30)`: it is delivered again after so long;
+    - `DoNotRetry("why")`, or a class marked with `@do_not_retry`: it is refused for good;
+    - any other error: it is delivered again, after 1 s, then 2 s, up to 5 minutes.
 
+    ```python
+    class Crm:
+        def deliver(self, delivery: Delivery) -> None:
+            answer = crm.put(delivery.idempotency_key, delivery.json())
+            if answer.invalid:
+                raise DoNotRetry(answer.reason)
+    ```
+    """
 
-class CallShape(Protocol):
-    """The signature of a target without `self` or `cls`, as a serializer sees it."""
+    def deliver(self, delivery: Delivery, /) -> None:
+        """Pass a delivery on, perhaps again; called on several threads at a time, which it may block.
 
-    @property
-    def name(self) -> str:
-        """The target's name in errors."""
-
-    @property
-    def positional(self) -> Sequence[CallParameter]:
-        """The parameters that may be given by position, in order."""
-
-    @property
-    def keyword(self) -> Mapping[str, CallParameter]:
-        """The parameters that may be given by name."""
-
-    @property
-    def var_positional(self) -> CallParameter | None:
-        """The `*args` of the target, if it has them."""
-
-    @property
-    def var_keyword(self) -> CallParameter | None:
-        """The `**kwargs` of the target, if it has them."""
-
-    @property
-    def returns(self) -> Any:
-        """The resolved return annotation (for a coroutine function: of the awaited value); `typing.Any` if none."""
-
-    def bind_check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Raise `TypeError`, naming the target, unless it could be called with these arguments."""
+        It must know a repeated delivery by `delivery.idempotency_key`. It may have an attribute `timeout`, in seconds,
+        after which a call counts as failed; 30 without.
+        """
+        ...
 
 
 class Serializer(Protocol):

@@ -81,9 +81,9 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sqlite_url: str) -> 
     monkeypatch.delenv("WINDLASS_APP", raising=False)
     before = set(sys.modules)
 
-    def run(*arguments: str, **environ: str) -> Result:
+    def run(*arguments: str, stdin: str | None = None, **environ: str) -> Result:
         try:
-            return CliRunner().invoke(main, arguments, env=environ)
+            return CliRunner().invoke(main, arguments, env=environ, input=stdin)
         finally:
             for name in set(sys.modules) - before:
                 if str(place) in str(getattr(sys.modules[name], "__file__", "")):

@@ -58,10 +58,10 @@ class Desk:
         self.work_off(*handles)
         return [str(handle.id) for handle in handles]
 
-    def run(self, *arguments: object, **environ: str) -> Result:
+    def run(self, *arguments: object, stdin: str | None = None, **environ: str) -> Result:
         """Run a command, away from any terminal."""
         named = {"WINDLASS_URL": self.url, "WINDLASS_APP": "office:app", **environ}
-        return self._invoke(*map(str, arguments), **named)
+        return self._invoke(*map(str, arguments), stdin=stdin, **named)
 
     def told(self, *arguments: object, code: int = 0, **environ: str) -> str:
         """What a command put out; its exit code must be this."""

@@ -67,3 +67,14 @@ def declare(app: Windlass, version: str = "1", *, extra: bool = False) -> Pipeli
 def open_office(*, extra: bool = False) -> None:
     """Have the commands use the application with this pipeline, perhaps with one more step."""
     (Path.cwd() / "office.py").write_text(OFFICE.replace("declare(app)", f"declare(app, extra={extra})"))
+
+
+def declare_approval(app: Windlass) -> Pipeline:
+    """Orders wait for an approval from outside."""
+    approval = app.pipeline("approval")
+
+    @approval.await_external(timeout=3600, answer=bool)
+    def ask(order: int) -> dict:
+        return {"order": order}
+
+    return approval

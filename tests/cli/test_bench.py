@@ -64,6 +64,16 @@ def test_schedules_are_measured(tmp_path: Path):
     assert results["S1"]["jobs"] == 450
 
 
+def test_rounds_are_compared_with_one_drain(tmp_path: Path, postgres_server):
+    """J3.1: with a snapshot held by another session, and statistics taken when one row was left."""
+    results = bench(tmp_path, "--store", postgres_server.url, "--jobs", "160", "--churn")
+    check_results(results, "W12,W12s")
+    for result in results.values():
+        assert result["ratio"] > 0
+        assert 0 < result["details"]["slowest"] <= result["details"]["first"]
+        assert result["details"]["pickup_p99"] >= result["details"]["pickup_p50"]
+
+
 def test_every_workload_runs_on_sqlite(tmp_path: Path):
     workloads = "W1,W1c,W2,W4,W6,W7,W9"
     results = bench(tmp_path, "--store", f"sqlite:///{tmp_path / 'mine.db'}", "--jobs", "64", "--workload", workloads)

@@ -53,7 +53,7 @@ def test_execution_is_shown_with_its_items_and_its_log(desk, orders: Pipeline):
     assert "steps: ✓ parse  ✓ lines  ✓ price  ✓ total" in told
     assert 'input: {"id":1,"lines":30}' in told
     assert f"result: {sum(range(30)) - 7}" in told
-    assert "items:\n1\tlines\t100 %\t30\t29\t0\t0\t1\t0\n" in told
+    assert "items:\n1\tlines\t100 %\t30\t29\t0\t0\t0\t1\t0\n" in told
     kinds = [line.split("\t")[2:4] for line in told.partition("log:\n")[2].splitlines()]
     assert kinds[:2] == [["submitted", ""], ["step", "parse"]]
     assert kinds[2] == ["chunk x 3", "lines"]
@@ -101,7 +101,7 @@ def test_waiting_execution_is_explained(desk, orders: Pipeline):
     assert told.startswith("waiting_for_retry: it waits for 1 item of step price in 1 part, of which item 3 waits for")
     assert "until 20" in told
     shown = desk.told("execution", "show", parts.id)
-    assert "1\tlines\t96 %\t30\t28\t0\t1\t1\t0" in shown
+    assert "1\tlines\t96 %\t30\t28\t0\t1\t0\t1\t0" in shown
     assert "\tPENDING\t0 to 9\tprice\t" in shown
     assert desk.told("execution", "pause", parts.id) == f"{parts.id}\tpaused\n"
     assert desk.read("execution", "explain", parts.id)["code"] == "paused"

@@ -17,7 +17,7 @@ def orders(desk) -> Pipeline:
 
 def test_pipelines_are_listed_with_their_counts_and_the_rule_that_applies(desk, orders: Pipeline):
     """P1.4, P10.1: declared ones, before anything has run; then what ended and was rejected in the last hour."""
-    assert desk.told("pipeline", "list") == "orders\t1\t4\t0\t0 (0)\t0 (0)\t0 (0)\t0 (0)\t0\tnothing rises\n"
+    assert desk.told("pipeline", "list") == "orders\t1\t4\t0\t0 (0)\t0 (0)\t0 (0)\t0 (0)\t0\t0\tnothing rises\n"
     runs = [orders.submit({"id": number, "lines": 10}) for number in (1, 2, 14)]
     drain(desk.app)
     assert [run.status().value for run in runs] == ["SUCCEEDED", "SUCCEEDED", "DLQ"]
@@ -25,7 +25,7 @@ def test_pipelines_are_listed_with_their_counts_and_the_rule_that_applies(desk, 
     (line,) = desk.told("pipeline", "list").splitlines()
     rejects = line.split("\t")[5]
     assert line.split("\t") == [
-        *("orders", "1", "4", "1", "2 (0)", rejects, "1 (0)", "0 (0)", "0"),
+        *("orders", "1", "4", "1", "2 (0)", rejects, "1 (0)", "0 (0)", "0", "0"),
         "DLQ rises: dependency or systemic failure; rejects rise: data quality or business-rule drift",
     ]
     (item,) = desk.read("pipeline", "list")["items"]

@@ -139,8 +139,8 @@ def test_the_server_gets_our_timeouts_unless_the_url_sets_them(pg_url: str):
     limits = []
     for url in (pg_url, chosen):
         with psycopg.connect(conninfo(url, pooled=False)) as server:
-            names = ("idle_in_transaction_session_timeout", "tcp_user_timeout", "plan_cache_mode")
+            names = ("idle_in_transaction_session_timeout", "tcp_user_timeout", "plan_cache_mode", "enable_seqscan")
             limits.append([server.execute(f"SHOW {name}".encode()).fetchone() for name in names])
-    rest = [("15000",), ("force_generic_plan",)]
+    rest = [("15000",), ("force_generic_plan",), ("off",)]
     assert limits == [[("10s",), *rest], [("3s",), *rest]]
     assert "options" not in psycopg.conninfo.conninfo_to_dict(conninfo(pg_url, pooled=True))

@@ -60,6 +60,27 @@ def test_the_fastapi_program_runs_its_jobs_in_its_lifespan_and_can_be_started_ag
     assert len(example.jobs.find().items) == 2, "what was rolled back left no job"
 
 
+@pytest.mark.parametrize("example", ["approval_page"], indirect=True)
+def test_the_approval_page_answers_what_waits(example: ModuleType):
+    """P8.1, P8.2: a form holds the token; a second click shows the first answer, a changed token is refused."""
+    from fastapi.testclient import TestClient
+
+    with TestClient(example.web) as client:
+        refund = client.post("/refunds", params={"amount": 120}).json()["refund"]
+        until(lambda: "Refund 120?" in client.get("/").text, "the refund to wait", LONG)
+        assert client.get(f"/refunds/{refund}").json()["status"] == "WAITING_EXTERNAL"
+        token = client.get("/").text.partition('name="token" value="')[2].partition('"')[0]
+        given = {"token": token, "approved": "true", "by": "<Ada>"}
+        assert "is approved by &lt;Ada&gt;" in client.post("/answers", data=given).text
+        assert (
+            "was already approved by &lt;Ada&gt;" in client.post("/answers", data={**given, "approved": "false"}).text
+        )
+        assert client.post("/answers", data={**given, "token": f"{token}x"}).status_code == 403
+        until(partial(over, client, f"/refunds/{refund}"), "the refund to be paid", LONG)
+        assert client.get(f"/refunds/{refund}").json()["result"] == "paid: <Ada> agreed"
+        assert client.get("/").text.endswith("none")
+
+
 def over(client: Any, address: str) -> bool:
     job = client.get(address).json
     return bool((job() if callable(job) else job)["status"] == "SUCCEEDED")

@@ -55,7 +55,16 @@ P, R, S, F, C = (JobStatus[name] for name in ("PENDING", "RUNNING", "SUCCEEDED",
 def test_every_application_has_its_features(app: Windlass, recorder: Recorder):
     names = [feature.name for feature in features_of(app.parts)]
     own = ["callbacks", "dead letters", "retry times", "circuits", "archive", "statistics", "signals", "flows"]
-    assert names == [*own, "guards", "guards of batches", "results of flows", "schedules", "pipelines", "recorder"]
+    assert names == [
+        *own,
+        "guards",
+        "guards of batches",
+        "results of flows",
+        "schedules",
+        "pipelines",
+        "relay",
+        "recorder",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,9 @@ from windlass.engine.outlook import (
     CONTENTION_PAUSE,
     LANES_REST,
     MICROSECONDS,
-    ClaimDue,
-    Look,
     Outlook,
-    Pause,
-    Poll,
-    Rest,
 )
+from windlass.engine.poll_steps import ClaimDue, Look, Pause, Poll, Rest
 from windlass.stores.claim_order import Head
 from windlass.stores.plans.queues import FIRST_LANE, Heads
 

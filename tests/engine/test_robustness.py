@@ -14,7 +14,7 @@ from windlass.stores.channels import WORK
 from windlass.stores.plans import cluster
 from windlass.stores.postgres.connections import MOST_CONNECTIONS
 from windlass.stores.postgres.wire import completed
-from windlass.submission.group_commit import Signals
+from windlass.submission.caller_group import Signals
 
 
 class Later(RetryAfter):
@@ -88,7 +88,7 @@ def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_
     """J1.1: group commit: one caller's Ctrl-C must not make the next enqueue hang."""
     add = app.job(jobs.add)
     add.enqueue(0, 0)
-    group = app._submission_parts.commits._threads
+    group = app._submission_parts.commits._groups._threads
     run = app.database.run
     leading, go_on = threading.Event(), threading.Event()
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from windlass import ExecutionStateError, ExecutionStatus, InvalidOptionError, NotAuthorizedError, Windlass
+from windlass.context import Snooze
 from windlass.testing import drain
 
 
@@ -40,6 +41,30 @@ def test_handles_read_only_what_the_authorizer_allows():
     for read in (run.status, lambda: list(run.items()), lambda: run.result(0), lambda: run.join(0)):
         with pytest.raises(NotAuthorizedError):
             read()
+    app.close()
+
+
+def test_time_of_an_execution_is_that_of_its_last_transition(store_url: str):
+    """P2.3: also while it is open: a step writes its time into the log alone."""
+    app = Windlass(store_url)
+    app.migrate()
+    shop = app.pipeline("shop")
+
+    @shop.step
+    def quick(number: int) -> int:
+        return number
+
+    @shop.step
+    def later(number: int) -> int:
+        raise Snooze(3600)
+
+    run = shop.submit(1)
+    drain(app)
+    history = app.executions.history(run.id)
+    assert [one.kind for one in history] == ["submitted", "step"]
+    assert app.executions.get(run.id).updated_at == history[-1].at > history[0].at
+    (found,) = app.executions.find()
+    assert found.updated_at == history[-1].at
     app.close()
 
 

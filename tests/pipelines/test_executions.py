@@ -358,3 +358,28 @@ def test_virtual_time_runs_retries_of_items(app: Windlass):
         advance(2)
         drain(app)
         assert run.result(0) == [0, 1, 2]
+
+
+def test_an_ordered_item_that_waits_for_its_retry_holds_up_the_others_and_no_slot(app: Windlass):
+    """P1.3, P4.2: the execution is due at the retry, not at once for the items behind it."""
+    shop = app.pipeline("shop", version="1", retry_wait=60, max_backoff=60, jitter=False, ordered=True)
+    tries: list[int] = []
+
+    @shop.expand
+    def lines(number: int) -> Iterator[int]:
+        yield from range(number)
+
+    @shop.step
+    def unsteady(number: int) -> int:
+        tries.append(number)
+        if tries == [0]:
+            raise ConnectionError("later")
+        return number
+
+    with isolated(app):
+        run = shop.submit(3)
+        assert drain(app, limit=20)
+        assert (tries, run.status()) == ([0], ExecutionStatus.WAIT_RETRY)
+        advance(61)
+        drain(app, limit=20)
+        assert run.result(0) == [0, 1, 2]

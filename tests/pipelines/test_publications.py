@@ -10,7 +10,7 @@ import pytest
 from tests.support.facts import one, rows
 from tests.support.pipeline_invariants import check_executions
 from tests.support.waiting import until
-from windlass import ConfigurationError, InvalidOptionError, KeyPolicy, Pipeline, RejectItem, Windlass
+from windlass import ConfigurationError, HttpTarget, InvalidOptionError, KeyPolicy, Pipeline, RejectItem, Windlass
 from windlass.domain.publication import HandoffStatus
 from windlass.node import Node
 
@@ -294,9 +294,10 @@ def test_a_pipeline_of_another_process_gets_its_items_from_there(store_url: str)
 
 def test_places_outside_get_rows_that_wait(app: Windlass, store_url: str):
     """P7.1: the relay delivers them; nothing here admits them."""
-    target = object()
+    target = HttpTarget("https://crm.example.com/")
     shop = shop_of(app, to={"crm": target})
     with app.worker():
+        assert app.publications.pause("invoices", "crm")
         shop.submit(2).result(RUN)
     assert handoffs(store_url, "subscriber, status, attempts") == [("crm", "WAITING", 0)] * 2
     assert app.parts.pipelines is not None

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.facts import rows
+from tests.support.waiting import until
 from windlass import (
     ConfigurationError,
+    Delivery,
+    DoNotRetry,
     InvalidOptionError,
     JobContext,
     JobFailedError,
@@ -106,6 +110,7 @@ def test_a_function_gets_what_the_store_keeps(app: Windlass, how: str, given: in
     sieve = Sieve(app, how, sink=got.append, include_payload=True)
     with app.worker():
         sieve.pipeline.submit(given).result(RUN)
+        until(lambda: len(got) == count, "the sink to get the rejects")
     kept = app.rejects.find().items
     assert {(one.id, one.item_fingerprint, one.payload) for one in got} == {
         (one.id, one.item_fingerprint, one.payload) for one in kept
@@ -114,20 +119,118 @@ def test_a_function_gets_what_the_store_keeps(app: Windlass, how: str, given: in
 
 
 @EVERY_WAY
-def test_a_failing_sink_is_logged_and_the_execution_goes_on(
+def test_a_failing_sink_is_called_again_and_the_execution_goes_on(
     app: Windlass, how: str, given: int, count: int, caplog: pytest.LogCaptureFixture
 ):
-    """P5.4: CONTINUE, the default."""
+    """P5.4: CONTINUE, the default; the store keeps the rejects in any case."""
+    got: list[Reject] = []
+    away = True
 
-    def broken(reject: Reject) -> None:
-        raise ConnectionError("the queue is away")
+    def unsteady(reject: Reject) -> None:
+        if away:
+            raise ConnectionError("the queue is away")
+        got.append(reject)
 
-    sieve = Sieve(app, how, sink=broken)
+    sieve = Sieve(app, how, sink=unsteady)
     with app.worker():
         sieve.pipeline.submit(given).result(RUN)
-    assert caplog.text.count("the queue is away") == count
-    assert "the store keeps the reject" in caplog.text
-    assert len(app.rejects.find()) == count
+        until(lambda: "the queue is away" in caplog.text, "the first failure")
+        assert len(app.rejects.find()) == count
+        away = False
+        until(lambda: len(got) == count, "the sink to get the rejects")
+    assert {one.id for one in got} == {one.id for one in app.rejects.find()}
+    failures = [record.getMessage() for record in caplog.records if record.name == "windlass.outbox"]
+    assert failures
+    assert all("to rejects of sieve" in text and "tried again in" in text for text in failures)
+
+
+def test_an_outlet_gets_the_envelope_of_a_reject(app: Windlass):
+    """P5.3: SQS and other outlets; the key is the id of the reject."""
+    got: list[Delivery] = []
+
+    class Queue:
+        def deliver(self, delivery: Delivery, /) -> None:
+            got.append(delivery)
+
+    sieve = Sieve(app, "item", sink=Queue(), include_payload=True)
+    with app.worker():
+        run = sieve.pipeline.submit(2, tenant="acme", correlation_id="c-1")
+        run.result(RUN)
+        until(lambda: got, "the outlet to get the reject")
+    (delivery,), (reject,) = got, app.rejects.find(tenant="acme").items
+    assert (delivery.kind, delivery.name, delivery.tenant) == ("reject", "sieve", "acme")
+    assert (delivery.idempotency_key, delivery.correlation_id) == (str(reject.id), "c-1")
+    envelope = delivery.json()
+    assert (envelope["executionId"], envelope["stepName"], envelope["payload"]) == (str(run.id), "even", 1)
+    assert envelope["itemFingerprint"] == reject.item_fingerprint
+
+
+def test_an_outlet_is_called_before_the_commit_on_request(app: Windlass):
+    """P5.4: FAIL_PIPELINE."""
+
+    class Queue:
+        def deliver(self, delivery: Delivery, /) -> None:
+            raise ConnectionError("the queue is away")
+
+    sieve = Sieve(app, "value", sink=Queue(), sink_failure="FAIL_PIPELINE", retry_limit=0)
+    with app.worker(), pytest.raises(JobFailedError, match="the queue is away"):
+        sieve.pipeline.submit(1).result(RUN)
+    assert app.rejects.find().items == []
+
+
+def test_a_sink_that_refuses_a_reject_is_not_asked_again(app: Windlass, store_url: str):
+    """P5.3: the reason stays with its row until that is purged."""
+    calls: list[Reject] = []
+
+    def picky(reject: Reject) -> None:
+        calls.append(reject)
+        raise DoNotRetry("not mine")
+
+    sieve = Sieve(app, "value", sink=picky)
+    with app.worker():
+        sieve.pipeline.submit(1).result(RUN)
+        found = "SELECT status, error FROM windlass_outbox"
+        until(lambda: rows(store_url, found) == [("REJECTED", "DoNotRetry: not mine")], "the row to be refused")
+    assert len(calls) == 1
+
+
+def test_a_sink_gets_rejects_of_a_version_that_is_not_there_any_more(app: Windlass, store_url: str):
+    """P5.3: without the item, whose type only that version knew."""
+    sieve = Sieve(app, "value", sink=unreachable, include_payload=True)
+    with app.worker():
+        sieve.pipeline.submit(1).result(RUN)
+        until(lambda: rows(store_url, "SELECT 1 FROM windlass_outbox WHERE attempts > 0"), "the first failure")
+    got: list[Reject] = []
+    later = Windlass(store_url)
+    newer = later.pipeline("sieve", version="2", sink=got.append)
+
+    @newer.step
+    def only(number: str) -> str:
+        return number
+
+    with later.worker():
+        until(lambda: got, "the sink to get the reject")
+    later.close()
+    assert (got[0].pipeline, got[0].step_name, got[0].payload) == ("sieve", "only", None)
+
+
+def unreachable(reject: Reject) -> None:
+    raise ConnectionError("away")
+
+
+def test_a_sink_that_is_gone_is_explained_and_its_rejects_stay(
+    app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
+):
+    """P5.3: a worker that does not have it says how many wait."""
+    sieve = Sieve(app, "item", sink=unreachable)
+    with app.worker():
+        sieve.pipeline.submit(5).result(RUN)
+    other = Windlass(store_url)
+    Sieve(other, "item")
+    with other.worker():
+        until(lambda: "2 deliveries wait for 'rejects of sieve'" in caplog.text, "the warning")
+    other.close()
+    assert rows(store_url, "SELECT count(*) FROM windlass_outbox") == [(2,)]
 
 
 @EVERY_WAY

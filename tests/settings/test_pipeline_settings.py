@@ -31,6 +31,8 @@ def test_the_defaults_are_those_of_the_specification():
     assert given == {
         "production": True, "retention": 30 * 86_400, "max_value_bytes": 262_144, "max_circuit_deferral": 86_400,
         "reject_retention": 90 * 86_400, "include_payload": False, "reject_sink": "store", "purge_cron": "0 2 * * *",
+        "token_keys": (),
+        "dlq_provider": "store", "dlq_url": None,
     }  # fmt: skip
 
 

@@ -131,6 +131,10 @@ class TestDeclaringSchedules(contract.ScheduleDeclarationsContract):
     pass
 
 
+class TestExternalWaits(contract.ExternalWaitsContract):
+    pass
+
+
 class TestSignals(contract.SignalsContract):
     pass
 

@@ -31,7 +31,8 @@ MOST_GROWTH = 1.5
 PAGE = 20
 WINDOW = 256
 """Rows that a page of twenty looks at, if they fit."""
-FEW_A_ROW = 8
+FEW_A_ROW = 12
+"""Each row of a page is looked up in up to four tables, two or three buffers each."""
 
 JOBS = """
 INSERT INTO windlass_job (id, queue, target, priority, args, business_key, created_at)

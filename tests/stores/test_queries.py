@@ -35,7 +35,11 @@ OVERRIDES = {
         "count_members",
         "counted_members",
         "expire_waits",
+        "forget_groups",
+        "forget_tags",
+        "forget_ticks",
         "gate_rows",
+        "heads",
         "insert_jobs",
         "keys",
         "lock_archivable",
@@ -51,6 +55,8 @@ OVERRIDES = {
         "lock_operations",
         "new_jobs",
         "orphaned_jobs",
+        "purge_items",
+        "purge_transitions",
         "release_branches",
         "release_followers",
         "take_lease",
@@ -153,8 +159,9 @@ def test_no_fragment_is_unused():
     """Design §3: the same for the pieces of statements."""
     texts = "\n".join(file.read_text() for file in STORES.glob("*/sql/*.sql"))
     fragments = set(re.findall(r"-- name: (\w+) :(?:fragment|table|arrays|bulk)", texts))
+    made = {"lookup"}  # of the form {h.id = j.id}
     tables = {"json_table", "json_column", "array_table", "array_column", "bulk_form", "id", "text", "integer", "real"}
-    assert fragments - set(PLACES.findall(texts)) == tables - {"integer"}
+    assert fragments - set(PLACES.findall(texts)) == tables - {"integer"} | made
     assert fragments
 
 

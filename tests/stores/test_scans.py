@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("scans")  # one process fills the tables
 
 LARGE = (
     *("windlass_hot", "windlass_job", "windlass_done", "windlass_attempt", "windlass_flow", "windlass_archive"),
-    *("windlass_schedule", "windlass_tick", "windlass_handoff"),
+    *("windlass_schedule", "windlass_tick", "windlass_outbox", "windlass_handoff"),
 )
 ROWS = 20_000
 LITERALS = {"chunk": 100, "window": 100, "most": 100}
@@ -69,6 +69,10 @@ SELECT {id}, 'nightly:' || n, CASE WHEN n % 2 = 0 THEN 'shop:app' || (n % 10) EN
     CASE WHEN n % 3 = 0 THEN 'Asia/Tokyo' ELSE 'UTC' END, 0, 0, 'CATCH_UP', 11, 'ALLOW', '{{}}', 'x', n, 0, n
 FROM {numbers};
 INSERT INTO windlass_tick (schedule_id, tick, job_id) SELECT {id}, n, {id} FROM {numbers};
+INSERT INTO windlass_outbox (id, channel, about, destination, name, tenant, payload, status, attempts, due, created_at,
+    settled_at)
+SELECT {id}, 'reject', 'r' || n, 'rejects of p' || (n % 3), 'p', 'default', '{{}}',
+    CASE WHEN n % 2 = 0 THEN 'REJECTED' ELSE 'WAITING' END, 0, n, n, n FROM {numbers};
 INSERT INTO windlass_handoff (id, publication, subscriber, tenant, key, seen_key, source_id, item, correlation_id,
     payload_hash, status, attempts, due, created_at)
 SELECT {id}, 'invoices', 's' || (n % 3), 'default', 'k' || n, 'k' || n, {flow_id}, '0', 'c', 'h',

@@ -12,7 +12,8 @@ from windlass.domain.job import NewJob, SubmittedJob
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.database import StoreDataError
-from windlass.submission.group_commit import THREADS, Answer, CallerGroup, Signals, Unit, tasks_of
+from windlass.submission.caller_group import THREADS, CallerGroup, Signals, tasks_of
+from windlass.submission.group_commit import Answer, Unit
 from windlass.testing.contract.workbench import new_job
 
 REFUSED = "refused"

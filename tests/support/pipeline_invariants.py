@@ -30,6 +30,8 @@ def broken_rules(url: str) -> dict[str, list[Any]]:
         "V5 parts of ended executions have no jobs": rows(url, _ORPHANS),
         "V6 all items of an ended execution have ended": _items(url),
         "V6 rejected items are rejects": _rejects(url),
+        "V9 nothing waits for an ended execution": rows(url, _WAITS),
+        "V9 an item waits outside if, and only if, its wait is open": rows(url, _OUTSIDE),
         "V7 what was handed over to a pipeline is an execution of its own": rows(url, _HANDED_OVER),
         "V7 an execution of a hand-off has that one": rows(url, _HANDOFFS),
         "V7 a hand-off keeps its payload while it waits": rows(url, _SETTLED),
@@ -52,6 +54,12 @@ _WAITING = """SELECT e.id FROM windlass_execution e JOIN windlass_hot h ON h.id 
             SELECT 1 FROM windlass_part p JOIN windlass_hot l ON l.id = p.job_id WHERE p.execution_id = e.id))"""
 _ORPHANS = """SELECT p.execution_id, p.job_id FROM windlass_part p JOIN windlass_execution e ON e.id = p.execution_id
     WHERE e.status <> 'OPEN' AND p.job_id IS NOT NULL"""
+_WAITS = """SELECT w.execution_id, w.step, w.path FROM windlass_external_wait w
+    JOIN windlass_execution e ON e.id = w.execution_id WHERE w.status = 'WAITING' AND e.status <> 'OPEN'"""
+_OUTSIDE = """SELECT i.execution_id, i.path, i.status, w.status FROM windlass_item i
+    JOIN windlass_execution e ON e.id = i.execution_id AND e.stage = i.stage LEFT JOIN windlass_external_wait w
+        ON w.execution_id = i.execution_id AND w.step = i.cursor AND w.path = i.path AND w.status = 'WAITING'
+    WHERE e.status = 'OPEN' AND (i.status = 3) <> (w.status IS NOT NULL)"""
 _HANDED_OVER = """SELECT h.id, h.execution_id, e.source FROM windlass_handoff h
     LEFT JOIN windlass_execution e ON e.id = h.execution_id WHERE h.status = 'ADMITTED' AND EXISTS (
         SELECT 1 FROM windlass_subscription s

@@ -26,6 +26,7 @@ COLUMNS: Final = (
     Column("DLQ/h", right=True),
     Column("backlog", right=True),
     Column("stranded", right=True),
+    Column("waiting", right=True),
     Column("triage"),
 )
 NEXT: Final = {
@@ -54,7 +55,8 @@ def list_pipelines(app: Windlass, as_json: bool) -> None:
     Those of the application, and those that its workers or open executions know; executions of all tenants. Counts of
     the last hour stand before those of the hour before, in parentheses, and stop at 10,000. DLQ/h counts executions
     that failed for good. Backlog: items of publications that wait to become executions, now and an hour ago. Stranded:
-    open executions that were begun with other steps than the application declares.
+    open executions that were begun with other steps than the application declares. Waiting: steps and items that wait
+    for answers from outside.
 
     \b
         windlass pipeline list
@@ -88,6 +90,7 @@ def _row(summary: PipelineSummary) -> list[Cell]:
         _hours(summary.dead, "bold red"),
         _backlog(summary.backlog),
         Cell(f"{summary.stranded:,}" if summary.stranded else "", "bold yellow", plain=str(summary.stranded)),
+        Cell(f"{summary.waiting:,}" if summary.waiting else "", "magenta", plain=str(summary.waiting)),
         Cell("", plain=summary.triage),
     ]
 

@@ -10,14 +10,11 @@ from uuid import UUID
 
 from windlass.client.filters import Target, check_filter_names, checked_moment, checked_target
 from windlass.domain.clock import from_micros, micros
-from windlass.domain.dead_letter import EXECUTION, JOB, KINDS, PIPELINE, REASONS, Alert, DeadLetter, DeadLetterGroup
-from windlass.domain.execution import ExecutionStatus
+from windlass.domain.dead_letter import KINDS, REASONS, Alert, DeadLetterGroup
 from windlass.domain.keys import check_queue, check_tags
-from windlass.domain.states import JobStatus
 from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
 from windlass.stores.plans.alerts import AlertFilters
-from windlass.stores.plans.dead_letters import unpacked
 from windlass.stores.plans.triage import LetterFilters, LetterGroup, Spot
 
 _SPOT: Final = re.compile(r"([0-9]{1,19})\.([0-9a-f-]{36})")
@@ -107,36 +104,6 @@ def spot_of(cursor: str | None) -> Spot | None:
 def cursor_of(spot: tuple[int, str] | None) -> str | None:
     """Return the cursor of a position; the inverse of `spot_of`."""
     return None if spot is None else f"{spot[0]}.{spot[1]}"
-
-
-def letter_of(row: Sequence[Any]) -> DeadLetter:
-    """Return a row of `get_letters` as a `DeadLetter`."""
-    job_id, fingerprint, created_at, target, error_class, reason, execution_key, correlation_id, text = row[:9]
-    kind, tenant, _ = row[9:]
-    envelope, of_execution = unpacked(text), kind == EXECUTION
-    return DeadLetter(
-        job_id=UUID(job_id),
-        fingerprint=fingerprint,
-        tenant_id=tenant,
-        execution_id=job_id,
-        execution_key=execution_key,
-        transition_key=envelope.transition_key,
-        correlation_id=correlation_id,
-        resource_type=PIPELINE if of_execution else JOB,
-        resource_name=target,
-        transport=envelope.transport,
-        platform=envelope.platform,
-        terminal_status=(ExecutionStatus.DLQ if of_execution else JobStatus.FAILED).value,
-        created_at_epoch_ms=created_at // 1000,
-        terminal_reason=reason,
-        error_code=error_class,
-        error_message=envelope.error_message,
-        retryable=envelope.retryable,
-        retries_observed=envelope.retries_observed,
-        traceback=envelope.traceback,
-        host=envelope.host,
-        definition_hash=envelope.definition_hash,
-    )
 
 
 def group_of(group: LetterGroup) -> DeadLetterGroup:

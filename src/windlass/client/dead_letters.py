@@ -17,7 +17,6 @@ from windlass.client.dead_letter_views import (
     checked_letter_filters,
     cursor_of,
     group_of,
-    letter_of,
     spot_of,
 )
 from windlass.client.filters import NamesOf, Page, checked_limit, with_names
@@ -28,6 +27,7 @@ from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redr
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
 from windlass.errors import JobNotFoundError, JobStateError
+from windlass.failure.dead_letter_records import letter_of
 from windlass.publisher import Publisher
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.access import Access

@@ -21,11 +21,12 @@ from windlass.stores.plans.execution_reads import FoundExecution, StoredExecutio
 _FIELDS = {
     ItemStatus.READY: "ready",
     ItemStatus.RETRY: "retrying",
+    ItemStatus.OUTSIDE: "waiting",
     ItemStatus.DONE: "done",
     ItemStatus.REJECTED: "rejected",
     ItemStatus.FAILED: "failed",
 }
-_UNFINISHED = (ItemStatus.READY, ItemStatus.RETRY)
+_UNFINISHED = (ItemStatus.READY, ItemStatus.RETRY, ItemStatus.OUTSIDE)
 
 
 def stored_steps(pipelines: Sequence[Mapping[str, Any]], stored: StoredExecution) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ def waiting_execution(
     pipeline = declared.get(stored.pipeline, stored.pipeline_version)
     last = far.items[-1].stage if far.items else 0
     left = [one for one in far.items if one.stage == last and one.status in _UNFINISHED]
-    step = min((one.cursor for one in left), default=stored.cursor) if far.parts_left else stored.cursor
+    step = min((one.cursor for one in left), default=stored.cursor)
     return WaitingExecution(
         id=stored.id,
         pipeline=f"{stored.pipeline}@{stored.pipeline_version}",
@@ -97,6 +98,8 @@ def waiting_execution(
         items_left=sum(one.number for one in left),
         parts_left=far.parts_left,
         failed=_failed(stored, steps, far),
+        outside=sum(one.number for one in left if one.status == ItemStatus.OUTSIDE),
+        outside_until=None if stored.outside_until is None else from_micros(stored.outside_until),
     )
 
 

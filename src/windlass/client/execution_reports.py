@@ -19,7 +19,14 @@ from windlass.domain.output_differences import StepDifference, StepOutput, diffe
 from windlass.domain.pipeline_summary import PipelineSummary
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.stores.plans import execution_progress, execution_reads, explanations, pipeline_counts, subscriptions
+from windlass.stores.plans import (
+    execution_progress,
+    execution_reads,
+    explanations,
+    external_waits,
+    pipeline_counts,
+    subscriptions,
+)
 from windlass.stores.plans.execution_reads import FoundExecution, StoredExecution, StoredTransition
 
 DEFAULT_TENANT = "default"
@@ -55,7 +62,8 @@ class ExecutionReports:
         counts = yield from access.read(pipeline_counts.overview)
         waiting = yield from access.read(subscriptions.backlog, self._declared.subscriptions())
         found = backlogs(waiting, *(yield from access.read(subscriptions.counts)))
-        return summaries(self._declared.register_all(), stored, counts, found)
+        outside = yield from access.read(external_waits.counts, pipeline_counts.MOST_COUNTED)
+        return summaries(self._declared.register_all(), stored, counts, found, outside)
 
     def explain(self, execution_id: UUID | str, tenant: str = DEFAULT_TENANT) -> Explanation:
         """Explain why an execution is not running: the first thing that holds it, or its items, back."""

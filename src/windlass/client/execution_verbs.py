@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from windlass.client.answer_verbs import AnswerVerbs
 from windlass.client.execution_views import ExecutionReader, status_of
 from windlass.client.job_verbs import JobVerbs
 from windlass.domain.execution import Execution, ExecutionStatus
@@ -27,6 +28,7 @@ class OneExecutionVerbs(NamedTuple):
 
     jobs: JobVerbs
     reader: ExecutionReader
+    answers: AnswerVerbs
 
     def found(self, execution_id: UUID | str, tenant: str | None) -> Verb[FoundExecution]:
         """Read an execution of a tenant; None: of any."""

@@ -9,6 +9,9 @@ import msgspec
 
 from windlass.domain.clock import from_micros
 from windlass.domain.execution import OPEN, Execution, ExecutionState, ExecutionStatus, ExecutionTransition
+from windlass.domain.execution_progress import step_name
+from windlass.domain.external_wait import ExternalWait
+from windlass.domain.item_paths import readable
 from windlass.domain.reject import Reject
 from windlass.errors import SerializationError
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
@@ -17,6 +20,7 @@ from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.reject_records import payload_of, reject_value, unpacked
 from windlass.spi import Serializer
 from windlass.stores.plans.execution_reads import FoundExecution, StoredExecution, StoredTransition
+from windlass.stores.plans.external_waits import OpenWait
 from windlass.stores.plans.rejects import StoredReject
 from windlass.submission.by_name import ANY_CALL
 
@@ -33,6 +37,8 @@ def status_of(found: FoundExecution) -> ExecutionStatus:
         return ExecutionStatus.RUNNING
     dues = [due for _, due in jobs if due is not None]
     waits = bool(dues) and min(dues) > found.now
+    if waits and stored.outside_until is not None and min(dues) >= stored.outside_until:
+        return ExecutionStatus.WAITING_EXTERNAL
     return ExecutionStatus.WAIT_RETRY if waits else ExecutionStatus.QUEUED
 
 
@@ -137,6 +143,33 @@ class ExecutionReader:
                 return [self._plain(one) for one in texts]
             return self._plain(text)
         except (SerializationError, IndexError, msgspec.MsgspecError):
+            return text
+
+    def external_wait(self, row: OpenWait, token: str) -> ExternalWait:
+        """Return a wait; what it shows is plain JSON if the definition of its pipeline is not known here."""
+        pipeline = self._declared.get(row.pipeline, row.pipeline_version)
+        known = pipeline if pipeline is not None and pipeline.definition.hash == row.definition_hash else None
+        names = () if known is None else tuple(step.name for step in known.definition.steps)
+        request = None if row.request is None else self._request(row, known)
+        return ExternalWait(
+            interaction_id=row.key.interaction_id,
+            token=token,
+            execution_id=UUID(row.execution_id),
+            tenant=row.tenant,
+            pipeline=row.pipeline,
+            step=step_name(names, row.step),
+            item=readable(row.path) or None,
+            correlation_id=row.correlation_id,
+            request=request,
+            created_at=from_micros(row.created_at),
+            deadline=from_micros(row.deadline),
+        )
+
+    def _request(self, row: OpenWait, known: AppPipeline | None) -> Any:
+        text = row.request or ""
+        try:
+            return self._plain(text) if known is None else known.values.decode_request(row.step, text)
+        except SerializationError:
             return text
 
     def _plain(self, text: str) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final, TypedDict, Unpack
 from uuid import UUID
 
-from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
+from windlass.client.execution_reports import DEFAULT_TENANT
 from windlass.client.execution_views import status_of
+from windlass.client.external_wait_verbs import ExternalWaits
 from windlass.client.filters import Page, checked_limit
 from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
@@ -38,7 +39,7 @@ class RedriveOptionsDict(TypedDict, total=False):
     to_version: str | None
 
 
-class Executions(ExecutionReports):
+class Executions(ExternalWaits):
     """Executions of the pipelines of an application. Every read is of one tenant."""
 
     # ------------------------------------------------------------------ looking
@@ -209,7 +210,7 @@ class Executions(ExecutionReports):
                     f"{version}: {ours} and {theirs}; re-drive it from step 0, or submit it anew"
                 )
         lane = lane_of(definition, stored.cursor, stored.tenant) or None
-        return OtherVersion(version, definition.hash, definition.target, lane)
+        return OtherVersion(version, definition.hash, definition.target, lane, int(definition.awaits))
 
     def plan_redrive(
         self, execution_id: UUID | str, tenant: str | None = None, *, from_step: int | str | None = None

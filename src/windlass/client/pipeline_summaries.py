@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from windlass.domain.clock import from_micros
 from windlass.domain.pipeline_summary import HourlyCount, PipelineSummary, PipelineVersion, triage, version_key
 from windlass.domain.publication import REMOTE, PublicationBacklog
 from windlass.pipelines.definition import Definition
+from windlass.stores.plans.external_waits import WaitCount
 from windlass.stores.plans.pipeline_counts import MOST_COUNTED, CountWindow, OpenCount, StoredCounts
 
 
@@ -17,13 +19,15 @@ def summaries(
     stored: Sequence[Mapping[str, Any]],
     counts: StoredCounts,
     waiting: Sequence[PublicationBacklog] = (),
+    outside: Sequence[WaitCount] = (),
 ) -> list[PipelineSummary]:
     """Return every pipeline that is declared, stored or has open executions, by name."""
     found: dict[str, dict[str, PipelineVersion]] = {}
     for version in _versions(declared, stored, counts.open):
         name, made = version
         found.setdefault(name, {})[made.version] = made
-    return [_summary(name, found[name].values(), counts, waiting) for name in sorted(found)]
+    waits = {one.pipeline: one for one in outside}
+    return [_summary(name, found[name].values(), counts, waiting, waits.get(name)) for name in sorted(found)]
 
 
 def _versions(
@@ -53,8 +57,13 @@ def names_of(definition: str) -> tuple[str, ...]:
 
 
 def _summary(
-    name: str, versions: Iterable[PipelineVersion], counts: StoredCounts, waiting: Sequence[PublicationBacklog]
+    name: str,
+    versions: Iterable[PipelineVersion],
+    counts: StoredCounts,
+    waiting: Sequence[PublicationBacklog],
+    waits: WaitCount | None,
 ) -> PipelineSummary:
+    until = None if waits is None else waits.first_deadline
     ordered = tuple(sorted(versions, key=lambda one: version_key(one.version)))
     rejected, dead = _hours(name, counts.rejected), _hours(name, counts.ended["DLQ"], counts.ended["FAILED"])
     backlog = _backlog(name, waiting)
@@ -64,6 +73,8 @@ def _summary(
         open=sum(one.open for one in ordered),
         open_bounded=any(one.open >= MOST_COUNTED for one in ordered),
         stranded=sum(one.stranded for one in ordered),
+        waiting=0 if waits is None else waits.number,
+        waiting_until=None if until is None else from_micros(until),
         succeeded=_hours(name, counts.ended["SUCCEEDED"]),
         rejected=rejected,
         dead=dead,

@@ -136,6 +136,7 @@ class AppPublications:
         place = (check_key(publication, "publication"), check_key(subscriber, "subscriber"))
         found: bool = yield from jobs.access.run(subscriptions.pause, *place, paused=paused)
         self._declared.subscribers.bell.ring()
+        self._declared.bells.ring_all()
         return found
 
     def retry(self, *, limit: int = 1_000, **filters: Unpack[HandoffFiltersDict]) -> int:
@@ -157,6 +158,7 @@ class AppPublications:
         ids = [row.id for row in rows]
         count: int = (yield from jobs.access.run(subscriptions.hurry, ids)) if ids else 0
         self._declared.subscribers.bell.ring()
+        self._declared.bells.ring_all()
         return count
 
     # ------------------------------------------------------------------ from outside

@@ -13,7 +13,7 @@ from windlass.stores.plans.execution_progress import StoredProgress
 from windlass.stores.plans.execution_reads import StoredExecution, StoredTransition
 from windlass.stores.plans.execution_redrives import Rewind
 
-_TO_CALL = (ItemStatus.READY, ItemStatus.RETRY, ItemStatus.FAILED)
+_TO_CALL = (ItemStatus.READY, ItemStatus.RETRY, ItemStatus.OUTSIDE, ItemStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def _steps_per_item(definition: Definition) -> frozenset[int]:
 def _attempts(log: Sequence[StoredTransition], step: int) -> int:
     """Return how often a step was called; of a step that items run through, how often the one that failed was."""
     rows = [row for row in log if row.step == step]
-    called = sum(1 for row in rows if row.kind in ("step", "retry") or row.run_us is not None)
+    called = sum(1 for row in rows if row.kind in ("step", "retry", "parked") or row.run_us is not None)
     return called or max((row.attempt for row in rows if row.kind == "ended" and row.error_class), default=0)
 
 

@@ -67,6 +67,8 @@ class NewExecution(NamedTuple):
     """Index of its first step."""
     value_version: int = 0
     """1: its first value is in the first row of its log."""
+    awaits: int = 0
+    """1: it has steps that wait for answers from outside."""
 
 
 class KnownExecution(NamedTuple):

@@ -41,6 +41,10 @@ class WaitingExecution(NamedTuple):
     items_left: int = 0
     parts_left: int = 0
     failed: FailedAttempt | None = None
+    outside: int = 0
+    """Number of items that wait for answers from outside."""
+    outside_until: datetime | None = None
+    """The first deadline of what waits outside."""
 
 
 def explain_execution(
@@ -53,6 +57,8 @@ def explain_execution(
         runs = any(one.code == "running" for one in (main, *parts))
         still = "; what runs goes on until its next boundary" if runs else ""
         return Explanation("paused", f"it is paused at step {execution.step}{still}; resume it to continue")
+    if execution.status is ExecutionStatus.WAITING_EXTERNAL:
+        return _waits_outside(execution)
     running = [one for one in parts if one.code == "running"]
     if main.code == "running":
         return Explanation("running", f"{main.message}, in step {execution.step}, attempt {execution.attempt}")
@@ -74,6 +80,15 @@ def _ended(execution: WaitingExecution) -> Explanation:
         again = f"re-drive it to start it over: windlass execution redrive {execution.id}"
         return Explanation(code, f"it failed for good at {when} in step {execution.step}{why}; {again}")
     return Explanation(code, f"it has ended: {code} at {when}")
+
+
+def _waits_outside(execution: WaitingExecution) -> Explanation:
+    what = f"an answer from outside to step {execution.step}"
+    if execution.outside:
+        items = f"{execution.outside:,} item{'' if execution.outside == 1 else 's'}"
+        what = f"answers from outside to step {execution.step}, for {items}"
+    shown = "windlass execution pending shows what is asked, and the deadline"
+    return Explanation("waiting_external", f"it waits for {what}; {shown}", execution.outside_until)
 
 
 def _is_stranded(execution: WaitingExecution) -> bool:

@@ -12,6 +12,7 @@ class ItemStatus(IntEnum):
     READY = 0
     RETRY = 1
     DONE = 2
+    OUTSIDE = 3
     REJECTED = 4
     FAILED = 5
     EXPANDED = 6
@@ -51,6 +52,8 @@ class ItemWrite(NamedTuple):
     value: str | None
     error_class: str | None = None
     error: str | None = None
+    due: int | None = None
+    """When it is due, by the store's clock; None: after `delay_us`."""
 
 
 class NewItem(NamedTuple):
@@ -84,6 +87,14 @@ class NewPart(NamedTuple):
     hi: str
 
 
+class OutboxReject(NamedTuple):
+    """A reject as the outbox has it, for a sink outside of the store."""
+
+    destination: str
+    correlation_id: str | None
+    payload: str
+
+
 class NewReject(NamedTuple):
     """A reject about to be stored."""
 
@@ -104,3 +115,5 @@ class NewReject(NamedTuple):
     """Number of items that it stands for."""
     kept: bool = True
     """Whether the store keeps it; if not, it is only counted."""
+    outgoing: OutboxReject | None = None
+    """What goes into the outbox if the reject is new; None: its sink is not fed from there."""

@@ -18,6 +18,8 @@ class StageProgress:
     """Items that run, or are next."""
     retrying: int = 0
     """Items that wait for their next attempt."""
+    waiting: int = 0
+    """Items that wait for an answer from outside."""
     done: int = 0
     rejected: int = 0
     failed: int = 0
@@ -25,7 +27,7 @@ class StageProgress:
     @property
     def total(self) -> int:
         """All of them, without those that were expanded into others."""
-        return self.ready + self.retrying + self.done + self.rejected + self.failed
+        return self.ready + self.retrying + self.waiting + self.done + self.rejected + self.failed
 
     @property
     def percent(self) -> float:

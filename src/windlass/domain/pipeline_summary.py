@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -98,6 +99,10 @@ class PipelineSummary:
     """Whether counting stopped before all were seen."""
     stranded: int
     """Number of open executions that were begun with other steps than this application declares."""
+    waiting: int
+    """Number of steps and items that wait for answers from outside, counted up to 10,000."""
+    waiting_until: datetime | None
+    """A deadline of those that were counted, the first one of them; None: nothing waits."""
     succeeded: HourlyCount
     rejected: HourlyCount
     """Items that were given up while their executions went on."""

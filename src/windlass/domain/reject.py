@@ -30,9 +30,9 @@ class SinkFailure(StrEnum):
     """
 
     CONTINUE = "CONTINUE"
-    """The sink is called after the commit. Its error is logged, and the execution goes on.
+    """The sink is called after the commit, and the execution goes on. A durable sink is called until it has taken it.
 
-    The call is not repeated, until sinks are fed by an outbox; a durable sink's reject is in the store then.
+    One that is not durable is called once, and its error is logged.
     """
     FAIL_PIPELINE = "FAIL_PIPELINE"
     """The sink is called before the commit. Its error is that of the step, which is retried, and then fails."""

@@ -44,6 +44,21 @@ class StepOptionsDict(TypedDict, total=False):
     resource: str | None
 
 
+class WaitOptionsDict(TypedDict, total=False):
+    """The options of a step that waits outside: its `timeout` is how long it waits."""
+
+    retry_limit: int
+    retry_wait: float | timedelta
+    max_backoff: float | timedelta
+    jitter: bool
+    recover_on_failure: bool
+    concurrency: int
+    ordered: bool
+    buffer: int
+    circuit: str | None
+    resource: str | None
+
+
 class StepCheck(NamedTuple):
     """How one option is checked."""
 

@@ -91,7 +91,7 @@ class NodeWakeups:
         released = {(claim.queue, claim.priority) for claim, move in back if move.outcome in ("released", "lost")}
         self._wake_for(released)
         heads = [
-            Head(claim.queue, claim.priority, move.times.ended_at + move.delay_us, _lane_of(claim, move))
+            Head(claim.queue, claim.priority, _due_of(claim, move), _lane_of(claim, move))
             for claim, move in back
             if move.outcome != "passed_over" and move.move is not Move.PARK and move.delay_us != NEVER_DUE
         ]
@@ -124,3 +124,8 @@ class NodeWakeups:
 def _lane_of(claim: Claim, move: Transition) -> str | None:
     """Return the lane in which a requeued job waits; an empty text means that it left its lane."""
     return claim.lane if move.lane is None else move.lane or None
+
+
+def _due_of(claim: Claim, move: Transition) -> int:
+    """Return when a requeued job is due; one that was released keeps its due time."""
+    return claim.due_at if move.move is Move.RELEASE else move.times.ended_at + move.delay_us

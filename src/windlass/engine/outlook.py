@@ -7,13 +7,16 @@ slot. Times are seconds of the process's monotonic clock; due times are the stor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from windlass.domain.circuit import CircuitChange
+from windlass.domain.job import Claim
 from windlass.domain.poll_interval import WINDOW, PollObservation
 from windlass.domain.priority import MAX_PRIORITY
+from windlass.engine.low_water import LowWater
+from windlass.engine.poll_steps import ClaimDue, Level, Look, Pause, Poll, Rest
 from windlass.stores.claim_order import Head
 from windlass.stores.plans.queues import FIRST_LANE, Heads
 
@@ -31,45 +34,6 @@ CONTENTION_PAUSE = 0.01
 """Seconds to wait when jobs are due but other nodes have locked all of them."""
 SMALLEST_CHUNK = 8
 MICROSECONDS = 1_000_000
-
-Level = tuple[str, int, str | None]
-"""A priority level of a queue, or of one of its lanes: queue, level, lane."""
-
-
-class Look(NamedTuple):
-    """Query the store for what is due."""
-
-
-class ClaimDue(NamedTuple):
-    """Claim up to `wanted` jobs, reading `chunk` rows of each head. Without heads the store is not queried."""
-
-    heads: list[Head]
-    wanted: int
-    chunk: int
-
-
-class Pause(NamedTuple):
-    """Wait for this time or until woken, then poll again."""
-
-    seconds: float
-
-
-class Rest(NamedTuple):
-    """Wait as long as the polling strategy says, up to this time."""
-
-    at_most: float
-
-
-class Poll(NamedTuple):
-    """The state of the current poll; afterwards, how the last one ended."""
-
-    wanted: int
-    got: int | None = None
-    """Number of jobs that the claim returned; None before it."""
-    asked: frozenset[Level] = frozenset()
-    """Number of jobs that the claim asked for."""
-    looked: bool = False
-    """Whether the store was queried since the poll began or, once it has claimed, since the claim."""
 
 
 class Outlook(NamedTuple):
@@ -104,6 +68,7 @@ class Outlook(NamedTuple):
     claim_in_doubt_since: float | None = None
     """When a claim failed without an answer, as long as it may still have been carried out."""
     poll: Poll | None = None
+    low_water: LowWater = LowWater()
 
     # ------------------------------------------------------------------ what is known
 
@@ -113,8 +78,12 @@ class Outlook(NamedTuple):
 
     def due(self, now: float) -> list[Head]:
         """Return the heads with due jobs."""
-        store_now = self.store_now(now)
-        return [Head(queue, level, due, lane) for (queue, level, lane), due in self.heads.items() if due <= store_now]
+        store_now, starts = self.store_now(now), self.low_water.starts
+        return [
+            Head(queue, level, due, lane, starts.get((queue, level)) if lane is None else None)
+            for (queue, level, lane), due in self.heads.items()
+            if due <= store_now
+        ]
 
     @property
     def lanes_left(self) -> bool:
@@ -145,7 +114,7 @@ class Outlook(NamedTuple):
         if poll.wanted <= 0:
             return Pause(CLAIM_IN_DOUBT_PAUSE)  # a free slot wakes the poller sooner; a written outcome does not
         if poll.got is None:
-            too_old = now - self.looked_at > self._believed_for()
+            too_old = now - self.looked_at > self._believed_for() or (self.claims_full and self.low_water.overdue(now))
             return Look() if too_old and not poll.looked else self.claim(poll.wanted, now)
         if poll.got == poll.wanted:
             return Pause(0)
@@ -177,7 +146,7 @@ class Outlook(NamedTuple):
         return 0.0 if self.stale else self.fresh
 
     def _longest_rest(self, now: float) -> float:
-        limits = [float("inf")]
+        limits = [self.low_water.rest(now)]
         if self.claim_in_doubt_since is not None:
             limits.append(CLAIM_IN_DOUBT_PAUSE)
         if self.many_lanes:
@@ -195,7 +164,14 @@ class Outlook(NamedTuple):
     def begin_look(self, now: float) -> Outlook:
         """Begin a query: what is reported from now on may be missing in its answer."""
         since = self.lanes_since if self.lanes_left else now
-        return self._replace(looked_at=now, stale=False, ended_during_look=False, lanes_since=since)
+        hurry = self.poll is not None and self.poll.got is None and not self.claims_full and bool(self.due(now))
+        return self._replace(
+            looked_at=now,
+            stale=False,
+            ended_during_look=False,
+            lanes_since=since,
+            low_water=self.low_water.begin_look(now, hurry=hurry),
+        )
 
     def after_look(self, found: Heads, now: float) -> Outlook:
         """Take the store's answer."""
@@ -207,15 +183,17 @@ class Outlook(NamedTuple):
             heads={_level_of(head): head.due_at for head in found.heads},
             many_lanes=goes_on or found.after != FIRST_LANE,
             poll=self.poll and self.poll._replace(looked=True),
+            low_water=self.low_water.after_look(found.heads, found.walked, found.now),
         )
         if self.poll is not None and self.poll.got is not None:
             seen = seen._replace(widening=2 * self.widening if seen.due(now) else 1)
         return seen.jobs_ended() if self.ended_during_look else seen
 
-    def after_claim(self, claim: ClaimDue, got: int, now: float) -> Outlook:
-        """Record how many jobs the claim returned."""
+    def after_claim(self, claim: ClaimDue, got: int, now: float, jobs: Sequence[Claim] = ()) -> Outlook:
+        """Record how many jobs the claim returned, and where the next one begins to read if they are given."""
         full = got == claim.wanted
         return self._replace(
+            low_water=self.low_water.after_claim(jobs, self.store_now(now)) if jobs else self.low_water,
             poll=Poll(claim.wanted, got, frozenset(map(_level_of, claim.heads))),
             recent=(*self.recent, (claim.wanted, got))[-WINDOW:],
             last_job=now if got else self.last_job,
@@ -227,8 +205,8 @@ class Outlook(NamedTuple):
         return self._replace(woken=False)
 
     def from_first_lane(self) -> Outlook:
-        """Begin a new round through the lanes with the next query."""
-        return self._replace(answer=self.answer._replace(after=FIRST_LANE))
+        """Begin a new round through the lanes, and with the first entry of each level, with the next query."""
+        return self._replace(answer=self.answer._replace(after=FIRST_LANE), low_water=self.low_water.forget())
 
     # ------------------------------------------------------------------ claims without an answer
 
@@ -257,10 +235,11 @@ class Outlook(NamedTuple):
 
     def changed(self) -> Outlook:
         """Record that something unknown has changed."""
-        return self._replace(woken=True, stale=True)
+        return self._replace(woken=True, stale=True, low_water=self.low_water.forget())
 
     def expect(self, expected: Iterable[Head]) -> Outlook:
         """Record when jobs of this node will be due: retries, snoozes."""
+        expected = list(expected)
         heads, stale = dict(self.heads), self.stale
         for head in expected:
             if head.queue in self.answer.queues:
@@ -268,7 +247,7 @@ class Outlook(NamedTuple):
                 heads[key] = min(heads.get(key, head.due_at), head.due_at)
             else:
                 stale = True  # paused meanwhile, or not seen before
-        return self._replace(stale=stale, heads=heads)
+        return self._replace(stale=stale, heads=heads, low_water=self.low_water.expect(expected))
 
     def circuits_changed(self, changes: Iterable[CircuitChange]) -> Outlook:
         """Record circuits that opened or closed by writes of this node."""

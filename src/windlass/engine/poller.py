@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from windlass.domain.clock import monotonic
 from windlass.domain.dispatch_lag import RecentLags
+from windlass.domain.job import Claim
 from windlass.engine.known_work import KnownWork
-from windlass.engine.outlook import ClaimDue, Look, Pause, Rest
+from windlass.engine.poll_steps import ClaimDue, Look, Pause, Rest
 from windlass.engine.slots import Slots
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.runtime.failpoints import reached
@@ -67,9 +68,10 @@ class Poller(Service):
                 case Look():
                     await self._look()
                 case ClaimDue() as claim:
-                    got = await self._claim(claim) if claim.heads else 0
-                    work.outlook = work.outlook.after_claim(claim, got, monotonic())
-                    if got < claim.wanted:
+                    jobs = await self._claim(claim) if claim.heads else []
+                    marked = jobs if self._database.dialect.keeps_dead_entries else ()
+                    work.outlook = work.outlook.after_claim(claim, len(jobs), monotonic(), marked)
+                    if len(jobs) < claim.wanted:
                         await asyncio.sleep(0)  # claimed jobs start before the next query
                 case Pause(seconds):
                     return seconds
@@ -89,17 +91,16 @@ class Poller(Service):
         """Claim the next due job; return whether there was one. For polling by hand."""
         if not await self.anything_due():
             return False
-        return await self._claim(self._work.outlook.claim(1, monotonic())) > 0
+        return bool(await self._claim(self._work.outlook.claim(1, monotonic())))
 
     async def _look(self) -> None:
         work, options = self._work, self._options
         work.outlook = work.outlook.begin_look(monotonic())
-        work.after_look(
-            await self._database.aread(queues.heads, options.serves, options.knows, work.outlook.answer.after)
-        )
+        after, starts = work.outlook.answer.after, work.outlook.low_water.look_starts
+        work.after_look(await self._database.aread(queues.heads, options.serves, options.knows, after, starts))
 
-    async def _claim(self, claim: ClaimDue) -> int:
-        """Claim, and pass the jobs on; return their number."""
+    async def _claim(self, claim: ClaimDue) -> list[Claim]:
+        """Claim, and pass the jobs on."""
         request = ClaimRequest(
             node=self._identity.id,
             heads=claim.heads,
@@ -122,7 +123,7 @@ class Poller(Service):
             received = monotonic()
             self._slots.accept(claimed, received)
             self.lags.count(_lags(claimed), received)
-        return len(claimed.claims)
+        return claimed.claims
 
     async def _ask(self, request: ClaimRequest) -> Claimed:
         """Claim; if gates had less room than assumed, claim once more with their current state."""

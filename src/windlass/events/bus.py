@@ -8,7 +8,7 @@ from typing import TypeVar
 from windlass.domain.clock import monotonic
 from windlass.errors import ConfigurationError
 from windlass.events.delivery import LoopChannel, SubscriberThread
-from windlass.events.subscriber import Caller, Delivery, Describe, Subscription
+from windlass.events.subscriber import Caller, Describe, EventDelivery, Subscription
 from windlass.events.types import Event
 
 E = TypeVar("E", bound=Event)
@@ -82,7 +82,9 @@ class EventBus:
 
     def publish(self, events: Sequence[Event]) -> None:
         """Have `events` delivered to every subscriber, in this order. Returns at once, on loops and on threads."""
-        calls = [Delivery(subscription, event) for event in events for subscription in self._subscriptions(type(event))]
+        calls = [
+            EventDelivery(subscription, event) for event in events for subscription in self._subscriptions(type(event))
+        ]
         if not calls:
             return
         try:

@@ -14,13 +14,13 @@ from itertools import groupby
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from windlass.events.subscriber import Caller, Delivery, logger
+from windlass.events.subscriber import Caller, EventDelivery, logger
 
 _MAX_PER_HOP = 256
 
 
 class _Work(NamedTuple):
-    calls: Sequence[Delivery]
+    calls: Sequence[EventDelivery]
     done: Callable[[], object] | None
 
 
@@ -38,7 +38,7 @@ class SubscriberThread:
         """Whether there is no thread, and so nothing to wait for."""
         return self._thread is None or not self._thread.is_alive()
 
-    def submit(self, calls: Sequence[Delivery], done: Callable[[], object] | None = None) -> None:
+    def submit(self, calls: Sequence[EventDelivery], done: Callable[[], object] | None = None) -> None:
         """Call subscribers on the thread after everything submitted before, and then `done`."""
         with self._lock:
             if self.idle:
@@ -49,7 +49,7 @@ class SubscriberThread:
                 self._thread.start()
             self._queue.put(_Work(calls, done))
 
-    def submit_from(self, loop: asyncio.AbstractEventLoop, calls: Sequence[Delivery]) -> asyncio.Future[None]:
+    def submit_from(self, loop: asyncio.AbstractEventLoop, calls: Sequence[EventDelivery]) -> asyncio.Future[None]:
         """Do the same, and return a future of `loop` that is done when the calls are."""
         future: asyncio.Future[None] = loop.create_future()
 
@@ -117,11 +117,11 @@ class LoopChannel:
         self._caller = caller
         self._thread = thread
         self._max_waiting = max_waiting
-        self._waiting: deque[Delivery] = deque()
+        self._waiting: deque[EventDelivery] = deque()
         self._consumer: asyncio.Task[None] | None = None
         self._dropped = 0
 
-    def push(self, calls: Sequence[Delivery]) -> None:
+    def push(self, calls: Sequence[EventDelivery]) -> None:
         """Deliver `calls` after those pushed before.
 
         If too many are waiting they are dropped, with an error in the log.

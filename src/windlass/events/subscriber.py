@@ -33,7 +33,7 @@ class Subscription:
         return cls(event_type, function, is_async, _name(function))
 
 
-class Delivery(NamedTuple):
+class EventDelivery(NamedTuple):
     """One event to be delivered to one subscription."""
 
     subscription: Subscription
@@ -46,7 +46,7 @@ class Caller:
     def __init__(self, describe: Describe) -> None:
         self._describe = describe
 
-    def call(self, call: Delivery, finish: Callable[[Awaitable[object]], object]) -> None:
+    def call(self, call: EventDelivery, finish: Callable[[Awaitable[object]], object]) -> None:
         """Call a subscriber from a thread; `finish` waits for its result if that is awaitable."""
         try:
             result = call.subscription.function(call.event)
@@ -55,7 +55,7 @@ class Caller:
         except BaseException as error:  # noqa: BLE001 - not even SystemExit may end the delivery of events
             self._log(call, error)
 
-    async def acall(self, call: Delivery) -> None:
+    async def acall(self, call: EventDelivery) -> None:
         """Call a subscriber on the loop."""
         try:
             result = call.subscription.function(call.event)
@@ -69,7 +69,7 @@ class Caller:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - not KeyboardInterrupt, which here comes from the user
             self._log(call, error)
 
-    def _log(self, call: Delivery, error: BaseException) -> None:
+    def _log(self, call: EventDelivery, error: BaseException) -> None:
         try:
             text = self._describe(error)
         except Exception:  # noqa: BLE001 - a failing description must not end the delivery either

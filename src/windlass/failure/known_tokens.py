@@ -27,6 +27,7 @@ _PGPASS = re.compile(
 _TOKEN = re.compile(
     r"""(?:(?<![A-Za-z0-9_-]) | (?<=\\[nrt]))(?:
         eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*){0,3}                                # JSON web tokens
+      | wl1\.[\w-]{1,64}\.[\w-]{5,}(?:\.[\w-]*)?                                # answers to steps that wait outside
       | (?:AKIA|ASIA|AROA|AIDA|ANPA|AGPA)[A-Z0-9]{16}(?![A-Za-z0-9])            # AWS: the id, and the key next to it
             (?:["',;:|\s/]{1,4}[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=]))?
       | AIza[\w-]{30,} | ya29\.[\w-]{10,} | GOCSPX-[\w-]{20,}                   # Google

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from windlass.domain.execution import ItemFailure, LastRejects, LogRow
 from windlass.domain.execution_items import ItemWrite
 from windlass.stores.plans.executions import Checkpoint
 from windlass.stores.plans.handoffs import PublishedItems
 from windlass.stores.plans.items import Release
+
+Outside = Literal["", "value", "items", "ordered"]
+"""What of an execution waits for an answer from outside; of ordered items the first that is left."""
 
 
 class Boundary(NamedTuple):
@@ -18,6 +21,8 @@ class Boundary(NamedTuple):
     """None: nothing but the wait."""
     paused: bool = False
     """Whether it waits because it is paused."""
+    outside: Outside = ""
+    """What of it waits for an answer from outside."""
 
 
 class Finished(NamedTuple):
@@ -41,6 +46,13 @@ class PartFailed(NamedTuple):
     execution_id: str
     failing: ItemFailure
     items: tuple[ItemWrite, ...] = ()
+
+
+class PartWaits(NamedTuple):
+    """Items of a part wait for answers from outside."""
+
+    ordered: bool
+    """Whether the first one that is left holds up the others."""
 
 
 class PartParked(NamedTuple):

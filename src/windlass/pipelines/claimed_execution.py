@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Final
 
 from windlass.context import JobContext
@@ -16,7 +18,7 @@ from windlass.pipelines.item_values import ValueNotStoredError, Values
 from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.pipelines.reject_delivery import RejectDelivery
 from windlass.pipelines.reject_records import Rejects
-from windlass.pipelines.reject_sinks import sink_of_name
+from windlass.pipelines.reject_sinks import destination_of, is_fed, sink_of_name
 from windlass.pipelines.step_context import StepContext
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import Release
@@ -26,6 +28,8 @@ SLICE: Final = 10.0
 """Seconds after which a claim ends at the next boundary, so that a long execution does not keep its slot."""
 PARTS_AT_A_TIME: Final = 8
 """Number of parts of an execution that have jobs at a time, so that a large expansion does not hold up others."""
+PARTS_THAT_WAIT: Final = 32
+"""The same where items wait outside: a part that waits keeps its place among them, and holds nothing else."""
 ITEMS_OF_A_PART: Final = 128
 NO_TIMEOUT: Final = '{"timeout":null}'
 """The options of jobs of pipelines: each step has a time limit of its own."""
@@ -43,12 +47,18 @@ class ClaimedExecution:
         self.context = context
         self.state = state
         self.began = monotonic()
+        claim = context.claim
+        self._claim = claim if claim.job_id == state.id else claim._replace(job_id=state.id)
+        """The claim as steps see it: of their execution, also in a part."""
         settings, options = runtime.parts.settings, definition.options
         include = settings.include_payload if options.include_payload is None else options.include_payload
         sink = sink_of_name(settings.reject_sink) if options.sink is None else options.sink
         made = (definition, state, context.correlation_id, runtime.tools.describe, values)
-        self.rejects = Rejects(*made, include, sink.durable, self.store_now)
-        self.sink = RejectDelivery(sink, options.sink_failure, self.rejects.value)
+        destination = destination_of(definition.name)
+        fed = destination if is_fed(sink, options.sink_failure) else None
+        self.rejects = Rejects(*made, include, sink.durable, self.store_now, fed)
+        wake = partial(runtime.parts.bells.ring, destination)
+        self.sink = RejectDelivery(sink, options.sink_failure, self.rejects.value, wake)
 
     @property
     def item_lane(self) -> str:
@@ -67,7 +77,8 @@ class ClaimedExecution:
     async def checkpoint(self, write: Checkpoint) -> CheckpointAnswer:
         """Write what the claim has finished; new rejects go to the sink after the commit."""
         answer = await self.runtime.checkpoint(write)
-        await self.sink.deliver(write.rejects, answer.new_rejects)
+        if write.rejects:
+            await self.sink.deliver(write.rejects, answer.new_rejects)
         return answer
 
     def checkpoint_blocking(self, write: Checkpoint) -> CheckpointAnswer:
@@ -76,13 +87,13 @@ class ClaimedExecution:
         self.sink.deliver_blocking(write.rejects, answer.new_rejects)
         return answer
 
-    async def call(self, step: PipelineStep, context: StepContext, *given: Any) -> Any:
+    def call(self, step: PipelineStep, context: StepContext, *given: Any) -> Coroutine[Any, Any, Any]:
         """Call a step."""
-        return await self.runtime.calls.call(step, context, self.definition.target, *given)
+        return self.runtime.calls.call(step, context, self.definition.target, *given)
 
     def step_context(self, step: PipelineStep, attempt: int, path: str = "") -> StepContext:
         """Return the context of a call."""
-        return StepContext(self.context, step, self.state.id, attempt, path)
+        return StepContext(self.context, step, self._claim, attempt, path)
 
     def encode(self, step: PipelineStep, value: Any) -> tuple[int, str]:
         """Return the type and the stored form of what a step returned."""
@@ -105,12 +116,16 @@ class ClaimedExecution:
         steps = self.definition.steps[segment.first : segment.end]
         return min(1 if step.options.ordered else step.options.concurrency for step in steps)
 
+    def awaits(self, segment: Segment) -> list[PipelineStep]:
+        """Return the steps of a segment that wait for answers from outside."""
+        return [step for step in self.definition.steps[segment.first : segment.end] if step.kind is StepKind.AWAIT]
+
     def width(self, segment: Segment) -> tuple[int, int]:
         """Return how many parts have jobs at a time, and how many items of a part run at a time."""
         most = self.concurrency(segment)
         if segment.lane_key != (None, None):
             return most, 1
-        parts = min(PARTS_AT_A_TIME, most)
+        parts = min(PARTS_THAT_WAIT if self.awaits(segment) else PARTS_AT_A_TIME, most)
         return parts, max(1, most // parts)
 
     def release(self, stage: int, segment: Segment) -> Release:
@@ -135,6 +150,8 @@ def lane_for(definition: Definition, tenant: str, circuit: str | None = None, re
     """Return the lane of jobs behind these limits, and behind that of the tenant; an empty text for none."""
     if definition.options.tenant_concurrency is not None:
         return Lane(tenant_resource(definition.name), tenant, circuit).text or ""
+    if circuit is None and resource is None:  # as usual; asked at every step
+        return ""
     return Lane(resource, None, circuit).text or ""
 
 

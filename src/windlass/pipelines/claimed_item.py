@@ -40,7 +40,7 @@ class ClaimedItem:
     ) -> ItemWrite:
         """Return the write of its present state; `described` is the class and the text of its error."""
         return ItemWrite(
-            *(execution_id, stage, self.path, self.version, status.value, self.cursor, self.attempt, self.emitted),
+            *(execution_id, stage, self.path, self.version, int(status), self.cursor, self.attempt, self.emitted),
             *(self.last_hash, delay_us, self.number, self.text, *described),
         )
 

@@ -2,11 +2,20 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar, Unpack, overload
 
-from windlass.domain.step_options import StepOptions, StepOptionsDict, check_step_options, merged
+from windlass.domain.durations import seconds
+from windlass.domain.step_options import (
+    StepOptions,
+    StepOptionsDict,
+    WaitOptionsDict,
+    check_step_options,
+    merged,
+)
 from windlass.errors import ConfigurationError, InvalidOptionError, SerializationError
 from windlass.pipelines.definition import Definition, PipelineStep, StepKind, define
+from windlass.pipelines.outlets import Place
 from windlass.pipelines.pipeline_options import (
     MAX_NAME,
     MAX_VERSION,
@@ -15,7 +24,7 @@ from windlass.pipelines.pipeline_options import (
     split_options,
 )
 from windlass.pipelines.publication_declaration import KeyFunction, Publication, make_publication
-from windlass.pipelines.step_signature import make_step
+from windlass.pipelines.step_signature import NOT_GIVEN, NOT_OUTSIDE, Outside, make_step, with_answers
 from windlass.pipelines.type_rules import Stream, check_steps, input_type
 
 StepFunction = TypeVar("StepFunction", bound=Callable[..., Any])
@@ -28,6 +37,7 @@ class DeclaredStep(NamedTuple):
     kind: StepKind
     function: Callable[..., Any]
     options: StepOptions
+    outside: Outside = NOT_OUTSIDE
 
 
 class StepDecorator:
@@ -112,6 +122,37 @@ class Pipeline:
         """Add a step that looks at items: they pass on, and what it returns is ignored."""
         return StepDecorator(self, StepKind.TAP)
 
+    def await_external(
+        self,
+        function: object = None,
+        /,
+        *,
+        timeout: float | timedelta | None = None,
+        answer: Any = NOT_GIVEN,
+        name: str | None = None,
+        **options: Unpack[WaitOptionsDict],
+    ) -> Callable[[StepFunction], StepFunction]:
+        """Add a step that waits for an answer from outside, which replaces its item.
+
+        ```python
+        @orders.await_external(timeout=86_400, answer=Approval)
+        def approval(order: Order, ctx: JobContext) -> ApprovalRequest:
+            send_mail(order.approver, link=f"https://shop.example/approve?token={ctx.token}")
+            return ApprovalRequest(order.id, order.total)
+        ```
+        Its body sends the request out, and what it returns is shown to whoever answers. Then the execution waits,
+        without a thread, a slot or a permit, up to `timeout` seconds from the start of the body. Without `answer` the
+        answer has the type of the next step's input.
+        """
+        if function is not None or timeout is None or not (waits := seconds(timeout, "timeout")):
+            raise InvalidOptionError(
+                f"{self._where}: await_external must say for how many seconds to wait, e.g. "
+                f"@{self.name.replace('-', '_')}.await_external(timeout=3600), got "
+                f"{'no timeout' if timeout is None else repr(timeout)}"
+            )
+        outside = Outside(waits, answer)
+        return lambda decorated: self.add_step(StepKind.AWAIT, decorated, name, options, outside)
+
     @property
     def definition(self) -> Definition:
         """The definition, made at the first use; no step can be added after that."""
@@ -121,7 +162,12 @@ class Pipeline:
             return self._definition
 
     def add_step(
-        self, kind: StepKind, function: StepFunction, name: str | None, given: StepOptionsDict
+        self,
+        kind: StepKind,
+        function: StepFunction,
+        name: str | None,
+        given: StepOptionsDict | WaitOptionsDict,
+        outside: Outside = NOT_OUTSIDE,
     ) -> StepFunction:
         """Add a function as the next step, and return it; the decorators call this."""
         named = self._step_name(kind, function, name)
@@ -138,7 +184,7 @@ class Pipeline:
                     f"{self._where}: names of steps must be unique, and there is already a step {named!r}; "
                     "rename the function, or give the step another name=..."
                 )
-            declared = [*self._declared, DeclaredStep(named, kind, function, options)]
+            declared = [*self._declared, DeclaredStep(named, kind, function, options, outside)]
             self._check(declared)
             self._declared = declared
         return function
@@ -183,7 +229,7 @@ class Pipeline:
                 if not isinstance(error.__cause__, NameError):
                     raise
                 break
-        check_steps(steps, self._where)
+        check_steps(with_answers(steps), self._where)
 
     def _define(self) -> Definition:
         if not self._declared:
@@ -191,11 +237,11 @@ class Pipeline:
                 f"{self._where} must have at least one step, got none; add one with @{self.name}.step, and import the "
                 "module that declares it"
             )
-        steps = [make_step(index, *step, where=self._where) for index, step in enumerate(self._declared)]
+        steps = with_answers([make_step(index, *step, where=self._where) for index, step in enumerate(self._declared)])
         check_steps(steps, self._where)
         return define(self.name, self.version, steps, self.options, self._publications)
 
-    def publish(self, name: str, *, key: KeyFunction | None = None, to: Mapping[str, object] | None = None) -> None:
+    def publish(self, name: str, *, key: KeyFunction | None = None, to: Mapping[str, Place] | None = None) -> None:
         """Hand the last items of every execution over to the pipelines that subscribe, in the commit of its success.
 
         ```python
@@ -229,4 +275,5 @@ class Pipeline:
                 steps.append(make_step(index, *step, where=self._where))
             except SerializationError:
                 return None
-        return (input_type(steps), check_steps(steps, self._where)) if steps else None
+        known = with_answers(steps)
+        return (input_type(known), check_steps(known, self._where)) if known else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any
 
 from windlass.context import JobContext
@@ -11,6 +11,7 @@ from windlass.domain.publication import REMOTE, SubscriptionRow
 from windlass.errors import ConfigurationError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
+from windlass.pipelines.delivery_sources import handoff_destination
 from windlass.pipelines.execution_run import ExecutionRun
 from windlass.pipelines.execution_submitter import ExecutionSubmitter
 from windlass.pipelines.item_values import Values
@@ -20,10 +21,13 @@ from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.pipeline_options import PipelineOptionsDict
 from windlass.pipelines.pipeline_parts import PipelineParts
 from windlass.pipelines.publication_declaration import check_subscriber, refuse_names
-from windlass.pipelines.reject_sinks import sink_of_name
+from windlass.pipelines.reject_outlet import RejectOutlet, SinkOfVersion
+from windlass.pipelines.reject_sinks import destination_of, is_fed, sink_of_name
+from windlass.pipelines.relay_bells import RelayBells
 from windlass.pipelines.subscribers import Subscribers
+from windlass.pipelines.token_keys import TokenKeys
 from windlass.settings import PipelinesSettings
-from windlass.spi import Serializer
+from windlass.spi import Outlet, Serializer
 from windlass.submission.registry import Registry
 from windlass.submission.target import TargetFunction
 
@@ -37,8 +41,11 @@ class DeclaredPipelines:
         self.submitter = submitter
         """What stores executions."""
         self._declared: dict[tuple[str, str], AppPipeline] = {}
+        self.dead_letter_provider: Outlet | None = None
+        """Where dead letters go in addition to the store; None: nowhere else."""
         self.subscribers = Subscribers(lambda: tuple(self._declared.values()))
         """Those of them that subscribe to publications."""
+        self.subscribers.wake_remote = self._wake_relays
 
     def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:
         """Declare a pipeline; the same name and version twice is an error."""
@@ -70,6 +77,30 @@ class DeclaredPipelines:
         """The settings of pipelines."""
         return self._parts.settings
 
+    @property
+    def tokens(self) -> TokenKeys:
+        """Keys of the tokens of steps that wait outside."""
+        return self._parts.tokens
+
+    @property
+    def bells(self) -> RelayBells:
+        """What wakes the relays of this process."""
+        return self._parts.bells
+
+    def _wake_relays(self, places: Collection[tuple[str, str]]) -> None:
+        for place in places:
+            self.bells.ring(handoff_destination(*place))
+
+    def reject_outlets(self) -> dict[str, Outlet]:
+        """Return the sinks that are fed from the outbox, by their destinations there."""
+        found: dict[str, dict[str, SinkOfVersion]] = {}
+        for definition in self.register_all():
+            sink = definition.options.sink
+            if sink is not None and is_fed(sink, definition.options.sink_failure):
+                of_version = SinkOfVersion(sink, definition.hash, self.values_of(definition))
+                found.setdefault(destination_of(definition.name), {})[definition.version] = of_version
+        return {destination: RejectOutlet(sinks) for destination, sinks in found.items()}
+
     def get(self, name: str, version: str) -> AppPipeline | None:
         """Return a pipeline; None if it is not declared here."""
         return self._declared.get((name, version))
@@ -85,7 +116,7 @@ class DeclaredPipelines:
         parts = self._parts
         return Values(definition, parts.serializer, parts.settings.max_value_bytes)
 
-    def outlets(self) -> Mapping[tuple[str, str], object]:
+    def outlets(self) -> Mapping[tuple[str, str], Outlet]:
         """Return what delivers to places outside of the database, by publication and subscriber."""
         return {
             (publication.name, subscriber): outlet
@@ -150,7 +181,7 @@ class DeclaredPipelines:
         async def run_execution(given: Any = None) -> Any:
             context = JobContext.current()
             runtime = NodeRuntime.of(context, self._parts)
-            state = await runtime.execution(str(context.job_id))
+            state = await runtime.execution(context.claim.job_id)
             if state is None or state.status != OPEN:
                 raise ConfigurationError(f"execution {context.job_id} is not open; its row was deleted or changed")
             claimed = ClaimedExecution(runtime, definition, values, context, state)

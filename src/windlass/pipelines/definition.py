@@ -34,6 +34,8 @@ class StepKind(StrEnum):
     """All items become other ones."""
     TAP = "tap"
     """Items pass on unchanged; the output is ignored."""
+    AWAIT = "await_external"
+    """The output is a request to the outside; its answer replaces the item."""
 
     @property
     def takes_stream(self) -> bool:
@@ -61,7 +63,7 @@ class PipelineStep:
     takes: Any
     """The type of one item, or of one element of the stream; Any if it is not annotated."""
     gives: Any
-    """The type of the output, or of one element of it; Any for a tap."""
+    """The type of the output, or of one element of it; Any for a tap; of a step that waits outside, of the answer."""
     contexts: tuple[ContextParameter, ...]
     """The parameters that take the context."""
     has_input: bool
@@ -72,6 +74,10 @@ class PipelineStep:
     """Whether it takes a stream as an async iterable."""
     wants_list: bool = False
     """Whether it takes a stream as a list."""
+    request: Any = Any
+    """What a step that waits outside shows there: the type of its output."""
+    wait: float = 0.0
+    """How many seconds such a step waits for its answer."""
 
     @property
     def replaces_stream(self) -> bool:
@@ -130,6 +136,11 @@ class Definition:
         return self.types[0]
 
     @property
+    def awaits(self) -> bool:
+        """Whether any of its steps waits for an answer from outside."""
+        return any(step.kind is StepKind.AWAIT for step in self.steps)
+
+    @property
     def dlq(self) -> bool:
         """Whether a terminal failure becomes a dead letter."""
         return self.options.dlq
@@ -175,6 +186,10 @@ class Definition:
             "correct the annotation, or what it returns"
         )
 
+    def numbers_of(self, step_index: int) -> tuple[int, ...]:
+        """Return the numbers of the types that a step's output may have."""
+        return self._numbers[step_index]
+
     def number_of(self, value: Any) -> int | None:
         """Return the number of the type of any value of the pipeline; None if it has none of its types."""
         return self._any.of(value)
@@ -198,8 +213,12 @@ def _segments_of(steps: Sequence[PipelineStep]) -> tuple[Segment, ...]:
     return tuple(found)
 
 
+_KEEPS_NUMBER: Final = (StepKind.STEP, StepKind.TAP, StepKind.AWAIT)
+"""Kinds of steps that give as many items as they take."""
+
+
 def _ends_in_items(steps: Sequence[PipelineStep]) -> bool:
-    last = next((step for step in reversed(steps) if step.kind not in (StepKind.STEP, StepKind.TAP)), None)
+    last = next((step for step in reversed(steps) if step.kind not in _KEEPS_NUMBER), None)
     return last is not None and last.kind is not StepKind.REDUCE
 
 

@@ -1,7 +1,4 @@
-"""The claim of an execution, top to bottom: step after step, each stored before the next one is entered.
-
-It ends when the execution has ended, waits (for a retry, for parts of its items, paused), or should make room.
-"""
+"""The claim of an execution: step after step, each stored before the next one, until it ends, waits or makes room."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.clock import monotonic
 from windlass.domain.execution import FailedStep, ItemFailure, LastRejects, LogRow
 from windlass.domain.execution_items import NewReject
+from windlass.domain.external_wait import LastWait
 from windlass.domain.lanes import read_lane
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
@@ -27,8 +25,10 @@ from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, i
 from windlass.pipelines.definition import PipelineStep, StepKind
 from windlass.pipelines.execution_results import result_of_items, result_of_value
 from windlass.pipelines.final_items import FinalItems
+from windlass.pipelines.interactions import Interactions, is_answered, is_expired, timeout_error, verdict_of_timeout
 from windlass.pipelines.item_segments import ItemSegments
-from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
+from windlass.pipelines.item_values import ValueNotStoredError
+from windlass.pipelines.step_verdict import RejectValue, RetryStep, StepVerdict, step_verdict
 from windlass.pipelines.stream_steps import StreamResult, StreamSteps
 from windlass.pipelines.subscribers import Subscribers
 from windlass.pipelines.transitions import Transitions
@@ -45,7 +45,11 @@ class ExecutionRun:
         self._transitions = Transitions(claimed)
         self._streams = StreamSteps(claimed, self._transitions)
         self._segments = ItemSegments(claimed, self._transitions)
+        self._outside = Interactions(claimed)
         self._final_items = FinalItems(claimed, self._transitions, subscribers)
+        lane = claimed.context.claim.lane
+        self._held = "" if lane is None else read_lane(lane)._replace(target=None).text or ""
+        """The lane whose permits the claim holds."""
         self._value: Any = None
         self._value_of: tuple[int, str | None] | None = None
         """The stored form of the present value, if that is in `_value`."""
@@ -65,6 +69,8 @@ class ExecutionRun:
                 await self._finish()
             elif state.streams and not steps[state.cursor].kind.takes_stream:
                 await self._segments.run()
+            elif steps[state.cursor].kind is StepKind.AWAIT:
+                await self._run_outside(steps[state.cursor])
             elif is_called_once(steps[state.cursor]):
                 await self._run_stream(steps[state.cursor])
             else:
@@ -84,8 +90,7 @@ class ExecutionRun:
     def _enter(self, step: PipelineStep) -> bool:
         """End the claim if the step needs other permits than those it holds; return whether it has limits."""
         wanted = self._lane()
-        held = read_lane(self._claimed.context.claim.lane)._replace(target=None).text or ""
-        if wanted != held:
+        if wanted != self._held:
             raise EndAttempt("advanced", lane=wanted)
         return has_limits(step)
 
@@ -96,8 +101,7 @@ class ExecutionRun:
             return self._input
         stored = (state.value_version, state.value)
         if self._value_of != stored:
-            self._value = self._claimed.values.decode(state.type or 0, state.value)
-            self._value_of = stored
+            self._value, self._value_of = self._claimed.values.decode(state.type or 0, state.value), stored
         return self._value
 
     # ------------------------------------------------------------------ steps of a single value
@@ -118,18 +122,64 @@ class ExecutionRun:
         except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
             await self._failed(step, error, began)
         log = LogRow("step", step.index, attempt, _micros(began), None, None, number, text)
-        following = claimed.state._replace(cursor=step.index + 1, attempt=1)
-        if step.kind is StepKind.STEP:
-            following = following._replace(type=number, value=text)
         if step.index + 1 == len(claimed.definition.steps):
             await self._succeed(log, result if step.kind is StepKind.STEP else value, limited)
+        if step.kind is StepKind.STEP:
+            following = claimed.state._replace(cursor=step.index + 1, attempt=1, type=number, value=text)
+        else:
+            following = claimed.state._replace(cursor=step.index + 1, attempt=1)
         if limited:
             claimed.state = following
-            write = self._transitions.write(following, log, has_value=text is not None)
+            write = self._transitions.write(following, log, has_value=text is not None, keeps_position=True)
             raise EndAttempt("advanced", lane=self._lane(), called=True, cargo=Boundary(write))
-        await self._transitions.store(following, log, has_value=text is not None)
+        await self._transitions.store(following, log, has_value=text is not None, keeps_position=True)
         if step.kind is StepKind.STEP:
             self._value, self._value_of = result, (claimed.state.value_version, text)
+
+    async def _run_outside(self, step: PipelineStep) -> None:
+        """Call the body and park, or go on with what has become of the wait."""
+        claimed, value, began = self._claimed, self._present(), monotonic()
+        if not claimed.definition.accepts(step, value):
+            claimed.state = claimed.state._replace(cursor=step.index + 1, attempt=1)
+            return None
+        last = (await self._outside.rounds(step, "", "")).get("")
+        if last is not None and not last.closed:
+            return await self._after_wait(step, last)
+        limited, attempt = self._enter(step), claimed.state.attempt
+        context = claimed.step_context(step, attempt)
+        try:
+            context.interaction = interaction = await self._outside.begin(step, "", last)
+            wait = self._outside.wait(step, interaction, await claimed.call(step, context, value))
+            log, state = LogRow("parked", step.index, attempt, _micros(began)), claimed.state
+            write = self._transitions.write(state._replace(cursor=step.index), log, waits=(wait,))
+            raise self._outside.park(wait.deadline, write, called=limited or None)
+        except BaseException as error:  # noqa: BLE001 - whatever a step raises is its failure
+            await self._failed(step, error, began)
+
+    async def _after_wait(self, step: PipelineStep, last: LastWait) -> None:
+        """Go on with an answer, fail if the deadline has passed, or wait for the rest of the time."""
+        if is_answered(last):
+            await self._answered(step, last)
+        elif is_expired(last):
+            error = timeout_error(step, last.deadline)
+            await self._failed(step, error, monotonic(), verdict_of_timeout(step, error))
+        elif self._outside.left_us(last.deadline):
+            raise self._outside.park(last.deadline)
+        else:
+            await self._outside.expire(step, last)
+
+    async def _answered(self, step: PipelineStep, last: LastWait) -> None:
+        claimed, value = self._claimed, None
+        try:
+            value = self._outside.answer(step, last)
+        except ValueNotStoredError as error:
+            await self._failed(step, error, monotonic())
+        log = LogRow("answered", step.index, claimed.state.attempt, type=last.type, value=last.answer)
+        if step.index + 1 == len(claimed.definition.steps):
+            await self._succeed(log, value, limited=False)
+        following = claimed.state._replace(cursor=step.index + 1, attempt=1, type=last.type, value=last.answer)
+        await self._transitions.store(following, log, has_value=True)
+        self._value, self._value_of = value, (claimed.state.value_version, last.answer)
 
     async def _run_stream(self, step: PipelineStep) -> None:
         """Run a step that takes or gives many items."""
@@ -164,7 +214,9 @@ class ExecutionRun:
 
     # ------------------------------------------------------------------ failures
 
-    async def _failed(self, step: PipelineStep, error: BaseException, began: float) -> StreamResult:
+    async def _failed(
+        self, step: PipelineStep, error: BaseException, began: float, verdict: StepVerdict | None = None
+    ) -> StreamResult:
         """Decide about a failed step; return only if an expansion or transformation keeps what it has given."""
         claimed = self._claimed
         if isinstance(error, EndAttempt | StopJob) or (
@@ -174,7 +226,7 @@ class ExecutionRun:
         if isinstance(error, Snooze):
             raise EndAttempt("advanced", delay_us=int(error.delay * MICROSECONDS)) from None
         attempt = claimed.state.attempt
-        found = step_verdict(error, attempt, step.options, claimed.runtime.parts.retry_policy)
+        found = verdict or step_verdict(error, attempt, step.options, claimed.runtime.parts.retry_policy)
         failure = claimed.runtime.tools.describe(found.error)
         log = LogRow("retry", step.index, attempt, _micros(began), failure.error_class, failure.error)
         if isinstance(found, RetryStep):

@@ -178,6 +178,7 @@ def new_submission(
         fingerprint(value),
         int(definition.dlq),
         options.source,
+        awaits=int(definition.awaits),
     )
     return NewSubmission(execution, _main_job(definition, execution, args, correlation, 0))
 
@@ -214,7 +215,7 @@ def rejected_submission(definition: Definition, values: Values, item: RejectedIt
     job_id = new_job_id()
     execution = NewExecution(
         *(job_id, item.tenant, definition.name, definition.version, definition.hash, item.key, item.fingerprint),
-        *(int(definition.dlq), item.reject_id, item.step, 1),
+        *(int(definition.dlq), item.reject_id, item.step, 1, int(definition.awaits)),
     )
     job = _main_job(definition, execution, values.nothing, item.correlation_id, item.step)
     return NewSubmission(execution, job, LogRow("submitted", item.step, 1, type=item.type, value=item.value))

@@ -16,14 +16,14 @@ from windlass.domain.execution import FailedStep, ItemFailure, is_execution, is_
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE
 from windlass.domain.transition_keys import transition_key
-from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked
+from windlass.pipelines.cargo import Boundary, Finished, PartEnded, PartFailed, PartParked, PartWaits
 from windlass.pipelines.final_items import publish_plan
 from windlass.pipelines.subscribers import Subscribers
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.plan import Plan
-from windlass.stores.plans import execution_redrives, executions, items, moves, rejects
+from windlass.stores.plans import execution_redrives, executions, external_waits, items, moves, rejects
 from windlass.stores.plans.executions import EndedExecution
 
 _ENDS: Final = frozenset({Move.SUCCEED, Move.FAIL, Move.GIVE_UP, Move.CANCEL})
@@ -134,14 +134,37 @@ def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     work: frozenset[tuple[str, int]] = frozenset()
     if mains:
         work |= yield from executions.wake(dialect, [job.job_id for job in mains])
+        work |= yield from _wait_outside(dialect, mains)
         paused = [job.job_id for job in mains if isinstance(job.cargo, Boundary) and job.cargo.paused]
         if paused:
             work |= yield from executions.wake_unpaused(dialect, paused)
+    for ordered in (False, True):
+        waiting = [job.job_id for job in ended if job.cargo == PartWaits(ordered) and isinstance(job.cargo, PartWaits)]
+        if waiting:
+            work |= yield from external_waits.wake_ready(dialect, (), waiting, ordered=ordered)
     if parked:
         held = {job.cargo.execution_id for job in parked if isinstance(job.cargo, PartParked)}
         yield from executions.lock_mains(dialect, held)
         work |= yield from items.wake(dialect, [job.job_id for job in parked])
-    return Effects(work=work)
+    parks = any(isinstance(job.cargo, Boundary) and job.cargo.outside == "value" for job in mains)
+    return Effects(work=work, calls=(partial(reached, "wait.after_park"),) if parks else ())
+
+
+def _wait_outside(dialect: Dialect, mains: Sequence[Ended]) -> Plan[frozenset[tuple[str, int]]]:
+    """Store the waits of executions that have parked; those that were answered meanwhile are due at once."""
+    cargos = [(job.job_id, job.cargo) for job in mains if isinstance(job.cargo, Boundary) and job.cargo.outside]
+    if not cargos:
+        return frozenset()
+    waits = [wait for _, cargo in cargos if cargo.write is not None for wait in cargo.write.waits]
+    if waits:
+        yield from external_waits.open_waits(dialect, waits)
+    values = [job for job, cargo in cargos if cargo.outside == "value"]
+    work = (yield from external_waits.park_values(dialect, values)) if values else frozenset()
+    for kind in ("items", "ordered"):
+        of_items = [job for job, cargo in cargos if cargo.outside == kind]
+        if of_items:
+            work |= yield from external_waits.wake_ready(dialect, of_items, (), ordered=kind == "ordered")
+    return work
 
 
 def _revive(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:

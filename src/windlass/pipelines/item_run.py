@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import OPEN, ItemFailure, item_failure_of
 from windlass.domain.execution_items import ItemRow, ItemStatus, ItemWrite, NewItem, NewReject
+from windlass.domain.external_wait import NewWait
 from windlass.domain.item_paths import right_behind
 from windlass.errors import StopJob
 from windlass.execution_errors import RejectSinkError
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep, Segment, StepKind
+from windlass.pipelines.interactions import is_answered, is_expired, is_waiting, timeout_error, verdict_of_timeout
 from windlass.pipelines.item_expansion import ItemExpansion
-from windlass.pipelines.step_verdict import RejectValue, RetryStep, step_verdict
+from windlass.pipelines.item_waits import ItemWaits
+from windlass.pipelines.step_context import StepContext
+from windlass.pipelines.step_verdict import RejectValue, RetryStep, StepVerdict, step_verdict
+from windlass.runtime.failpoints import reached
 from windlass.stores.plans import items
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
 MICROSECONDS = 1_000_000
+HOWEVER_LATE = 2**61
 OF_THE_CLAIM = (EndAttempt, StopJob)
 """Not a failure of a step."""
 
@@ -47,6 +54,9 @@ class ItemRun:
         self._careful = careful
         """Whether items run one at a time, each noted first: the claim before this one has killed its process."""
         self._ordered = any(step.options.ordered for step in claimed.definition.steps[segment.first : segment.end])
+        self._ahead_us = HOWEVER_LATE if self._ordered else 0
+        """Items that wait outside are read too where they hold up the ones behind them."""
+        self._waits = ItemWaits(claimed, claimed.awaits(segment), ahead=self._ordered)
         claim = claimed.context.claim
         self._claim = (claim.job_id, claim.fence, claimed.state.id)
         self._page: list[ItemRow] = []
@@ -75,6 +85,16 @@ class ItemRun:
                 await self._work_together(self._workers)
             if not self._ran:  # a pass that ran something may have made items: of expansions
                 return
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether an item that has not ended holds up those behind it."""
+        return self._ordered
+
+    async def next_due(self) -> int | None:
+        """Return the microseconds until what is left is due; None: all items have ended."""
+        place = (self._claimed.state.id, *self._range)
+        return await self._claimed.runtime.database.aread(partial(items.next_due, ordered=self._ordered), place)
 
     async def _work_together(self, workers: int) -> None:
         tasks = [asyncio.ensure_future(self._work()) for _ in range(workers)]
@@ -121,11 +141,14 @@ class ItemRun:
 
     async def _read_page(self) -> None:
         place = (self._claimed.state.id, self._range.stage, self._from, self._range.hi)
-        page = await self._claimed.runtime.database.aread(items.to_run, place, self._buffer)
+        page = await self._claimed.runtime.database.aread(items.to_run, place, self._buffer, self._ahead_us)
         self._exhausted = len(page) < self._buffer
         if page:
             self._from = right_behind(page[-1].path)
-        self._page = page[::-1]
+        kept = await self._waits.of_page(page)
+        self._ran += len(page) - len(kept)  # they are read again, with their answers
+        self.stopped = self.stopped or (self._ordered and len(kept) < len(page))
+        self._page = kept[::-1]
 
     # ------------------------------------------------------------------ one item
 
@@ -142,25 +165,52 @@ class ItemRun:
         while item.cursor < end and not self.stopped:
             step = steps[item.cursor]
             context = claimed.step_context(step, item.attempt, item.path)
-            expansion = ItemExpansion(claimed, context, item, (step, self._range.stage, end))
+            expansion = None
+            if step.kind is StepKind.EXPAND:
+                expansion = ItemExpansion(claimed, context, item, (step, self._range.stage, end))
+            last = self._waits.last(step, item) if step.kind is StepKind.AWAIT else None
+            if last is not None and is_waiting(last):  # its deadline has passed since its page was read
+                return False
+            if last is not None and is_expired(last):
+                late = timeout_error(step, last.deadline)
+                return await self._failed(item, step, late, None, verdict_of_timeout(step, late))
             try:
-                if step.kind is StepKind.EXPAND:
-                    await expansion.run()
-                    return True
-                result = await claimed.call(step, context, item.value)
-                self.called = True
-                if step.kind is StepKind.STEP:
-                    item.number, item.text = claimed.encode(step, result)
-                    item.value = result
+                goes_on = await self._call(item, step, context, expansion)
             except OF_THE_CLAIM:
                 raise
             except BaseException as error:
                 if isinstance(error, asyncio.CancelledError) and (claimed.context.canceled or self._cut_off):
                     raise
                 return await self._failed(item, step, error, expansion)
+            if not goes_on:
+                return step.kind is StepKind.EXPAND
             item.cursor, item.attempt = item.cursor + 1, 1
             self._pass_by(item)
             await self._store(item, ItemStatus.DONE if item.cursor == end else ItemStatus.READY)
+        return True
+
+    async def _call(
+        self, item: ClaimedItem, step: PipelineStep, context: StepContext, expansion: ItemExpansion | None
+    ) -> bool:
+        """Call the body of a step; return False if the item does not go on: it was expanded, or waits outside."""
+        if expansion is not None:
+            await expansion.run()
+            return False
+        if step.kind is StepKind.AWAIT:
+            last = self._waits.last(step, item)
+            if last is not None and is_answered(last):
+                self._waits.give(step, item, last)
+                return True
+            wait = await self._waits.ask(step, item, context)
+            self.called = True
+            await self._store(item, ItemStatus.OUTSIDE, waits=(wait,))
+            reached("wait.after_park")
+            return False
+        result = await self._claimed.call(step, context, item.value)
+        self.called = True
+        if step.kind is StepKind.STEP:
+            item.number, item.text = self._claimed.encode(step, result)
+            item.value = result
         return True
 
     def _pass_by(self, item: ClaimedItem) -> None:
@@ -170,13 +220,20 @@ class ItemRun:
             item.cursor += 1
 
     async def _failed(
-        self, item: ClaimedItem, step: PipelineStep, error: BaseException, expansion: ItemExpansion
+        self,
+        item: ClaimedItem,
+        step: PipelineStep,
+        error: BaseException,
+        expansion: ItemExpansion | None,
+        verdict: StepVerdict | None = None,
     ) -> bool:
-        claimed, self.called = self._claimed, error
+        claimed = self._claimed
+        if verdict is None:
+            self.called = error
         if isinstance(error, Snooze):
             await self._store(item, ItemStatus.RETRY, delay_us=int(error.delay * MICROSECONDS))
             return False
-        found = step_verdict(error, item.attempt, step.options, claimed.runtime.parts.retry_policy)
+        found = verdict or step_verdict(error, item.attempt, step.options, claimed.runtime.parts.retry_policy)
         failure = claimed.runtime.tools.describe(found.error)
         described = (failure.error_class, failure.error)
         if isinstance(found, RetryStep):
@@ -185,7 +242,9 @@ class ItemRun:
             return False
         if isinstance(found, RejectValue):
             reject = claimed.rejects.of_item(step, item.attempt, item.path, item.value, found.error, item.stored)
-            rejects, new_items = (*expansion.taken_rejects(), reject), expansion.unstored()
+            rejects, new_items = [reject], []
+            if expansion is not None:
+                rejects, new_items = [*expansion.taken_rejects(), reject], expansion.unstored()
             try:
                 await claimed.sink.offer(rejects)
             except RejectSinkError as refusal:
@@ -207,9 +266,12 @@ class ItemRun:
         delay_us: int | None = None,
         rejects: Sequence[NewReject] = (),
         new_items: Sequence[NewItem] = (),
+        waits: Sequence[NewWait] = (),
     ) -> None:
         write = item.write(self._claimed.state.id, self._range.stage, status, described, delay_us)
-        await self._write(Checkpoint(*self._claim, items=(write,), rejects=rejects, new_items=new_items))
+        if waits:
+            write = write._replace(due=waits[0].deadline)
+        await self._write(Checkpoint(*self._claim, items=(write,), rejects=rejects, new_items=new_items, waits=waits))
         item.written()
 
     async def _write(self, write: Checkpoint) -> CheckpointAnswer:

@@ -11,7 +11,7 @@ from windlass.domain.item_paths import FIRST, child
 from windlass.domain.transition import NEVER_DUE
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import WorkerLostError
-from windlass.pipelines.cargo import Boundary
+from windlass.pipelines.cargo import Boundary, Outside
 from windlass.pipelines.claimed_execution import ITEMS_OF_A_PART, ClaimedExecution
 from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import Segment
@@ -88,9 +88,10 @@ class ItemSegments:
             log = LogRow("ended", failing.step, failing.attempt, None, failing.error_class, failing.error)
             cargo = FailedStep(log, key, items=tuple(run.failed))
             raise EndAttempt("failed", failure=failing.failure, reason=failing.reason, cargo=cargo)
-        due_us = await claimed.runtime.database.aread(items.next_due, (state.id, state.stage, FIRST, LAST))
+        due_us = await run.next_due()
         if due_us is not None:
-            raise EndAttempt("advanced", delay_us=due_us, lane=claimed.item_lane, cargo=Boundary())
+            outside: Outside = ("ordered" if run.is_ordered else "items") if claimed.awaits(segment) else ""
+            raise EndAttempt("advanced", delay_us=due_us, lane=claimed.item_lane, cargo=Boundary(outside=outside))
 
     async def _leave_to_part(self, segment: Segment) -> None:
         """Leave items to a part after a crash: it finds the one that kills its process, which the others survive."""

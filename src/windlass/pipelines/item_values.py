@@ -34,10 +34,26 @@ class Values:
         self._serializer = serializer
         self._limit = limit
         self._shapes = [_shape(annotation) for annotation in definition.types]
+        self._requests = {step.index: _shape(step.request) for step in definition.steps if step.wait}
 
     def encode(self, number: int, value: Any) -> str:
         """Return the stored form; raises `SerializationError` or `PayloadTooLargeError`."""
-        text = self._serializer.encode_arguments(self._shapes[number], (value,), {}, _ANY_SIZE)
+        return self._encode(self._shapes[number], value)
+
+    def encode_request(self, step: int, value: Any) -> str:
+        """Return the stored form of what a step shows to the outside."""
+        return self._encode(self._requests[step], value)
+
+    def decode_request(self, step: int, text: str | None) -> Any:
+        """Return what a step shows to the outside."""
+        return None if text is None else self._decode(self._requests[step], text)
+
+    def converted(self, number: int, value: Any) -> Any:
+        """Return plain values (dicts, lists) as a value of a type; raises `SerializationError` if they do not fit."""
+        return self._decode(self._shapes[number], self._encode(_ANYTHING, value))
+
+    def _encode(self, shape: CallSpec, value: Any) -> str:
+        text = self._serializer.encode_arguments(shape, (value,), {}, _ANY_SIZE)
         if (size := len(text.encode())) > self._limit:
             raise PayloadTooLargeError(
                 f"the value takes {size:,} bytes as JSON, more than the limit of {self._limit:,}; store the data "
@@ -49,7 +65,10 @@ class Values:
         """Return a stored value; raises `SerializationError` if it no longer fits its type."""
         if text is None:
             return None
-        args, _ = self._serializer.decode_arguments(self._shapes[number], text)
+        return self._decode(self._shapes[number], text)
+
+    def _decode(self, shape: CallSpec, text: str) -> Any:
+        args, _ = self._serializer.decode_arguments(shape, text)
         return args[0] if args else None
 
     @property
@@ -65,6 +84,9 @@ def _shape(annotation: Any) -> CallSpec:
     value.__annotations__ = {"item": annotation}
     value.__qualname__ = "value"  # errors name it
     return call_spec(value)
+
+
+_ANYTHING = _shape(Any)
 
 
 def canonical(value: Any) -> str:

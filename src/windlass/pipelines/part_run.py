@@ -8,13 +8,12 @@ from windlass.context import JobContext
 from windlass.domain.attempt_end import EndAttempt
 from windlass.domain.execution import OPEN
 from windlass.domain.transition import NEVER_DUE
-from windlass.pipelines.cargo import PartEnded, PartFailed, PartParked
+from windlass.pipelines.cargo import PartEnded, PartFailed, PartParked, PartWaits
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.definition import Definition
 from windlass.pipelines.item_run import ItemRange, ItemRun
 from windlass.pipelines.item_values import Values
 from windlass.pipelines.node_runtime import NodeRuntime
-from windlass.stores.plans import items
 
 
 async def run_part(
@@ -37,8 +36,9 @@ async def run_part(
     called = None if claim.lane is None else run.called
     if run.failing is not None:
         raise EndAttempt("succeeded", called=called, cargo=PartFailed(execution_id, run.failing, tuple(run.failed)))
-    due_us = await runtime.database.aread(items.next_due, (execution_id, part.stage, part.lo, part.hi))
+    due_us = await run.next_due()
     if due_us is not None:
-        raise EndAttempt("advanced", delay_us=due_us, called=called)
+        waits = PartWaits(run.is_ordered) if claimed.awaits(segment) else None
+        raise EndAttempt("advanced", delay_us=due_us, called=called, cargo=waits)
     release = claimed.release(part.stage, segment)
     raise EndAttempt("succeeded", called=called, cargo=PartEnded(release))

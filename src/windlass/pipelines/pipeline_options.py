@@ -14,7 +14,7 @@ from windlass.domain.step_options import STEP_OPTION_NAMES, StepOptionsDict, che
 from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.reject_sinks import checked_sink
-from windlass.spi import RejectSink
+from windlass.spi import Outlet, RejectSink
 
 MAX_NAME: Final = 100
 MAX_VERSION: Final = 50
@@ -29,7 +29,7 @@ class PipelineOptionsDict(StepOptionsDict, total=False):
     dlq: bool
     max_rejected: int | float | None
     include_payload: bool | None
-    sink: RejectSink | Callable[[Reject], object] | str | None
+    sink: RejectSink | Outlet | Callable[[Reject], object] | str | None
     sink_failure: SinkFailure | str
     key_policy: KeyPolicy
     tenants: Collection[str] | None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.pipelines.relay_bells import RelayBells
+from windlass.pipelines.token_keys import TokenKeys
 from windlass.settings import PipelinesSettings
 from windlass.spi import JobMiddleware, RetryPolicy, Serializer
 
@@ -18,3 +20,6 @@ class PipelineParts(NamedTuple):
     settings: PipelinesSettings
     default_timeout: float | None
     """Seconds that a step may take which has no timeout of its own."""
+    tokens: TokenKeys
+    """Keys of the tokens of steps that wait outside."""
+    bells: RelayBells

@@ -7,9 +7,11 @@ from uuid import UUID
 
 from windlass.domain.keys import check_key
 from windlass.errors import ConfigurationError, InvalidOptionError
+from windlass.pipelines.outlets import checked_outlet
 from windlass.pipelines.pipeline_options import MAX_NAME, check_label
 from windlass.pipelines.step_types import type_name
 from windlass.pipelines.type_rules import Stream, TypeShare, share
+from windlass.spi import Outlet
 
 KeyFunction = Callable[[Any], str | int | UUID]
 
@@ -19,7 +21,7 @@ class Publication(NamedTuple):
 
     name: str
     key: KeyFunction | None
-    to: Mapping[str, object]
+    to: Mapping[str, Outlet]
     """Places outside of the database, by the names of subscribers."""
 
     def key_of(self, value: Any) -> str:
@@ -44,7 +46,8 @@ def make_publication(name: object, key: Any, to: Any, where: str) -> Publication
     targets = {} if to is None else dict(to)
     for subscriber in targets:
         check_label(subscriber, f"{where}: the name of a subscriber", MAX_NAME)
-    return Publication(label, key, targets)
+    outlets = {name: checked_outlet(target, f"{where}: to[{name!r}]") for name, target in targets.items()}
+    return Publication(label, key, outlets)
 
 
 def check_subscriber(publisher: str, last: Stream, subscriber: str, takes: Any, publication: str) -> None:

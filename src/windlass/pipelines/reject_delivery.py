@@ -1,4 +1,8 @@
-"""Passes the rejects of an execution to the sink of its pipeline: before the commit, or after it."""
+"""Passes the rejects of an execution to the sink of its pipeline: before the commit, or after it.
+
+A sink outside of the store gets them from the outbox, unless its failure is that of the step: what is passed on here
+after a commit goes to the log or into memory, or to a sink that is not durable.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from windlass import loggers
 from windlass.domain.execution_items import NewReject
 from windlass.domain.reject import Reject, SinkFailure
 from windlass.execution_errors import RejectSinkError
-from windlass.pipelines.reject_sinks import QUICK, StoreSink
+from windlass.pipelines.reject_sinks import QUICK, StoreSink, is_fed
 from windlass.spi import RejectSink
 
 logger = loggers.logger("windlass.rejects")
@@ -25,6 +29,13 @@ class RejectDelivery(NamedTuple):
     sink: RejectSink
     failure: SinkFailure
     made: Callable[[NewReject], Reject]
+    wake_relay: Callable[[], None]
+    """Called after a commit that has put rejects into the outbox."""
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether the sink gets its rejects from the outbox."""
+        return is_fed(self.sink, self.failure)
 
     @property
     def _idle(self) -> bool:
@@ -73,6 +84,9 @@ class RejectDelivery(NamedTuple):
         """Do the same for new rejects without waiting; called on the loop, or where there is none."""
         if not rejects or self._idle or self.failure is SinkFailure.FAIL_PIPELINE:
             return
+        if self.is_fed:
+            self.wake_relay()
+            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -88,7 +102,12 @@ class RejectDelivery(NamedTuple):
     def _fresh(self, rejects: Sequence[NewReject], new: Collection[str]) -> list[NewReject]:
         if self._idle or self.failure is SinkFailure.FAIL_PIPELINE:
             return []
-        return [reject for reject in rejects if reject.id in new]
+        fresh = [reject for reject in rejects if reject.id in new]
+        if self.is_fed:
+            if fresh:
+                self.wake_relay()
+            return []
+        return fresh
 
     def _deliver(self, rejects: Sequence[NewReject]) -> None:
         for new in rejects:

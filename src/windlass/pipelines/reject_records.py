@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from windlass.domain.execution import ExecutionState
-from windlass.domain.execution_items import NewReject
+from windlass.domain.execution_items import NewReject, OutboxReject
 from windlass.domain.identity import new_job_id
 from windlass.domain.item_paths import readable
 from windlass.domain.reject import ITEM, STREAM, Reject
@@ -53,6 +53,19 @@ class RejectEnvelope(msgspec.Struct, frozen=True, rename="camel"):
     item_count: int = 1
 
 
+class RejectPayload(msgspec.Struct, frozen=True):
+    """A reject in the outbox. Its item stays in its stored form: only its definition knows the type."""
+
+    id: str
+    version: str
+    hash: str
+    item: str
+    at: int
+    envelope: RejectEnvelope
+    type: int | None
+    payload: str | None
+
+
 class Rejects(NamedTuple):
     """Makes rejects of one execution."""
 
@@ -66,6 +79,8 @@ class Rejects(NamedTuple):
     """Whether the store keeps them."""
     now: Callable[[], int]
     """The store's time in microseconds."""
+    destination: str | None = None
+    """Where the outbox passes them on to; None: they go elsewhere."""
 
     def of_item(
         self, step: PipelineStep, attempt: int, path: str, value: Any, error: BaseException, stored: StoredValue | None
@@ -145,12 +160,19 @@ class Rejects(NamedTuple):
             item_fingerprint=mark,
             item_count=count,
         )
-        return NewReject(
+        new = NewReject(
             *(execution.id, step.index, key, new_job_id(), execution.tenant, self.definition.name, step.name, mark),
             *(failure.error_class[:LONGEST], msgspec.json.encode(envelope).decode()),
             *((text, type_) if self.include_payload else (None, None)),
             *(count, self.kept),
         )
+        return new if self.destination is None else new._replace(outgoing=self._outgoing(new, envelope))
+
+    def _outgoing(self, new: NewReject, envelope: RejectEnvelope) -> OutboxReject:
+        of = (self.definition.version, self.definition.hash, new.item, self.now())
+        payload = RejectPayload(new.id, *of, envelope, new.type, new.payload)
+        text = msgspec.json.encode(payload).decode()
+        return OutboxReject(str(self.destination), self.correlation_id, text)
 
 
 def payload_of(values: Values, number: int | None, text: str) -> Any:

@@ -7,10 +7,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from windlass import loggers
-from windlass.domain.reject import Reject
+from windlass.domain.deliveries import REJECT, Delivery
+from windlass.domain.reject import Reject, SinkFailure
 from windlass.errors import InvalidOptionError
-from windlass.spi import RejectSink
+from windlass.spi import Outlet, RejectSink
 
 logger = loggers.logger("windlass.rejects")
 
@@ -78,9 +81,53 @@ class FunctionSink:
         self.function(reject)
 
 
+class OutletSink:
+    """Passes every reject to an outlet, as the JSON of its envelope; the store keeps them as well."""
+
+    durable = True
+
+    def __init__(self, outlet: Outlet) -> None:
+        self.outlet = outlet
+
+    def reject(self, reject: Reject) -> None:
+        """Deliver a reject, before the commit: what comes from the outbox goes to the outlet itself."""
+        self.outlet.deliver(delivery_of_reject(reject, 1))
+
+
+def delivery_of_reject(reject: Reject, attempt: int) -> Delivery:
+    """Return a reject as an outlet gets it."""
+    return Delivery(
+        id=reject.id,
+        kind=REJECT,
+        name=reject.pipeline,
+        idempotency_key=str(reject.id),
+        tenant=reject.tenant_id,
+        correlation_id=reject.correlation_id,
+        payload=json.dumps({"id": str(reject.id), **reject.envelope()}, default=_plain, ensure_ascii=False),
+        attempt=attempt,
+    )
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it; by its `repr` where JSON has nothing like it."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=repr)
+
+
 STORE: Final = StoreSink()
 QUICK: Final = (StoreSink, LogSink, MemorySink)
 """Sinks that do not block."""
+
+
+def destination_of(pipeline: str) -> str:
+    """Return the destination of a pipeline's rejects in the outbox, which all of its versions share."""
+    return f"rejects of {pipeline}"
+
+
+def is_fed(sink: RejectSink, failure: SinkFailure) -> bool:
+    """Return whether a sink gets its rejects from the outbox: one outside of the store that loses none."""
+    return sink.durable and failure is SinkFailure.CONTINUE and not isinstance(sink, QUICK)
+
+
 _BY_NAME: Final[dict[str, Callable[[], RejectSink]]] = {"store": lambda: STORE, "log": LogSink, "memory": MemorySink}
 
 
@@ -99,9 +146,12 @@ def checked_sink(value: Any) -> RejectSink | None:
         if callable(getattr(value, "reject", None)) and isinstance(getattr(value, "durable", None), bool):
             sink: RejectSink = value
             return sink
+        if callable(getattr(value, "deliver", None)):
+            return OutletSink(value)
         if callable(value):
             return FunctionSink(value)
     raise InvalidOptionError(
         "sink must be a function that takes a Reject, an object with `durable` (True or False) and `reject(reject)`, "
-        f"e.g. windlass.LogSink(), or one of the names {', '.join(_BY_NAME)}; got {value!r}"
+        "e.g. windlass.LogSink(), an outlet, e.g. windlass.SqsTarget(queue_url), or one of the names "
+        f"{', '.join(_BY_NAME)}; got {value!r}"
     )

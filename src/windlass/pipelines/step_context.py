@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from windlass.context import JobContext
 from windlass.domain.item_paths import readable
+from windlass.domain.job import Claim
 from windlass.domain.transition_keys import transition_key
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.definition import PipelineStep
+
+
+class AwaitedAnswer(Protocol):
+    """An answer that a step waits for."""
+
+    @property
+    def interaction_id(self) -> str:
+        """Names it."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """Lets whoever has it answer."""
+        ...
 
 
 class StepContext(JobContext):
@@ -22,20 +37,23 @@ class StepContext(JobContext):
     ```
     """
 
-    __slots__ = ("_attempt", "_claimed", "_index", "_path", "_streams", "rejected", "step")
+    __slots__ = ("_attempt", "_claimed", "_path", "_step", "interaction", "rejected")
 
-    def __init__(self, claimed: JobContext, step: PipelineStep, execution_id: str, attempt: int, path: str) -> None:
-        claim = claimed.claim if claimed.claim.job_id == execution_id else claimed.claim._replace(job_id=execution_id)
+    def __init__(self, claimed: JobContext, step: PipelineStep, claim: Claim, attempt: int, path: str) -> None:
         super().__init__(claim, claimed._payload, claimed.node, tools=claimed.tools)
         self._claimed = claimed
+        self._step = step
         self._attempt = attempt
         self._path = path
-        self.step = step.name
-        """Name of the step."""
         self.rejected: list[tuple[Any, BaseException | str]] = []
         """What the body has rejected, with the reasons."""
-        self._index = step.index
-        self._streams = step.kind.takes_stream or step.kind.gives_stream
+        self.interaction: AwaitedAnswer | None = None
+        """Of a step that waits outside."""
+
+    @property
+    def step(self) -> str:
+        """Name of the step."""
+        return self._step.name
 
     @property
     def execution_id(self) -> UUID:
@@ -55,19 +73,29 @@ class StepContext(JobContext):
     @property
     def effect_key(self) -> str:
         """The same for every attempt of this step with this item: for services that must not act twice."""
-        return ":".join(filter(None, (self._claim.job_id, str(self._index), self.item)))
+        return ":".join(filter(None, (self._claim.job_id, str(self._step.index), self.item)))
 
     @property
     def transition_key(self) -> str:
         """Different for every attempt of this step with this item."""
-        return transition_key(self._claim.job_id, self._index, self._attempt, self._path)
+        return transition_key(self._claim.job_id, self._step.index, self._attempt, self._path)
+
+    @property
+    def interaction_id(self) -> str:
+        """Names the answer that a step declared with `await_external` waits for."""
+        return self.interaction.interaction_id if self.interaction else super().interaction_id
+
+    @property
+    def token(self) -> str:
+        """Lets whoever has it answer a step declared with `await_external`, until its deadline. Not for logs."""
+        return self.interaction.token if self.interaction else super().token
 
     def reject(self, item: Any, error: BaseException | str) -> None:
         """Record an item of a stream as rejected: it goes to the reject sink, and the step goes on.
 
         For steps that take or give many items: expand, transform and reduce. In others, raise `RejectItem`.
         """
-        if not self._streams:
+        if not (self._step.kind.takes_stream or self._step.kind.gives_stream):
             raise InvalidOptionError(
                 f"ctx.reject is for the items of expand, transform and reduce; step {self.step!r} has one item, which "
                 "`raise RejectItem('why')` rejects"

@@ -2,8 +2,9 @@
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from windlass.domain.step_options import StepOptions
 from windlass.errors import ConfigurationError
@@ -19,8 +20,33 @@ from windlass.pipelines.step_types import (
 from windlass.submission.signature import CallSpec, Parameter, call_spec
 
 
+class NotGiven:
+    """The type of an answer that is that of the next step's input."""
+
+
+NOT_GIVEN: Final = NotGiven
+
+
+class Outside(NamedTuple):
+    """How a step waits for the outside."""
+
+    seconds: float = 0.0
+    answer: Any = NOT_GIVEN
+    """The type of the answer."""
+
+
+NOT_OUTSIDE: Final = Outside()
+
+
 def make_step(
-    index: int, name: str, kind: StepKind, function: Callable[..., Any], options: StepOptions, where: str
+    index: int,
+    name: str,
+    kind: StepKind,
+    function: Callable[..., Any],
+    options: StepOptions,
+    outside: Outside = NOT_OUTSIDE,
+    *,
+    where: str,
 ) -> PipelineStep:
     """Return a function as a step; `where` names its pipeline in errors.
 
@@ -43,14 +69,29 @@ def make_step(
         is_coroutine=inspect.iscoroutinefunction(body),
         is_async=is_async,
         takes=element_of(takes) if kind.takes_stream else takes,
-        gives=_output_of(spec.returns, kind, body, where),
+        gives=outside.answer if kind is StepKind.AWAIT else _output_of(spec.returns, kind, body, where),
         contexts=spec.contexts,
         has_input=given is not None,
         options=options,
         spec=spec,
         async_stream=kind.takes_stream and is_async_stream(takes),
         wants_list=kind.takes_stream and is_list(takes),
+        request=spec.returns if kind is StepKind.AWAIT else Any,
+        wait=outside.seconds,
     )
+
+
+def with_answers(steps: Sequence[PipelineStep]) -> list[PipelineStep]:
+    """Return steps of which those that wait outside, and name no type of their answer, have that of the next step."""
+    found: list[PipelineStep] = []
+    for step in steps:
+        if step.gives is NOT_GIVEN:
+            following = (
+                one.takes for one in steps[step.index + 1 :] if not (one.passes_input_on and is_anything(one.takes))
+            )
+            step = replace(step, gives=next(following, Any))
+        found.append(step)
+    return found
 
 
 def _body_of(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -35,8 +35,12 @@ class Transitions:
     def took(self, state: ExecutionState, answer: CheckpointAnswer, *, has_value: bool = False) -> None:
         """Go on with a state that was committed, and with what others want of the execution."""
         version = answer.row_version or self._claimed.state.row_version + 1
-        state = state._replace(row_version=version, paused=int(answer.paused), failing=answer.failing)
-        self._claimed.state = state._replace(value_version=version) if has_value else state
+        self._claimed.state = state._replace(
+            row_version=version,
+            paused=int(answer.paused),
+            failing=answer.failing,
+            value_version=version if has_value else state.value_version,
+        )
 
     def too_many_rejects(self, rejected: int, share_of: tuple[int, int]) -> bool:
         """Return whether so many rejects are too many: in all, and as a share of the items of a step or stage."""

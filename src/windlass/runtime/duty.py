@@ -15,7 +15,7 @@ from typing import Protocol
 from windlass import loggers
 from windlass.domain.clock import monotonic
 from windlass.runtime.error_handling import ErrorHandling
-from windlass.runtime.service import Service
+from windlass.runtime.service import Bell, Service
 
 logger = loggers.logger("windlass.duty")
 
@@ -43,8 +43,8 @@ class Turns(Protocol):
 class Duty(Service):
     """A service that works while its node holds a lease. Subclasses implement `batch`."""
 
-    def __init__(self, name: str, turns: Turns, errors: ErrorHandling) -> None:
-        super().__init__(name, errors)
+    def __init__(self, name: str, turns: Turns, errors: ErrorHandling, bell: Bell | None = None) -> None:
+        super().__init__(name, errors, bell)
         self._turns = turns
 
     @abstractmethod
@@ -53,6 +53,10 @@ class Duty(Service):
 
     def begin(self) -> None:
         """Prepare for a pass. Called after the lease was taken, before the first batch."""
+
+    def rest_after(self, seconds: float) -> float:
+        """Return the pause after a batch of so many seconds: as long, so that jobs get half of the store."""
+        return min(seconds, LONGEST_REST)
 
     async def tick(self) -> float | None:
         """Run a whole pass if this node gets the lease; return the seconds until the next check."""
@@ -78,12 +82,12 @@ class Duty(Service):
         await self._turns.release(passed=passed)
 
     async def _work(self) -> bool:
-        """Return True when everything is done. Pauses as long as it works, so that jobs get half of the store."""
+        """Return True when everything is done."""
         while self.alive:
             started = monotonic()
             if not await self.batch():
                 return True
-            await asyncio.sleep(min(monotonic() - started, LONGEST_REST))
+            await asyncio.sleep(self.rest_after(monotonic() - started))
         return False
 
     async def _release_lease(self) -> None:

@@ -1,6 +1,6 @@
 """One settings field: its default, what it accepts, how it is parsed from text, and the error that names it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
@@ -110,11 +110,28 @@ class Section:
         return found | {name: getattr(self, name).given() for name in self.inner()}
 
 
+class SecretOption(Option[Accepted, Value]):
+    """A field whose values are in no error."""
+
+    def _refusal(self, value: object) -> ConfigurationError:
+        return ConfigurationError(f"{self.path} must be {self.allowed}, got a {type(value).__name__} (not shown)")
+
+
+class Secrets(tuple[str, ...]):
+    """Texts that a repr does not show."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} secret{'' if len(self) == 1 else 's'}>" if self else "()"
+
+
 Seconds: TypeAlias = Option[float | timedelta, float]
 OptionalSeconds: TypeAlias = Option[float | timedelta | None, float | None]
 Whole: TypeAlias = Option[int, int]
 OptionalWhole: TypeAlias = Option[int | None, int | None]
 Switch: TypeAlias = Option[bool, bool]
+SecretTexts: TypeAlias = Option[Sequence[str], Secrets]
 CommitMode: TypeAlias = Literal["group", "each"]
 Commit: TypeAlias = Option[CommitMode, CommitMode]
 Cron: TypeAlias = Option[str | None, str | None]
@@ -159,6 +176,22 @@ def optional_bytes(default: int | None, *, minimum: int) -> OptionalWhole:
 
     allowed = f'a number of bytes from {minimum} on, or None ("none" in files and variables)'
     return Option(default, allowed, int | None, accept)
+
+
+def secrets(shortest: int) -> SecretTexts:
+    """Make a list of secrets, none by default; in variables they are separated by commas."""
+
+    def accept(value: Any) -> Secrets:
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or not all(isinstance(one, str) for one in parts):
+            raise ValueError
+        found = Secrets(one.strip() for one in parts)
+        if any(len(one) < shortest for one in found) or len(set(found)) != len(found):
+            raise ValueError
+        return found
+
+    allowed = f"different texts of at least {shortest} characters, the one that signs first"
+    return SecretOption(Secrets(), allowed, str | list[str], accept)
 
 
 def switch(default: bool) -> Switch:

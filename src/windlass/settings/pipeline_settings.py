@@ -1,20 +1,25 @@
 """The settings of pipelines, with the defaults of all steps as a section of their own."""
 # ruff: noqa: RUF009 - the calls in the class bodies make descriptors, which are one per class on purpose
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
+from windlass.domain.dead_letter import DeadLetter
+from windlass.domain.deliveries import Delivery
 from windlass.domain.step_options import STEP_CHECKS, STEP_OPTION_NAMES, StepOptions
 from windlass.settings.option import (
     Cron,
     Option,
     OptionalSeconds,
     Seconds,
+    SecretTexts,
     Section,
     Switch,
     Whole,
     cron,
     duration,
+    secrets,
     switch,
     whole,
 )
@@ -22,6 +27,18 @@ from windlass.settings.option import (
 OptionalName: TypeAlias = Option[str | None, str | None]
 NamedSink: TypeAlias = Literal["store", "log"]
 Sink: TypeAlias = Option[NamedSink, NamedSink]
+
+NamedProvider: TypeAlias = Literal["store", "log", "sqs"]
+
+
+class ProviderObject(Protocol):
+    """An outlet, as far as a setting knows it."""
+
+    def deliver(self, delivery: Delivery, /) -> None:
+        """Pass a delivery on."""
+
+
+Provider: TypeAlias = NamedProvider | ProviderObject | Callable[[DeadLetter], object]
 
 _DEFAULTS = StepOptions()
 
@@ -41,6 +58,32 @@ def _sink(default: NamedSink) -> Sink:
         return chosen
 
     return Option(default, '"store" or "log"', str, accept)
+
+
+def _provider() -> Option[Provider, Provider]:
+    """Make a choice of providers of dead letters: a name, or in code an object or a function."""
+
+    def accept(value: Any) -> Provider:
+        known = value in get_args(NamedProvider) if isinstance(value, str) else _is_provider(value)
+        if not known:
+            raise ValueError
+        chosen: Provider = value
+        return chosen
+
+    return Option("store", '"store", "log" or "sqs", or in code a function or an outlet', str, accept)
+
+
+def _is_provider(value: Any) -> bool:
+    return not isinstance(value, type) and (callable(value) or callable(getattr(value, "deliver", None)))
+
+
+def _optional_text() -> OptionalName:
+    def accept(value: Any) -> str | None:
+        if value is None or (isinstance(value, str) and value.strip()):
+            return value
+        raise ValueError
+
+    return Option(None, "a text that is not empty, or None", str | None, accept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,3 +144,10 @@ class PipelinesSettings(Section):
     """When finished executions and rejects are purged, by one node, in UTC; None (`none` in files) for never."""
     include_payload: Switch = switch(False)
     """Whether rejects keep their item, so that it can be re-driven."""
+    token_keys: SecretTexts = secrets(32)
+    """Keys of the tokens of waiting steps: the first signs, all verify. Empty: a key that is made in the store."""
+    dlq_provider: Option[Provider, Provider] = _provider()
+    """Where dead letters of executions and jobs go in addition to the store: `store` (nowhere else), `log` or `sqs`; in
+    code also a function that takes a `DeadLetter`, or an outlet."""
+    dlq_url: OptionalName = _optional_text()
+    """The URL of the queue for `dlq_provider = "sqs"`."""

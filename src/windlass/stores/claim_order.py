@@ -12,6 +12,20 @@ QueueLane = tuple[str, str | None]
 """A queue, or one of its lanes: its jobs pass the same gates."""
 
 
+class JobPosition(NamedTuple):
+    """A position in the order of one priority level."""
+
+    due_at: int
+    job_id: str
+
+
+FIRST = JobPosition(-(1 << 63), "00000000-0000-0000-0000-000000000000")
+"""Before all jobs."""
+
+Starts = Mapping[tuple[str, int], JobPosition]
+"""Where to begin reading, by queue and level; elsewhere with the first entry."""
+
+
 class Head(NamedTuple):
     """One priority level of a queue or lane, and when its first job is due."""
 
@@ -19,6 +33,11 @@ class Head(NamedTuple):
     level: int
     due_at: int
     lane: str | None = None
+    start: JobPosition | None = None
+    """Where a claim begins to read, if not with the first entry: only entries of jobs that have ended stand before.
+
+    In the answer of a look it is the position of the first job.
+    """
 
     @property
     def place(self) -> QueueLane:

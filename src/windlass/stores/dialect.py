@@ -22,6 +22,7 @@ from windlass.stores.claim_order import (
     ClaimRequest,
     QueueLane,
     Share,
+    Starts,
     Trust,
     WaitingLane,
     at_least,
@@ -40,6 +41,10 @@ class Claimed(NamedTuple):
     """What the next claim may assume about gates."""
 
 
+HeadRow = tuple[Any, Any, Any, Any, Any, int]
+"""A row of a look at the heads: the columns of `heads` in queues.sql, the first job of the level where its position is
+known, and in the row of the store's time the number of index entries that were read."""
+
 SMALL_PAYLOAD = 600
 """Size in bytes up to which a payload comes with the claim; larger ones are read when a slot takes the job."""
 
@@ -54,6 +59,8 @@ class Dialect:
     """Plans over many rows at once. Subclasses override what must differ. Ids are text, both ways."""
 
     name: ClassVar[str]
+    keeps_dead_entries: ClassVar[bool] = False
+    """Whether entries of jobs that have ended stay in an index as long as some transaction may see them."""
 
     def ids(self, values: Sequence[str]) -> str:
         """Return ids as the fragment `in_ids` reads them."""
@@ -96,6 +103,11 @@ class Dialect:
         return count
 
     # ------------------------------------------------------------------ claim
+
+    def heads(self, starts: Starts) -> Plan[list[HeadRow]]:
+        """Return rows of queues, their levels, first due times and limits, of circuits, and of the store's time."""
+        del starts
+        return [(*row, None, 0) for row in (yield Step("heads", autocommit=True))]
 
     def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
         """Claim by merging the heads of each level of queues and lanes, in the exact order of J3.1.

@@ -5,6 +5,7 @@ A statement starts with `-- name: claim :rows`. Kinds: `:rows` all rows, `:row` 
 touched. Others are pieces that statements name in braces: `:fragment` a text; `:table` the columns and types of rows
 that come as one JSON text, `:rows`, in that order; `:arrays` the same of rows that come as one array per column;
 `:bulk` the same in the form that is fastest on the database, given by `Dialect.bulk`.
+`{h.id = j.id}` in a join is the lookup of `h` by the index on its column, and no other way to join.
 Lists of columns (`{job_columns}`) are those of `windlass.stores.columns`. Parameters are written `:name`; `{now}` is
 the store's clock, and `{moment}`, where there are locks to wait for, is its time after the wait; `{word}` literals are
 whole numbers given by the plan.
@@ -13,7 +14,7 @@ whole numbers given by the plan.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ _PIECES = {"fragment": "", "table": "json", "arrays": "array", "bulk": "bulk"}
 around a `json_column`, `array_column` for each column; which of both for `:bulk` is the fragment `bulk_form`."""
 _HEADER = re.compile(rf"^-- name: (\w+) :(rows|row|count|{'|'.join(_PIECES)})\s*$", re.MULTILINE)
 _COLUMNS = re.compile(r"\{(?:(\w)\.|(\w)\|(\w)\.|(:))?(\w+)_columns\}")
+_LOOKUP = re.compile(r"\{(\w+\.\w+) = (\w+\.\w+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
@@ -79,7 +81,13 @@ def _complete(query: Query, fragments: dict[str, str]) -> Query:
         for name, text in fragments.items():
             sql = sql.replace(name, text)
         sql = _COLUMNS.sub(_list, sql)
+        sql = _LOOKUP.sub(partial(_lookup, fragments["{lookup}"]), sql)
     return query._replace(sql=sql)
+
+
+def _lookup(form: str, found: re.Match[str]) -> str:
+    """Return the condition by which rows are looked up, in the dialect's form."""
+    return form.replace("{column}", found[1]).replace("{value}", found[2])
 
 
 def _list(found: re.Match[str]) -> str:

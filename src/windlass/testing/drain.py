@@ -18,6 +18,8 @@ from windlass.errors import ConfigurationError, InvalidOptionError, JobFailedErr
 from windlass.features import features_of, follow_ups_of
 from windlass.node import Node
 from windlass.parts import Parts
+from windlass.pipelines.delivery_attempts import deliver_due
+from windlass.pipelines.relay_feature import routes
 from windlass.runtime.executors import ThreadExecutor
 from windlass.spi import JobExecutor
 from windlass.stores.plans import operations, signal_waits
@@ -75,7 +77,8 @@ def drain(
 
     Jobs enqueued meanwhile run too, and so do retries that are due at once. What a body raises fails its job, as
     always; with `raise_errors` the first such error is raised here, once it is written. More than `limit` attempts
-    are an `EndlessDrainError`.
+    are an `EndlessDrainError`. At the end, what is to be delivered outside of the database (to sinks, providers of
+    dead letters, places of publications) is tried once.
     """
     _check(app, limit)
     if on_a_loop():
@@ -111,6 +114,7 @@ async def _drain(
             bodies.raised = None
             ended = await by_hand.step(limit - outcomes.total())
             if ended is None:
+                await by_hand.deliver()
                 break
             outcomes[ended.outcome] += 1
             error = bodies.not_of_the_job
@@ -144,7 +148,7 @@ class _ByHand:
 
     def __init__(self, parts: Parts, queues: Sequence[str] | None) -> None:
         self._written: list[Attempt] = []
-        self._database = parts.database
+        self._parts, self._database = parts, parts.database
         self._follow_ups = follow_ups_of(features_of(parts))
         self.node = Node(parts._replace(written=self._written.extend), 1, queues)
 
@@ -159,6 +163,11 @@ class _ByHand:
         """End waits whose deadline has passed on the test's clock, as a service of a worker does."""
         while ((yet := await self._database.aread(signal_waits.next_deadline)) is not None) and yet <= 0:
             self.node.engine.publisher.publish((), await self._database.arun(signal_waits.expire))
+
+    async def deliver(self) -> None:
+        """Try what is to be delivered outside of the database, as relays do."""
+        if self._parts.pipelines is not None and (found := routes(self._parts.pipelines)):
+            await deliver_due(self._database, found, self._parts.sanitizer.sanitize)
 
     async def step(self, left: int) -> _Ended | None:
         """Run the next job; return None when nothing is due."""

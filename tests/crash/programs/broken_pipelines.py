@@ -19,10 +19,9 @@ def _no_fence() -> None:
                 step = plan.send(answer)
                 answer = yield step
                 if step.name == "lock_pipeline_claims":
-                    held = {(row[0], row[1]) for row in answer}
-                    facts = (0, None, OPEN, 0, None)
-                    lost = {(one.job_id, one.fence) for one in writes} - held
-                    answer = [*answer, *((job, fence, *facts) for job, fence in lost)]
+                    claims = {(one.job_id, one.fence, one.execution_id) for one in writes}
+                    lost = set(range(len(claims))) - {row[0] for row in answer}
+                    answer = [*answer, *((number, 0, OPEN, 0, None) for number in lost)]
         except StopIteration as stop:
             return stop.value
 
@@ -32,13 +31,13 @@ def _no_fence() -> None:
 def _parts_end_first() -> None:
     """A part ends, and its execution goes on, while its items are not written."""
 
-    def to_run(dialect: Any, part: tuple[str, int, str, str], most: int) -> Plan[list[Any]]:
-        del dialect, part, most
+    def to_run(dialect: Any, part: tuple[str, int, str, str], most: int, ahead_us: int = 0) -> Plan[list[Any]]:
+        del dialect, part, most, ahead_us
         yield Step("store_now", autocommit=True)
         return []
 
-    def next_due(dialect: Any, part: tuple[str, int, str, str]) -> Plan[int | None]:
-        del dialect, part
+    def next_due(dialect: Any, part: tuple[str, int, str, str], *, ordered: bool = False) -> Plan[int | None]:
+        del dialect, part, ordered
         yield Step("store_now", autocommit=True)
         return None
 

@@ -1,6 +1,6 @@
-"""A caller: `python -m tests.crash.programs.pipeline_caller URL submit KEY` or `… URL redrive ID`.
+"""A caller: `python -m tests.crash.programs.pipeline_caller URL submit KEY`, `… URL redrive ID`, or `… URL answer ID`.
 
-It prints `stored ID DUPLICATE`, or `redriven ID`.
+It prints `stored ID DUPLICATE`, `redriven ID`, or `answered ANSWER DUPLICATE`; it answers an interaction with 7.
 """
 
 import sys
@@ -13,6 +13,9 @@ def main(url: str, verb: str, given: str) -> None:
     if verb == "submit":
         run = pipelines["orders"].submit(Order(given, lines=5), key=given)
         print(f"stored {run.id} {run.duplicate}", flush=True)
+    elif verb == "answer":
+        done = app.executions.complete(interaction_id=given, answer=7)
+        print(f"answered {done.answer} {done.duplicate}", flush=True)
     else:
         print(f"redriven {app.executions.redrive(given).id}", flush=True)
     app.close()

@@ -127,6 +127,52 @@ def declare_orders(app: Windlass, queue: str, name: str = "orders", **options: o
     return orders
 
 
+def declare_approval(app: Windlass, queue: str) -> AppPipeline:
+    """A single value that waits for an answer from outside."""
+    approval = app.pipeline("approval", version="1", queue=queue)
+
+    @approval.step
+    async def begin(order: Order) -> Order:
+        return order
+
+    @approval.await_external(timeout=3600, answer=int)
+    async def ask(order: Order) -> str:
+        note("ask", order.name)
+        return order.name
+
+    @approval.step
+    async def end(answer: int) -> int:
+        note("end", str(answer))
+        return answer
+
+    return approval
+
+
+def declare_asking(app: Windlass, queue: str) -> AppPipeline:
+    """Lines that each wait for an answer from outside."""
+    asking = app.pipeline("asking", version="1", queue=queue, buffer=BUFFER, concurrency=4)
+
+    @asking.expand
+    def lines(order: Order) -> Iterator[Line]:
+        for number in range(order.lines):
+            yield Line(order, number)
+
+    @asking.await_external(timeout=3600, answer=int)
+    async def ask(line: Line) -> int:
+        note("ask", f"{line.order.name}.{line.number}")
+        return line.number
+
+    @asking.step
+    async def double(answer: int) -> int:
+        return answer * 2
+
+    @asking.reduce
+    def total(numbers: Iterable[int]) -> int:
+        return sum(numbers)
+
+    return asking
+
+
 def declare_publisher(app: Windlass, queue: str) -> list[AppPipeline]:
     """An expansion whose items are handed over to two other pipelines."""
     publisher = app.pipeline("publisher", version="1", queue=queue, buffer=1_000)
@@ -168,6 +214,8 @@ def pipelines_app(url: str, queue: str = "default") -> Pipelines:
         declare_orders(app, queue),
         declare_orders(app, queue, "ordered", ordered=True),
         declare_orders(app, queue, "recovering", recover_on_failure=True, buffer=128, concurrency=128),
+        declare_approval(app, queue),
+        declare_asking(app, queue),
         declare_orders(app, queue, "wide", buffer=128, concurrency=128),
         *declare_publisher(app, queue),
     ]

@@ -60,7 +60,7 @@ class Committed:
     def report(self) -> None:
         """Report how many there are."""
         self._reported = monotonic()
-        report("count", count=self.count)
+        report("count", count=self.count, last=self.last)
 
     def end(self, bodies: int, starts: Sequence[tuple[int, float]] = (), code: int = 0) -> None:
         """Report the end."""

@@ -11,12 +11,12 @@ import click
 from windlass.cli.bench import report
 from windlass.cli.bench.measure import CONCURRENCY, Load
 from windlass.cli.bench.scratch import open_stores
-from windlass.cli.bench.workloads import BY_KEY, FLOWS, LIMITED, PIPELINES, SCHEDULES, WORKLOADS, Workload, run
+from windlass.cli.bench.workloads import BY_KEY, CHURN, FLOWS, LIMITED, PIPELINES, SCHEDULES, WORKLOADS, Workload, run
 from windlass.cli.output import drawn, write_line
 
 NUMBER = click.IntRange(min=1)
 DEFAULT_STORE = "Default: a durable PostgreSQL started for the run, if its programs are installed, else SQLite."
-WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), L1 … L3, F1 … F6, S1, S2, P1 … P5, P7."
+WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), W12, W12s, L1 … L3, F1 … F6, S1, S2, P1 … P9."
 
 option = partial(click.option, show_envvar=True)
 
@@ -49,6 +49,11 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str | None
     help="Coroutines at a time in each draining worker.",
 )
 @option("--repeat", type=NUMBER, default=1, show_default=True, help="Take the median of so many runs.")
+@option(
+    "--churn",
+    is_flag=True,
+    help="Drain ten rounds through the same tables, also while a snapshot is held, in turns with W3 (W12, W12s).",
+)
 @option("--limited", is_flag=True, help="Drain behind limits (L1 … L3), in turns with the same without.")
 @option(
     "--flows",
@@ -63,7 +68,7 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str | None
 @option(
     "--pipeline",
     is_flag=True,
-    help="Run executions of pipelines: of many items, of a few quick steps, published (P1 … P7).",
+    help="Run executions of pipelines: of many items, of quick steps, published, relayed (P1 … P9).",
 )
 @option("--json", "as_json", is_flag=True, envvar="WINDLASS_BENCH_JSON", help="For machines.")
 @option("--progress/--no-progress", default=None, help="Default: at a terminal.")
@@ -73,6 +78,7 @@ def command(
     jobs: int | None,
     concurrency: int,
     repeat: int,
+    churn: bool,
     limited: bool,
     flows: bool,
     schedules: bool,
@@ -82,7 +88,7 @@ def command(
 ) -> None:
     """Measure what a store can do, and check afterwards that every job ran exactly once."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())
-    asked = ((limited, LIMITED), (flows, FLOWS), (schedules, SCHEDULES), (pipeline, PIPELINES))
+    asked = ((churn, CHURN), (limited, LIMITED), (flows, FLOWS), (schedules, SCHEDULES), (pipeline, PIPELINES))
     workloads = [workload for wanted, some in asked if wanted for workload in some] or workloads
     load = Load(jobs or 0, concurrency)
     with open_stores(store) as stores:

@@ -1,4 +1,4 @@
-"""P1 … P5, P7: executions of pipelines: of many items, of a few quick steps, their memory, and what they publish."""
+"""P1 … P7: executions of pipelines: many items, quick steps, memory, answers from outside, and what they publish."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from windlass import ExecutionStatus, Pipeline, Settings, Windlass
+from windlass import ExecutionHandle, ExecutionStatus, Pipeline, Settings, Windlass
 from windlass.cli.bench.checks import differences
 from windlass.cli.bench.measure import MEGABYTE, Load, Measure, migrated
 from windlass.cli.bench.scratch import Scratch
 from windlass.domain.clock import monotonic
+from windlass.domain.execution import ENDED
 from windlass.stores.plans import pipeline_counts
 
 BUFFER: Final = 500
@@ -22,6 +23,7 @@ QUICK_STEPS: Final = 5
 ELSEWHERE: Final = "bench-elsewhere"
 """A queue that no worker serves."""
 PAUSE: Final = 0.01
+MOST_ANSWERED: Final = 1_000
 WAIT: Final = 3_600.0
 
 
@@ -113,8 +115,8 @@ def run_quick(scratch: Scratch, load: Load) -> Measure:
         pipeline = declare_quick(bench.app)
         runs = pipeline.submit_many([PAYLOAD] * load.jobs)
         writes = _CommitCount(bench.app)
-        began = monotonic()
         with bench.app.worker(concurrency=load.concurrency):
+            began = monotonic()  # from its readiness, as where jobs are drained
             while bench.app.database.read(pipeline_counts.open_by_definition):
                 threading.Event().wait(PAUSE)
             seconds = monotonic() - began
@@ -122,6 +124,56 @@ def run_quick(scratch: Scratch, load: Load) -> Measure:
         problems = differences(("executions that succeeded", load.jobs, succeeded))
         details = {"seconds": seconds, "commits_per_claim": writes.count / load.jobs}
         return Measure(load.jobs / seconds, problems, details)
+
+
+def declare_waits(app: Windlass) -> Pipeline:
+    """Declare an expansion, a wait of every item for an answer from outside, and a reduction that counts."""
+    bench = app.pipeline("bench-waits", version="1", buffer=BUFFER)
+
+    @bench.expand
+    def items(count: int) -> Iterator[int]:
+        yield from range(count)
+
+    @bench.await_external(timeout=WAIT, answer=int)
+    async def ask(number: int) -> int:
+        return number
+
+    @bench.reduce
+    def counted(answers: Iterable[int]) -> int:
+        count = 0
+        for count, answer in enumerate(answers, 1):
+            if answer != count - 1:
+                return -1
+        return count
+
+    return bench
+
+
+def run_waits(scratch: Scratch, load: Load) -> Measure:
+    """P6: every item asks the outside, which answers up to 1,000 at a time; items a second, from submit to result."""
+    with migrated(scratch) as bench:
+        pipeline = declare_waits(bench.app)
+        with bench.app.worker(concurrency=load.concurrency):
+            _answer_all(bench.app, pipeline.submit(1))
+            began = monotonic()
+            run = pipeline.submit(load.jobs)
+            answered = _answer_all(bench.app, run)
+            seconds = monotonic() - began
+        problems = differences(("answers", load.jobs, answered), ("items in order", load.jobs, run.result(WAIT)))
+        return Measure(load.jobs / seconds, problems, {"seconds": seconds})
+
+
+def _answer_all(app: Windlass, run: ExecutionHandle) -> int:
+    """Answer what waits, with the number of each item, until an execution has ended; return how many answers."""
+    count = 0
+    while run.status() not in ENDED:
+        waits = app.executions.pending("bench-waits", limit=MOST_ANSWERED).items
+        if not waits:
+            threading.Event().wait(PAUSE)
+            continue
+        done = app.executions.complete_many([(wait.token, wait.request) for wait in waits])
+        count += sum(not one.duplicate for one in done)
+    return count
 
 
 class _CommitCount:

@@ -81,6 +81,11 @@ class Children:
             child.stdin.flush()
         self._follow(lambda: len(self._all("ready")) == len(self._children))
 
+    def wait_for(self, expected: int) -> float:
+        """Follow until so many jobs have ended, and return when the last one did; the children go on."""
+        self._follow(lambda: self._count() >= expected)
+        return max(float(one["last"]) for one in self._all("count"))
+
     def finish(self, expected: int) -> Drained:
         """Follow until so many jobs have ended, then stop the children and add up what they report."""
         self._follow(lambda: self._count() >= expected or self._all_ended())

@@ -70,6 +70,8 @@ def row(result: Result) -> list[Cell]:
         value = f"{result.value:.2f} / {result.details['p99']:.1f} ms"
     if "join_ms" in result.details:
         value += f", join {result.details['join_ms']:.0f} ms"
+    if "pickup_p50" in result.details:
+        value += f", slowest {result.details['slowest']:,.0f}/s, pick-up {result.details['pickup_p50']:.1f} ms"
     if "jobs_a_commit" in result.details:
         value += f", {result.details['jobs_a_commit']:.1f} a commit"
     return [

@@ -7,7 +7,15 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from windlass.cli.bench import batch_workloads, flow_workloads, measure, pipeline_workloads, schedule_workloads
+from windlass.cli.bench import (
+    batch_workloads,
+    churn_workloads,
+    flow_workloads,
+    measure,
+    pipeline_workloads,
+    relay_workloads,
+    schedule_workloads,
+)
 from windlass.cli.bench.latency import latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
@@ -49,6 +57,14 @@ WORKLOADS: Final = (
     Workload("W8", "drain, SQLite", 20_000, measure.drain, on_sqlite=True),
     Workload("W9", "peak memory", 200_000, measure.memory, MEGABYTES),
 )
+CHURN: Final = (
+    Workload("W12", "rounds", 100_000, churn_workloads.churn, beside=churn_workloads.drain_once),
+    Workload(
+        *("W12s", "rounds, snapshot held", 100_000, partial(churn_workloads.churn, snapshot=True)),
+        beside=churn_workloads.drain_once,
+    ),
+)
+"""The last of ten rounds through the same tables, in turns with one drain of a new database."""
 LIMITED: Final = (
     _limited("L1", "drain, limited queue", measure.in_limited_queue),
     _limited("L2", "drain, permits", measure.with_permit),
@@ -78,10 +94,18 @@ PIPELINES: Final = (
     Workload("P3", "executions, five steps", 1_000, pipeline_workloads.run_quick, EXECUTIONS),
     Workload("P4", "many items, one step", 200_000, partial(pipeline_workloads.run_items, steps=1), ITEMS),
     Workload("P5", "many items, peak memory", 200_000, pipeline_workloads.run_memory, MEGABYTES),
+    Workload("P6", "items answered from outside", 10_000, pipeline_workloads.run_waits, ITEMS),
     Workload("P7", "publication, one subscriber", 10_000, pipeline_workloads.run_publication, ITEMS),
+    Workload("P8", "relay to HTTP", 5_000, relay_workloads.run_relay, ITEMS),
+    Workload(
+        *("P9", "relay beside a dead place", 5_000, partial(relay_workloads.run_relay, dead=True), ITEMS),
+        beside=relay_workloads.without_dead,
+    ),
 )
 """Executions of pipelines by one worker."""
-BY_KEY: Final = {workload.key.upper(): workload for workload in (*WORKLOADS, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)}
+BY_KEY: Final = {
+    workload.key.upper(): workload for workload in (*WORKLOADS, *CHURN, *LIMITED, *FLOWS, *SCHEDULES, *PIPELINES)
+}
 
 
 class Result(NamedTuple):

@@ -22,7 +22,15 @@ LOG: Final = (
     Column("node"),
     Column("error", rest=True),
 )
-STYLES: Final = {"step": "green", "retry": "yellow", "paused": "yellow", "redriven": "magenta", "ended": "bold"}
+STYLES: Final = {
+    "step": "green",
+    "retry": "yellow",
+    "paused": "yellow",
+    "answered": "green",
+    "parked": "magenta",
+    "redriven": "magenta",
+    "ended": "bold",
+}
 _DAY: Final = timedelta(days=1)
 _OF_NO_STEP: Final = frozenset({"submitted"})
 

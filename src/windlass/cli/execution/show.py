@@ -31,6 +31,7 @@ STAGES: Final = (
     Column("done", right=True),
     Column("ready", right=True),
     Column("retrying", right=True),
+    Column("waiting", right=True),
     Column("rejected", right=True),
     Column("failed", right=True),
 )
@@ -157,6 +158,7 @@ def _stage(stage: StageProgress) -> list[Cell]:
         _number(stage.done, "green"),
         _number(stage.ready, ""),
         _number(stage.retrying, "yellow"),
+        _number(stage.waiting, "magenta"),
         _number(stage.rejected, "yellow"),
         _number(stage.failed, "bold red"),
     ]

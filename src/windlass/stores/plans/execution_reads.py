@@ -37,6 +37,8 @@ class StoredExecution(NamedTuple):
     result: str | None
     correlation_id: str | None
     target: str | None
+    outside_until: int | None = None
+    """The first deadline of its waits for answers from outside; None: there are none."""
 
 
 class PartState(NamedTuple):

@@ -12,7 +12,7 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import moves
+from windlass.stores.plans import external_waits, moves
 
 
 class Rewind(NamedTuple):
@@ -30,6 +30,8 @@ class OtherVersion(NamedTuple):
     hash: str
     target: str
     lane: str | None
+    awaits: int = 0
+    """1: it has steps that wait for answers from outside."""
 
 
 def reopen(dialect: Dialect, ids: Sequence[str], *, reset: bool) -> Plan[None]:
@@ -67,7 +69,7 @@ def redrive(
     row = yield Step("execution_version", {"id": execution_id})
     if row is None or (tenant is not None and row[0] != tenant):
         raise ExecutionNotFoundError(execution_id, tenant or "any")
-    _, status, version = row
+    _, status, version, awaits = row
     _check(execution_id, status, version, expected_version, stranded=moved is not None)
     if status != OPEN and not reset:  # before the follow-up of the retry, which then finds it open
         yield Step("lock_ended", {"ids": dialect.ids([execution_id])})
@@ -77,12 +79,20 @@ def redrive(
         raise ExecutionStateError(f"execution {execution_id} could not be started over: its job is no dead letter")
     if rewind is not None:
         yield from _rewind(execution_id, rewind)
+        if awaits:
+            yield from external_waits.close_from(dialect, execution_id, rewind.step)
     if note:
         yield Step("save_audit", _audit(execution_id, note))
     if moved is not None:
-        yield Step("move_execution", {"id": execution_id, "version": moved.version, "hash": moved.hash})
+        yield Step(
+            "move_execution", {"id": execution_id, "version": moved.version, "hash": moved.hash, "awaits": moved.awaits}
+        )
         yield Step("retarget_job", {"id": execution_id, "target": moved.target})
         yield Step("retarget_hot", {"id": execution_id, "target": moved.target, "lane": moved.lane})
+        if awaits:  # answers have types of the version that asked for them
+            yield from external_waits.close_from(dialect, execution_id, 0)
+            yield Step("ready_outside_items", {"id": execution_id})
+            yield Step("wake_answered", {"ids": dialect.ids([execution_id])})
     return started
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windlass.domain.ended import NO_EFFECTS, Effects
 from windlass.domain.execution import OPEN, ExecutionState, LogRow
 from windlass.domain.execution_items import ItemWrite, NewItem, NewPart, NewReject
+from windlass.domain.external_wait import NewWait, WaitKey
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import items, rejects
+from windlass.stores.plans import external_waits, items, rejects
 from windlass.stores.plans.items import Release
 
 
@@ -33,7 +34,7 @@ class Checkpoint(NamedTuple):
     """The execution's new state, with its value if `has_value`; None: it is not changed."""
     has_value: bool = False
     keeps_position: bool = False
-    """Whether nothing but the attempt is written: a chunk of the failed try may be stored without its claim knowing."""
+    """Whether the position in items is not written: of a failed try a chunk may be stored without its claim knowing."""
     log: LogRow | None = None
     """Of the new state."""
     items: Sequence[ItemWrite] = ()
@@ -49,8 +50,20 @@ class Checkpoint(NamedTuple):
     clears_failing: int | None = None
     """The stage whose failure does not end the execution; None: nothing is cleared."""
     node: str | None = None
+    waits: Sequence[NewWait] = ()
+    """Waits for answers from outside that begin: of the items that are written, or of the execution itself."""
+    expires: Sequence[WaitKey] = ()
+    """Waits whose deadline has passed."""
     publish: Callable[[Dialect], Plan[Effects]] | None = None
     """Hands a chunk of last items over, in the same transaction, if the state is written."""
+
+    @property
+    def writes_more(self) -> bool:
+        """Whether it writes more than the state of its execution."""
+        rows = self.items or self.new_items or self.new_parts or self.rejects or self.waits or self.expires
+        return bool(rows or self.release) or (
+            (self.trying, self.readies, self.clears_failing, self.publish) != (None, None, None, None)
+        )
 
 
 class CheckpointAnswer(NamedTuple):
@@ -66,23 +79,28 @@ class CheckpointAnswer(NamedTuple):
     new_work: frozenset[tuple[str, int]] = frozenset()
     new_rejects: frozenset[str] = frozenset()
     """Ids of rejects that were not stored before, of all writes of its batch."""
+    expired: frozenset[WaitKey] = frozenset()
+    """Waits that have expired, of all writes of its batch; the others were answered."""
     calls: tuple[Callable[[], None], ...] = ()
     """What to do after the commit."""
 
 
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[CheckpointAnswer]]:
     """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
-    claims = [(one.job_id, one.fence, one.execution_id) for one in writes]
-    rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", sorted(set(claims))))
-    locked = {(row[0], row[1]): row[2:] for row in rows}
-    held = [one for one in writes if (one.job_id, one.fence) in locked]
+    claims = sorted({one[:3] for one in writes})  # job, fence and execution
+    numbered = [(number, *claim) for number, claim in enumerate(claims)]
+    rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", numbered))
+    locked = {claims[number]: facts for number, *facts in rows}
+    held = [one for one in writes if one[:3] in locked]
     if not held:
         return [CheckpointAnswer(held=False) for _ in writes]
-    progress = {one.job_id for one in held if one.state is not None or one.items}
-    crashed = sorted({job for (job, _), facts in locked.items() if facts[0] and job in progress})
-    if crashed:
-        yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
-    versions = yield from advance(dialect, [one for one in held if one.state is not None])
+    if any(crashes for crashes, *_ in locked.values()):
+        progress = {one[:3] for one in held if one.state is not None or one.items}
+        crashed = sorted({claim[0] for claim in progress if locked[claim][0]})
+        if crashed:
+            yield Step("clear_crashes", {"ids": dialect.ids(crashed)})
+    states = [one for one in held if one.state is not None]
+    versions = yield from advance(dialect, states, final=not any(one.writes_more for one in held))
     effects = yield from _write_items(dialect, held)
     reached("checkpoint.written")
     handed = NO_EFFECTS
@@ -90,49 +108,50 @@ def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[Chec
         if one.publish is not None and one.execution_id in versions:  # else it was committed before
             handed |= yield from one.publish(dialect)
     reached("checkpoint.before_commit")
-    answers = [_answer(one, locked, versions, effects) for one in writes]
+    answers = [_answer(one, locked.get(one[:3]), versions, effects) for one in writes]
     if handed is NO_EFFECTS:
         return answers
     return [answers[0]._replace(new_work=answers[0].new_work | handed.work, calls=handed.calls), *answers[1:]]
 
 
 def _answer(
-    one: Checkpoint,
-    locked: Mapping[tuple[str, int], Sequence[object]],
-    versions: Mapping[str, int],
-    effects: _ItemEffects,
+    one: Checkpoint, facts: Sequence[Any] | None, versions: Mapping[str, int], effects: _ItemEffects
 ) -> CheckpointAnswer:
-    facts = locked.get((one.job_id, one.fence))
     if facts is None:
         return CheckpointAnswer(held=False)
-    status, paused, failing = facts[2:5]
+    _, status, paused, failing = facts
     version = versions.get(one.execution_id, 0)
-    failure = None if failing is None else str(failing)
-    return CheckpointAnswer(True, version, str(status), bool(paused), failure, effects.work, effects.new_rejects)
+    return CheckpointAnswer(True, version, status, bool(paused), failing, *effects)
 
 
-def advance(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[dict[str, int]]:
+def advance(dialect: Dialect, writes: Sequence[Checkpoint], *, final: bool = False) -> Plan[dict[str, int]]:
     """Write the states of executions and their log; return their versions, but of those that were written before."""
     if not writes:
         return {}
     by_id = {one.execution_id: one for one in writes}
-    rows = [_advance_row(one, one.state) for one in writes if one.state is not None]
-    versions = dict((yield Step("advance_executions", dialect.bulk("execution_advances", rows))))
+    versions: dict[str, int] = {}
+    for keeps, name, table in _ADVANCES:
+        rows = [_advance_row(one, one.state) for one in writes if one.state is not None and one.keeps_position is keeps]
+        if rows:
+            versions |= yield Step(name, dialect.bulk(table, rows))
     logged = [
         log_row(execution, version, one.log, one.state.stage, one.node, one.fence)
         for execution, version in versions.items()
         if (one := by_id[execution]).log is not None and one.state is not None
     ]
     if logged:
-        yield Step("insert_transitions", dialect.bulk("log_rows", logged))
+        yield Step("insert_transitions", dialect.bulk("log_rows", logged), final=final)
     return versions
 
 
+_ADVANCES = ((True, "advance_executions", "execution_advances"), (False, "advance_stages", "stage_advances"))
+
+
 def _advance_row(one: Checkpoint, state: ExecutionState) -> tuple[object, ...]:
-    return (
-        *(one.execution_id, one.mark, state.cursor, state.attempt, int(one.has_value), state.stage, state.streams),
-        *(state.filled, state.emitted, state.last_hash, state.cut, int(one.keeps_position)),
-    )
+    row = (one.execution_id, one.mark, state.cursor, state.attempt, int(one.has_value))
+    if one.keeps_position:
+        return row
+    return *row, state.stage, state.streams, state.filled, state.emitted, state.last_hash, state.cut
 
 
 def log_row(
@@ -146,11 +165,17 @@ def log_row(
 class _ItemEffects(NamedTuple):
     work: frozenset[tuple[str, int]]
     new_rejects: frozenset[str]
+    expired: frozenset[WaitKey]
 
 
 def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffects]:
     written = [item for one in held for item in one.items]
     new = [item for one in held for item in one.new_items]
+    parts = [part for one in held for part in one.new_parts]
+    given = [reject for one in held for reject in one.rejects]
+    releases = [one.release for one in held if one.release is not None]
+    waits = [wait for one in held for wait in one.waits]
+    expires = [key for one in held for key in one.expires]
     for one in held:
         if one.clears_failing is not None:
             yield Step("clear_failing", {"id": one.execution_id})
@@ -162,17 +187,18 @@ def _write_items(dialect: Dialect, held: Sequence[Checkpoint]) -> Plan[_ItemEffe
         if one.trying is not None:
             yield Step("set_trying", {"job_id": one.job_id, "trying": one.trying})
     if written:
-        yield from items.write(dialect, written)
+        more = new or parts or given or releases or waits or expires or any(one.publish is not None for one in held)
+        yield from items.write(dialect, written, final=not more)
+    if waits:
+        yield from external_waits.open_waits(dialect, waits)
+    expired = (yield from external_waits.expire(dialect, expires)) if expires else frozenset()
     if new:
         yield Step("insert_items", dialect.bulk("new_items", new))
-    parts = [part for one in held for part in one.new_parts]
     if parts:
         yield Step("insert_parts", {"rows": json_text(parts)})
-    given = [reject for one in held for reject in one.rejects]
     new_rejects = (yield from rejects.store(dialect, given)) if given else frozenset()
-    releases = [one.release for one in held if one.release is not None]
     work = (yield from items.release(dialect, releases)) if releases else frozenset()
-    return _ItemEffects(work, new_rejects)
+    return _ItemEffects(work, new_rejects, expired)
 
 
 class EndedExecution(NamedTuple):
@@ -195,7 +221,10 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
     found = yield Step("end_executions", {"rows": json_text([one[:5] for one in ended])})
     by_id = {one.id: one for one in ended}
     logged = []
-    for execution, version, cursor, attempt, stage in found:
+    awaiting = [row[0] for row in found if row[5] and by_id[row[0]].status != "SUCCEEDED"]
+    if awaiting:
+        yield from external_waits.close(dialect, awaiting)
+    for execution, version, cursor, attempt, stage, _ in found:
         one = by_id[execution]
         log = one.log or LogRow("ended", cursor, attempt, None, one.error_code, one.error_message)
         logged.append(log_row(execution, version, log, stage, one.node, one.fence))
@@ -215,9 +244,8 @@ def wake_unpaused(dialect: Dialect, ids: Sequence[str]) -> Plan[frozenset[tuple[
     return frozenset((queue, priority) for queue, priority in rows)
 
 
-def note_failing(dialect: Dialect, execution: str, failing: str) -> Plan[None]:
+def note_failing(_: Dialect, execution: str, failing: str) -> Plan[None]:
     """Note the failure of an item, which the claim of its execution decides about."""
-    del dialect
     yield Step("note_failing", {"id": execution, "failing": failing})
 
 

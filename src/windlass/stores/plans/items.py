@@ -65,9 +65,9 @@ def release(dialect: Dialect, releases: Sequence[Release]) -> Plan[frozenset[tup
     return frozenset((job.queue, job.priority) for job in jobs)
 
 
-def write(dialect: Dialect, items: Sequence[ItemWrite]) -> Plan[None]:
-    """Write items, each guarded by the version that was read."""
-    yield Step("write_items", dialect.bulk("item_writes", items))
+def write(dialect: Dialect, items: Sequence[ItemWrite], *, final: bool = False) -> Plan[None]:
+    """Write items, each guarded by the version that was read. `final`: nothing follows in this transaction."""
+    yield Step("write_items", dialect.bulk("item_writes", items), final=final)
 
 
 def parts_of_jobs(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, StoredPart]]:
@@ -82,21 +82,28 @@ def parts_of_ended(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, Store
     return {str(part.job_id): part for part in (StoredPart(*row) for row in rows)}
 
 
-def to_run(dialect: Dialect, part: tuple[str, int, str, str], most: int) -> Plan[list[ItemRow]]:
-    """Return the next items of a range that have not ended: of an execution's stage, from a path to another."""
+def to_run(dialect: Dialect, part: tuple[str, int, str, str], most: int, ahead_us: int = 0) -> Plan[list[ItemRow]]:
+    """Return the next items of a range that have not ended: of an execution's stage, from a path to another.
+
+    Those that wait outside are left out, but where their deadline has passed, or does within `ahead_us`.
+    """
     del dialect
     execution, stage, lo, hi = part
-    params = {"id": execution, "stage": stage, "lo": lo, "hi": hi}
+    params = {"id": execution, "stage": stage, "lo": lo, "hi": hi, "ahead_us": ahead_us}
     rows = yield Step("items_to_run", params, autocommit=True, literals={"window": most})
     return [ItemRow(*row) for row in rows]
 
 
-def next_due(dialect: Dialect, part: tuple[str, int, str, str]) -> Plan[int | None]:
-    """Return the microseconds until the next item of a range is due; None: all of them have ended."""
+def next_due(dialect: Dialect, part: tuple[str, int, str, str], *, ordered: bool = False) -> Plan[int | None]:
+    """Return the microseconds until the next item of a range is due; None: all of them have ended.
+
+    `ordered`: the first one that has not ended holds up those behind it.
+    """
     del dialect
     execution, stage, lo, hi = part
     params = {"id": execution, "stage": stage, "lo": lo, "hi": hi}
-    due, now = yield Step("next_item_due", params, autocommit=True)
+    row = yield Step("first_item_due" if ordered else "next_item_due", params, autocommit=True)
+    due, now = row or (None, 0)
     return None if due is None else max(0, due - now)
 
 

@@ -10,7 +10,7 @@ from windlass.domain.gates import Gate, worth_a_look
 from windlass.domain.lanes import CIRCUIT, MOST_LANES, QUEUE, general_gate, read_lane
 from windlass.domain.suggestions import closest
 from windlass.errors import UnknownQueueError
-from windlass.stores.claim_order import Head, is_time
+from windlass.stores.claim_order import Head, JobPosition, Starts, is_time
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans.statistics import NOTHING, QueueTotals, last_hour
@@ -35,6 +35,8 @@ class Heads(NamedTuple):
     """All circuits that let nothing through, and until when."""
     after: tuple[str, str] = FIRST_LANE
     """Where to continue if not all lanes were checked; the first one if all were."""
+    walked: int = 0
+    """Number of index entries that were read to find the heads, where the database counts them."""
 
 
 def heads(
@@ -42,19 +44,25 @@ def heads(
     serves: Callable[[str], bool],
     knows: Callable[[str], bool],
     after: tuple[str, str] = FIRST_LANE,
+    starts: Starts = MappingProxyType({}),
 ) -> Plan[Heads]:
     """Return the heads of every queue served and not paused, and of the next lanes whose target is known here.
 
+    `starts` is where to begin reading levels whose first entries are known to be dead.
     Due jobs that a gate holds back are to be checked when the gate is.
     """
-    found_rows = yield Step("heads", autocommit=True)
+    found_rows = yield from dialect.heads(starts)
     rows = [row for row in found_rows if row[1] != SHUT_CIRCUIT]
     shut = {row[0].removeprefix(CIRCUIT): row[2] for row in found_rows if row[1] == SHUT_CIRCUIT}
-    now, any_lanes = next((due, flag) for queue, _, due, flag in rows if queue is None)
-    open_to_us = frozenset(queue for queue, _, _, _ in rows if queue is not None and serves(queue))
-    limited = frozenset(queue for queue, _, _, flag in rows if queue in open_to_us and flag)
+    now, any_lanes, walked = next((due, flag, walked) for queue, _, due, flag, _, walked in rows if queue is None)
+    open_to_us = frozenset(row[0] for row in rows if row[0] is not None and serves(row[0]))
+    limited = frozenset(row[0] for row in rows if row[0] in open_to_us and row[3])
     # A text stored as a due time is kept by SQLite, which sorts it after all times.
-    found = [Head(queue, level, due) for queue, level, due, _ in rows if queue in open_to_us and is_time(due)]
+    found = [
+        Head(queue, level, due, None, None if job is None else JobPosition(due, job))
+        for queue, level, due, _, job, _ in rows
+        if queue in open_to_us and is_time(due)
+    ]
     if any_lanes:
         lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
         after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE
@@ -65,11 +73,11 @@ def heads(
             for level, due in lane.dues.items()
         ]
     if not any_lanes and not limited:
-        return Heads(now, found, open_to_us, shut=shut)
+        return Heads(now, found, open_to_us, shut=shut, walked=walked)
     gates = yield from _gates_of(dialect, found, limited)
     kept = [head._replace(due_at=_worth_a_look(head, gates, now)) for head in found]
     held = any(one.due_at <= now < other.due_at for one, other in zip(found, kept, strict=True))
-    return Heads(now, kept, open_to_us, limited, held, shut, after if any_lanes else FIRST_LANE)
+    return Heads(now, kept, open_to_us, limited, held, shut, after if any_lanes else FIRST_LANE, walked)
 
 
 def _gates_of(dialect: Dialect, heads: Sequence[Head], limited: Collection[str]) -> Plan[dict[str, Gate]]:

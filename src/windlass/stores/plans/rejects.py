@@ -10,10 +10,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.execution_items import NewReject
+from windlass.domain.deliveries import REJECT
+from windlass.domain.execution_items import NewReject, OutboxReject
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import outbox
 from windlass.stores.plans.dead_letters import Purged
+from windlass.stores.plans.outbox import OutboxRow
 
 MOST_READ: Final = 20_000
 """Largest number of rows that one page, or the groups of a filter, read."""
@@ -48,12 +51,15 @@ STORED_COLUMNS: Final = 12
 def store(dialect: Dialect, rejects: Sequence[NewReject]) -> Plan[frozenset[str]]:
     """Store rejects, each once, and count them for their executions; return the ids of those that are new.
 
-    Those that the store does not keep, since their pipeline has another sink, are only counted.
+    Those that the store does not keep, since their pipeline has another sink, are only counted. New ones whose sink is
+    outside of the store are put into the outbox, too.
     """
-    del dialect
     kept = [reject for reject in rejects if reject.kept]
     rows = (yield Step("insert_rejects", {"rows": json_text([one[:STORED_COLUMNS] for one in kept])})) if kept else []
     new = {row[0] for row in rows}
+    outgoing = [_outgoing(one, one.outgoing) for one in kept if one.outgoing is not None and one.id in new]
+    if outgoing:
+        yield from outbox.store(dialect, outgoing)
     counts: Counter[str] = Counter()
     for reject in rejects:
         if not reject.kept or reject.id in new:
@@ -61,6 +67,11 @@ def store(dialect: Dialect, rejects: Sequence[NewReject]) -> Plan[frozenset[str]
     for execution, added in sorted(counts.items()):
         yield Step("count_rejected", {"id": execution, "added": added})
     return frozenset(new | {reject.id for reject in rejects if not reject.kept})
+
+
+def _outgoing(reject: NewReject, given: OutboxReject) -> OutboxRow:
+    names = (reject.pipeline, reject.tenant, given.correlation_id)
+    return OutboxRow(REJECT, reject.id, given.destination, *names, given.payload)
 
 
 # ---------------------------------------------------------------------- pages

@@ -12,9 +12,19 @@ from windlass.domain.dependencies import CountedGroup, GroupCounts, MemberChange
 from windlass.domain.job import Claim, NewJob, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
 from windlass.domain.transition import Transition
-from windlass.stores.claim_order import ANY_NUMBER, ClaimRequest, Head, QueueLane, Share, WaitingLane, at_least
+from windlass.stores.claim_order import (
+    ANY_NUMBER,
+    FIRST,
+    ClaimRequest,
+    Head,
+    QueueLane,
+    Share,
+    Starts,
+    WaitingLane,
+    at_least,
+)
 from windlass.stores.columns import NEW_JOB, NEW_JOB_TYPES
-from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, json_text
+from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, HeadRow, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres.text import copy_lines, ids, numbers, texts
 from windlass.stores.postgres.transition_columns import TransitionColumns
@@ -29,6 +39,7 @@ class PostgresDialect(Dialect):
     """Plans that write many rows with one statement."""
 
     name: ClassVar[str] = "postgres"
+    keeps_dead_entries: ClassVar[bool] = True
     copy_from: ClassVar[int] = COPY_FROM
 
     def ids(self, values: Sequence[str]) -> str:
@@ -75,6 +86,13 @@ class PostgresDialect(Dialect):
 
     # ------------------------------------------------------------------ claim
 
+    def heads(self, starts: Starts) -> Plan[list[HeadRow]]:
+        """Read each level from its start on."""
+        by_level = {f"{queue} {level}": start for (queue, level), start in starts.items()}
+        before, *rows = yield Step("heads", {"starts": json_text(by_level)}, autocommit=True)
+        walked = -before[-1]
+        return [(*row[:-1], walked + row[-1] if row[0] is None else 0) for row in rows]
+
     def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
         """Claim from all queues and lanes with one statement."""
         heads, alone = request.heads, allotted is None
@@ -85,6 +103,8 @@ class PostgresDialect(Dialect):
             "node": request.node,
             "queues": texts([head.queue for head in heads]),
             "levels": numbers([head.level for head in heads]),
+            "from_dues": numbers([(head.start or FIRST).due_at for head in heads]),
+            "from_ids": ids([(head.start or FIRST).job_id for head in heads]),
             "wanted": request.wanted,
             "boost_us": request.boost_us,
             "small": SMALL_PAYLOAD,
@@ -106,7 +126,7 @@ class PostgresDialect(Dialect):
         share = allotted or ANY_NUMBER
         wanted = request.wanted if share.permits is None else min(request.wanted, share.permits)
         chunk = request.chunk if allotted is None else min(request.chunk, at_least(wanted))
-        params = {
+        params: dict[str, Any] = {
             "node": request.node,
             "queue": head.queue,
             "level": head.level,
@@ -115,6 +135,7 @@ class PostgresDialect(Dialect):
             "small": SMALL_PAYLOAD,
         }
         if head.lane is None:
+            params["from_due"], params["from_id"] = head.start or FIRST
             rows = yield Step("claim_level", params, alone=alone, literals={"chunk": chunk})
         else:
             rows = yield Step("claim_lane_level", {**params, "lane": head.lane}, literals={"chunk": chunk})

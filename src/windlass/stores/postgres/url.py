@@ -24,6 +24,15 @@ _SOCKET: Final[dict[str, int]] = {
 }
 GENERIC_PLANS: Final = "-c plan_cache_mode=force_generic_plan"
 """No statement needs a plan for its values, and planning a claim takes as long as running a small one."""
+_PLANNER: Final = {
+    # A plan is kept, and may have been made while a table was empty: reading it from end to end, or sorting what is
+    # due, costs nothing then, and stops a worker once a hundred thousand jobs are there. All that statements need of
+    # large tables they find in the order of an index. Without compiling: a cost that was estimated says nothing here.
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "jit": "off",
+}
+"""What keeps plans independent of statistics, which may have been taken at the worst moment."""
 _SESSION: Final = {
     # A worker that hangs, or whose machine is gone, in the middle of a transaction must not hold the locks on its jobs
     # against the nodes that recover them. The server ends its transaction after this time.
@@ -74,6 +83,7 @@ def conninfo(url: str, *, pooled: bool) -> str:
         added["fallback_application_name"] = f"windlass {process_name(socket.gethostname(), getpid())}"
     if not pooled:  # a pooler accepts no options for its server connections
         options = str(given.get("options") or "")
-        ours = [f"-c {name}={value}" for name, value in _SESSION.items() if f"{name}=" not in options]
+        wanted = {**_PLANNER, **_SESSION}
+        ours = [f"-c {name}={value}" for name, value in wanted.items() if f"{name}=" not in options]
         added["options"] = " ".join([options, GENERIC_PLANS, *ours]).strip()
     return psycopg.conninfo.make_conninfo(url, **added)

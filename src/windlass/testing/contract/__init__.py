@@ -44,6 +44,7 @@ _PARTS = (
     "completion",
     "dead_letters",
     "expiry",
+    "external_waits",
     "flow_archive",
     "flow_branches",
     "flow_checks",
@@ -85,6 +86,7 @@ from windlass.testing.contract.cluster import ClusterContract  # noqa: E402
 from windlass.testing.contract.completion import CompletionContract  # noqa: E402
 from windlass.testing.contract.dead_letters import DeadLettersContract  # noqa: E402 - see above
 from windlass.testing.contract.expiry import ExpiryContract  # noqa: E402
+from windlass.testing.contract.external_waits import ExternalWaitsContract  # noqa: E402
 from windlass.testing.contract.flow_archive import FlowArchiveContract  # noqa: E402
 from windlass.testing.contract.flow_branches import FlowBranchesContract  # noqa: E402
 from windlass.testing.contract.flow_checks import FlowChecksContract  # noqa: E402
@@ -122,6 +124,7 @@ __all__ = [
     "CompletionContract",
     "DeadLettersContract",
     "ExpiryContract",
+    "ExternalWaitsContract",
     "FlowArchiveContract",
     "FlowBranchesContract",
     "FlowChecksContract",

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from windlass.client.dead_letter_views import alert_of, letter_of
+from windlass.client.dead_letter_views import alert_of
 from windlass.domain.dead_letter import Alert, DeadLetter
 from windlass.domain.ended import Ended
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, dead_letter
+from windlass.failure.dead_letter_records import letter_of
 from windlass.failure.dead_letters import DeadLetterFollowUp as Writer
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp

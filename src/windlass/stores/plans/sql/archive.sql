@@ -25,7 +25,7 @@ coalesce(
 SELECT {now}
 
 -- name: lock_archivable :rows
-SELECT d.id, {d_flow}, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON f.job_id = d.id
+SELECT d.id, {d_flow}, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON {f.job_id = d.id}
 WHERE d.id {in_ids} AND {d_is_old} ORDER BY d.id
 
 -- name: histories :rows
@@ -88,7 +88,7 @@ DELETE FROM windlass_flow WHERE job_id {in_ids}
 -- Of flows of which no row is left.
 -- name: forget_flow_groups :rows
 DELETE FROM windlass_group WHERE flow_id {in_ids}
-    AND NOT EXISTS (SELECT 1 FROM windlass_flow f WHERE f.flow_id = windlass_group.flow_id)
+    AND (SELECT 1 FROM windlass_flow f WHERE f.flow_id = windlass_group.flow_id LIMIT 1) IS NULL
 RETURNING id
 
 -- name: forget_deltas :count
@@ -109,11 +109,11 @@ SELECT r.id,
 FROM {ids} r
 
 -- name: lock_archived_flows :rows
-SELECT {d.archive_columns}, d.job FROM windlass_archive d WHERE d.flow_id {in_ids} ORDER BY d.id {lock_d}
+SELECT {d.archive_columns}, d.job FROM windlass_archive d WHERE d.flow_id {in_ids} ORDER BY coalesce(d.id, d.id) {lock_d}
 
 -- name: ended_members :rows
 SELECT f.group_id, f.flow_id, count(*), sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 0 END)
-FROM windlass_flow f JOIN windlass_done d ON d.id = f.job_id
+FROM windlass_flow f JOIN windlass_done d ON {d.id = f.job_id}
 WHERE f.flow_id {in_ids} AND f.group_id IS NOT NULL GROUP BY f.group_id, f.flow_id
 
 -- name: restore_groups :count

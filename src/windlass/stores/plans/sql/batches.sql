@@ -10,7 +10,7 @@ SELECT h.status FROM windlass_hot h WHERE h.id = :id {lock_h}
 
 -- name: batch_state :row
 SELECT g.total, g.succeeded, g.failed, g.kind, g.loaded, 0, coalesce(h.status, d.status), g.loader, g.stored_at
-FROM windlass_group g LEFT JOIN windlass_hot h ON h.id = g.id LEFT JOIN windlass_done d ON d.id = g.id
+FROM windlass_group g LEFT JOIN windlass_hot h ON {h.id = g.id} LEFT JOIN windlass_done d ON {d.id = g.id}
 WHERE g.id = :id AND g.kind = 2
 
 -- Only if nothing was added since it was read: the number of children is the place in the iterable, too.
@@ -44,7 +44,7 @@ id id, status text, result text
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, result, reason, finished_at)
 SELECT h.id, h.queue, h.target, e.status, h.fence, h.attempts, h.crash_count, h.due, e.result,
     CASE WHEN e.status = 'FAILED' THEN 'children_failed' END, {now}
-FROM {ended_batches} e CROSS JOIN windlass_hot h WHERE h.id = e.id
+FROM {ended_batches} e CROSS JOIN windlass_hot h WHERE {h.id = e.id}
 
 -- A batch of which a child is started over goes back to the live jobs, unless it was canceled.
 -- name: lock_failed_batches :rows
@@ -53,7 +53,7 @@ SELECT d.id FROM windlass_done d WHERE d.id {in_ids} AND d.status = 'FAILED' ORD
 -- name: reopen_batches :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
 SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, NULL, d.fence + 1, 0, 0
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids}
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} WHERE d.id {in_ids}
 
 -- name: batch_keys :rows
 SELECT business_key, id FROM windlass_job WHERE id {in_ids} AND business_key IS NOT NULL
@@ -67,7 +67,7 @@ VALUES (:id, :id, :total, :succeeded, :failed, {now}, 2) ON CONFLICT (id) DO NOT
 -- name: children :rows
 SELECT c.id, h.status, d.status FROM (
     SELECT id FROM windlass_job WHERE batch_id = :batch AND batch_id IS NOT NULL AND id > :after ORDER BY id LIMIT {window}
-) c LEFT JOIN windlass_hot h ON h.id = c.id LEFT JOIN windlass_done d ON d.id = c.id
+) c LEFT JOIN windlass_hot h ON {h.id = c.id} LEFT JOIN windlass_done d ON {d.id = c.id}
 ORDER BY c.id
 
 -- name: operation_kinds :rows
@@ -83,9 +83,9 @@ ORDER BY g.id LIMIT {most}
 -- Not of a batch that was live before: children that were archived or purged since have no rows here, and are counted.
 -- name: recount_children :row
 SELECT g.total, g.succeeded, g.failed,
-    (SELECT count(*) FROM windlass_job j JOIN windlass_done d ON d.id = j.id
+    (SELECT count(*) FROM windlass_job j JOIN windlass_done d ON {d.id = j.id}
         WHERE j.batch_id = g.id AND j.batch_id IS NOT NULL AND d.status = 'SUCCEEDED'),
-    (SELECT count(*) FROM windlass_job j JOIN windlass_done d ON d.id = j.id
+    (SELECT count(*) FROM windlass_job j JOIN windlass_done d ON {d.id = j.id}
         WHERE j.batch_id = g.id AND j.batch_id IS NOT NULL AND d.status <> 'SUCCEEDED')
 FROM windlass_group g WHERE g.id = :id
     AND g.total = (SELECT count(*) FROM windlass_job j WHERE j.batch_id = g.id AND j.batch_id IS NOT NULL)

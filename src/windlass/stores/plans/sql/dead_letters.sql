@@ -29,7 +29,7 @@ SELECT fingerprint, alert_id FROM windlass_dead_letter_group WHERE fingerprint {
 -- name: save_alerts :count
 INSERT INTO windlass_alert (id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at)
 SELECT d.alert_id, d.target, d.fingerprint, d.error_class, d.sample, d.count, d.first_job_id, d.last_job_id, g.alert_at, g.last_at
-FROM {deaths} d JOIN windlass_dead_letter_group g ON g.fingerprint = d.fingerprint ORDER BY d.fingerprint
+FROM {deaths} d JOIN windlass_dead_letter_group g ON {g.fingerprint = d.fingerprint} ORDER BY d.fingerprint
 ON CONFLICT (id) DO UPDATE
 SET count = windlass_alert.count + excluded.count, last_job_id = excluded.last_job_id, last_at = excluded.last_at
 
@@ -39,7 +39,7 @@ INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hid
     execution_key, correlation_id, raised, kind, tenant)
 SELECT r.id, r.fingerprint, r.envelope, {now}, 0, r.target, r.queue, r.error_class, r.reason,
     CASE WHEN r.kind = 'job' THEN j.idempotency_key ELSE r.execution_key END, j.correlation_id, r.raised, r.kind, r.tenant
-FROM {letters} r JOIN windlass_job j ON j.id = r.id WHERE true
+FROM {letters} r JOIN windlass_job j ON {j.id = r.id} WHERE true
 ON CONFLICT (job_id) DO UPDATE
 SET fingerprint = excluded.fingerprint, envelope = excluded.envelope, created_at = excluded.created_at, hidden = 0,
     reason = excluded.reason, error_class = excluded.error_class, raised = excluded.raised, target = excluded.target,

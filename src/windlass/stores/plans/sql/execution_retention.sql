@@ -2,7 +2,7 @@
 -- their own. One with a dead letter stays as long as that.
 
 -- name: old_executions :rows
-SELECT e.id, e.updated_at FROM windlass_execution e
+SELECT e.id, e.updated_at, e.awaits FROM windlass_execution e
 WHERE e.status = :status AND e.status <> 'OPEN' AND e.updated_at <= {now} - :older_than_us AND (e.updated_at, e.id) > (:at, :id)
 ORDER BY e.updated_at, e.id LIMIT {window}
 
@@ -16,6 +16,10 @@ DELETE FROM windlass_item WHERE (execution_id, stage, path) IN (
 -- name: purge_transitions :count
 DELETE FROM windlass_transition WHERE (execution_id, version) IN (
     SELECT t.execution_id, t.version FROM windlass_transition t WHERE t.execution_id {in_ids} LIMIT {window})
+
+-- name: purge_external_waits :count
+DELETE FROM windlass_external_wait WHERE (execution_id, step, path, round) IN (
+    SELECT w.execution_id, w.step, w.path, w.round FROM windlass_external_wait w WHERE w.execution_id {in_ids} LIMIT {window})
 
 -- name: purge_parts :count
 DELETE FROM windlass_part WHERE execution_id {in_ids}

@@ -3,7 +3,7 @@
 
 -- name: new_executions :table
 id id, tenant text, pipeline text, pipeline_version text, definition_hash text, key text, input_hash text, dlq integer, source text,
-cursor integer, value_version integer
+cursor integer, value_version integer, awaits integer
 
 -- name: wanted_keys :table
 tenant text, pipeline text, pipeline_version text, key text
@@ -15,9 +15,9 @@ WHERE e.tenant = w.tenant AND e.pipeline = w.pipeline AND e.pipeline_version = w
 
 -- name: insert_executions :count
 INSERT INTO windlass_execution (id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, status, row_version,
-    written_by, cursor, attempt, value_version, stage, streams, filled, emitted, cut, rejected, paused, source, created_at, updated_at)
+    written_by, cursor, attempt, value_version, stage, streams, filled, emitted, cut, rejected, paused, source, awaits, created_at, updated_at)
 SELECT id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, 'OPEN', 1, '', cursor, 1, value_version, 0, 0,
-    0, 0, '', 0, 0, source, {now}, {now}
+    0, 0, '', 0, 0, source, awaits, {now}, {now}
 FROM {new_executions} n WHERE true
 ON CONFLICT (tenant, pipeline, pipeline_version, key) WHERE key IS NOT NULL DO NOTHING
 
@@ -35,36 +35,43 @@ e.last_hash, e.cut, e.rejected, e.paused, e.failing, t.type, t.value
 
 -- name: load_executions :rows
 SELECT {e_state} FROM {ids} i CROSS JOIN windlass_execution e
-LEFT JOIN windlass_transition t ON t.execution_id = e.id AND t.version = e.value_version
-WHERE e.id = i.id
+LEFT JOIN windlass_transition t ON {t.execution_id = e.id} AND t.version = e.value_version
+WHERE {e.id = i.id}
 
 -- Claims of main jobs and of parts, with the execution that each belongs to.
 -- name: pipeline_claims :bulk
-id id, fence integer, execution_id id
+number integer, id id, fence integer, execution_id id
 
 -- name: lock_pipeline_claims :rows
-SELECT h.id, h.fence, h.crash_count, h.node, e.status, e.paused, e.failing
+SELECT c.number, h.crash_count, e.status, e.paused, e.failing
 FROM {pipeline_claims} c CROSS JOIN windlass_hot h CROSS JOIN windlass_execution e
-WHERE h.id = c.id AND h.fence = c.fence AND e.id = c.execution_id ORDER BY h.id {lock_h}
+WHERE {h.id = c.id} AND h.fence = c.fence AND {e.id = c.execution_id} ORDER BY c.id {lock_h}
 
 -- name: clear_crashes :count
 UPDATE windlass_hot SET crash_count = 0 WHERE id {in_ids} AND crash_count > 0
 
 -- name: execution_advances :bulk
-id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
-emitted integer, last_hash text, cut text, keeps_position integer
+id id, written_by text, cursor integer, attempt integer, has_value integer
 
--- A write that was committed, and whose answer was lost, is found by its mark, and not repeated.
+-- A write that was committed, and whose answer was lost, is found by its mark, and not repeated. The columns that it writes are in no
+-- index, so that a boundary is a HOT update on PostgreSQL: the time of the last transition is read from the log.
 -- name: advance_executions :rows
 UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
+    value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END
+FROM {execution_advances} a WHERE {windlass_execution.id = a.id} AND windlass_execution.status = 'OPEN'
+    AND windlass_execution.written_by <> a.written_by
+RETURNING windlass_execution.id, windlass_execution.row_version
+
+-- name: stage_advances :bulk
+id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
+emitted integer, last_hash text, cut text
+
+-- The same of executions whose position in their items changes.
+-- name: advance_stages :rows
+UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
     value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END,
-    stage = CASE WHEN a.keeps_position = 1 THEN windlass_execution.stage ELSE a.stage END,
-    streams = CASE WHEN a.keeps_position = 1 THEN windlass_execution.streams ELSE a.streams END,
-    filled = CASE WHEN a.keeps_position = 1 THEN windlass_execution.filled ELSE a.filled END,
-    emitted = CASE WHEN a.keeps_position = 1 THEN windlass_execution.emitted ELSE a.emitted END,
-    last_hash = CASE WHEN a.keeps_position = 1 THEN windlass_execution.last_hash ELSE a.last_hash END,
-    cut = CASE WHEN a.keeps_position = 1 THEN windlass_execution.cut ELSE a.cut END, updated_at = {now}
-FROM {execution_advances} a WHERE windlass_execution.id = a.id AND windlass_execution.status = 'OPEN'
+    stage = a.stage, streams = a.streams, filled = a.filled, emitted = a.emitted, last_hash = a.last_hash, cut = a.cut
+FROM {stage_advances} a WHERE {windlass_execution.id = a.id} AND windlass_execution.status = 'OPEN'
     AND windlass_execution.written_by <> a.written_by
 RETURNING windlass_execution.id, windlass_execution.row_version
 
@@ -76,9 +83,9 @@ UPDATE windlass_execution SET status = CASE WHEN r.status <> 'FAILED' THEN r.sta
     row_version = row_version + 1, transition_key = coalesce(r.transition_key, CASE WHEN r.status <> 'FAILED'
         THEN windlass_execution.transition_key ELSE windlass_execution.id || ':' || cursor || ':' || attempt END),
     error_code = r.error_code, error_message = r.error_message, paused = 0, updated_at = {now}
-FROM {execution_ends} r WHERE windlass_execution.id = r.id AND windlass_execution.status = 'OPEN'
+FROM {execution_ends} r WHERE {windlass_execution.id = r.id} AND windlass_execution.status = 'OPEN'
 RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
-    windlass_execution.stage
+    windlass_execution.stage, windlass_execution.awaits
 
 -- What a dead letter of an execution says about it.
 -- name: facts_of_executions :rows
@@ -91,19 +98,19 @@ SELECT h.id, h.status, h.due, h.queue, h.priority FROM windlass_hot h WHERE h.id
 -- No part has a job, or one has failed: main goes on, and gives jobs to parts that are left. A paused one is woken when it is resumed.
 -- name: wake_mains :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status IN ('PENDING', 'PAUSED') AND due IS NULL AND EXISTS (
-    SELECT 1 FROM windlass_execution e WHERE e.id = windlass_hot.id AND e.paused = 0 AND (e.failing IS NOT NULL OR NOT EXISTS (
-        SELECT 1 FROM windlass_part p WHERE p.execution_id = e.id AND p.job_id IS NOT NULL)))
+    SELECT 1 FROM windlass_execution e WHERE {e.id = windlass_hot.id} AND e.paused = 0 AND (e.failing IS NOT NULL OR NOT EXISTS (
+        SELECT 1 FROM windlass_part p WHERE {p.execution_id = e.id} AND p.job_id IS NOT NULL)))
 RETURNING queue, priority
 
 -- Parked because they were paused, and resumed meanwhile.
 -- name: wake_unpaused :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due IS NULL AND EXISTS (
-    SELECT 1 FROM windlass_execution e WHERE e.id = windlass_hot.id AND e.paused = 0)
+    SELECT 1 FROM windlass_execution e WHERE {e.id = windlass_hot.id} AND e.paused = 0)
 RETURNING queue, priority
 
 -- name: wake_parts :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due IS NULL AND EXISTS (
-    SELECT 1 FROM windlass_part p JOIN windlass_execution e ON e.id = p.execution_id WHERE p.job_id = windlass_hot.id AND e.paused = 0)
+    SELECT 1 FROM windlass_part p JOIN windlass_execution e ON {e.id = p.execution_id} WHERE {p.job_id = windlass_hot.id} AND e.paused = 0)
 RETURNING queue, priority
 
 -- name: note_failing :count
@@ -138,7 +145,7 @@ UPDATE windlass_execution SET cursor = :cursor, attempt = 1, value_version = :va
     filled = 0, emitted = 0, last_hash = NULL, cut = '', rejected = 0 WHERE id = :id
 
 -- name: move_execution :count
-UPDATE windlass_execution SET pipeline_version = :version, definition_hash = :hash WHERE id = :id
+UPDATE windlass_execution SET pipeline_version = :version, definition_hash = :hash, awaits = CASE WHEN :awaits = 1 THEN 1 ELSE awaits END WHERE id = :id
 
 -- name: retarget_job :count
 UPDATE windlass_job SET target = :target WHERE id = :id
@@ -148,12 +155,14 @@ UPDATE windlass_hot SET target = :target, lane = :lane WHERE id = :id
 
 -- name: execution_view :fragment
 e.id, e.tenant, e.key, e.pipeline, e.pipeline_version, e.definition_hash, e.status, e.row_version, e.cursor, e.attempt,
-e.transition_key, e.error_code, e.error_message, e.rejected, e.paused, e.created_at, e.updated_at, h.status, h.due, n.lease_until,
-j.args, d.result, j.correlation_id, j.target
+e.transition_key, e.error_code, e.error_message, e.rejected, e.paused, e.created_at, coalesce(t.at, e.updated_at), h.status, h.due, n.lease_until,
+j.args, d.result, j.correlation_id, j.target, CASE WHEN e.awaits = 1 THEN (
+    SELECT min(w.deadline) FROM windlass_external_wait w WHERE w.execution_id = e.id AND w.status = 'WAITING') END
 
 -- name: e_tables :fragment
-windlass_execution e LEFT JOIN windlass_job j ON j.id = e.id LEFT JOIN windlass_hot h ON h.id = e.id
-LEFT JOIN windlass_done d ON d.id = e.id LEFT JOIN windlass_node n ON n.id = h.node
+windlass_execution e LEFT JOIN windlass_job j ON {j.id = e.id} LEFT JOIN windlass_hot h ON {h.id = e.id}
+LEFT JOIN windlass_done d ON {d.id = e.id} LEFT JOIN windlass_node n ON n.id = h.node
+LEFT JOIN windlass_transition t ON {t.execution_id = e.id} AND t.version = e.row_version
 
 -- name: get_executions :rows
 SELECT {execution_view} FROM {e_tables} WHERE e.id {in_ids}
@@ -166,7 +175,7 @@ SELECT {execution_view} FROM {e_tables} WHERE e.tenant = :tenant AND e.pipeline 
 ORDER BY e.id DESC LIMIT {window}
 
 -- name: part_states :rows
-SELECT p.execution_id, h.status, h.due, n.lease_until FROM windlass_part p JOIN windlass_hot h ON h.id = p.job_id
+SELECT p.execution_id, h.status, h.due, n.lease_until FROM windlass_part p JOIN windlass_hot h ON {h.id = p.job_id}
 LEFT JOIN windlass_node n ON n.id = h.node WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL
 
 -- name: transitions_of :rows
@@ -176,14 +185,14 @@ WHERE execution_id = :id AND version > :after ORDER BY version LIMIT {window}
 -- The value that a step before the first expansion was given: the output of one before it, or the item that began the execution.
 -- name: value_before_step :row
 SELECT t.version FROM windlass_transition t WHERE t.execution_id = :id AND t.value IS NOT NULL AND t.stage = 0
-    AND (t.kind = 'step' AND t.step < :step OR t.kind = 'submitted')
+    AND (t.kind IN ('step', 'answered') AND t.step < :step OR t.kind = 'submitted')
 ORDER BY t.version DESC LIMIT 1
 
 -- name: last_stage :row
 SELECT coalesce(max(t.stage), 0) FROM windlass_transition t WHERE t.execution_id = :id
 
 -- name: execution_version :row
-SELECT e.tenant, e.status, e.row_version FROM windlass_execution e WHERE e.id = :id
+SELECT e.tenant, e.status, e.row_version, e.awaits FROM windlass_execution e WHERE e.id = :id
 
 -- name: save_pipeline :count
 INSERT INTO windlass_pipeline (name, version, hash, definition, seen_at) VALUES (:name, :version, :hash, :definition, {now})
@@ -222,15 +231,15 @@ SELECT h.id FROM windlass_hot h WHERE h.id > :after ORDER BY h.id LIMIT 1 OFFSET
 
 -- Executions that wait for parts although one has failed, or none of them has a live job.
 -- name: left_waiting :rows
-SELECT h.id FROM windlass_hot h JOIN windlass_execution e ON e.id = h.id
+SELECT h.id FROM windlass_hot h JOIN windlass_execution e ON {e.id = h.id}
 WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND e.status = 'OPEN' AND e.paused = 0
     AND (e.failing IS NOT NULL OR NOT EXISTS (
-        SELECT 1 FROM windlass_part p JOIN windlass_hot l ON l.id = p.job_id WHERE p.execution_id = e.id))
+        SELECT 1 FROM windlass_part p WHERE {p.execution_id = e.id} AND (SELECT 1 FROM windlass_hot l WHERE l.id = p.job_id) = 1))
 ORDER BY h.id LIMIT {most}
 
 -- Jobs of parts that wait to be resumed although their execution is not paused.
 -- name: left_parked :rows
-SELECT h.id, p.execution_id FROM windlass_hot h JOIN windlass_part p ON p.job_id = h.id JOIN windlass_execution e ON e.id = p.execution_id
+SELECT h.id, p.execution_id FROM windlass_hot h JOIN windlass_part p ON {p.job_id = h.id} JOIN windlass_execution e ON {e.id = p.execution_id}
 WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND e.status = 'OPEN' AND e.paused = 0
 ORDER BY h.id LIMIT {most}
 
@@ -248,7 +257,7 @@ WHERE t.execution_id = :id AND t.stage > 0 AND t.kind IN ('chunk', 'staged') GRO
 SELECT count(*) FROM windlass_part WHERE execution_id = :id
 
 -- name: jobs_of_live_parts :rows
-SELECT p.job_id, p.stage, p.segment, p.lo, p.hi, h.status, h.due, h.node FROM windlass_part p JOIN windlass_hot h ON h.id = p.job_id
+SELECT p.job_id, p.stage, p.segment, p.lo, p.hi, h.status, h.due, h.node FROM windlass_part p JOIN windlass_hot h ON {h.id = p.job_id}
 WHERE p.execution_id = :id AND p.job_id IS NOT NULL ORDER BY p.stage, p.segment, p.lo LIMIT {window}
 
 -- name: next_retried_item :row

@@ -46,21 +46,21 @@ coalesce((SELECT CASE WHEN h.due IS NULL THEN 1 ELSE 0 END FROM windlass_hot h W
 -- name: downstream :rows
 WITH RECURSIVE down (id, parent_id, group_id, cause, reason, waits) AS (
     SELECT f.job_id, f.parent_id, f.group_id, p.cause, p.reason, {unreleased} FROM {passed_by} p CROSS JOIN windlass_flow f
-    WHERE f.parent_id = p.parent_id AND f.follows = p.follows
+    WHERE {f.parent_id = p.parent_id} AND f.follows = p.follows
     UNION ALL
     SELECT f.job_id, f.parent_id, f.group_id, d.cause, d.reason, {unreleased} FROM down d CROSS JOIN windlass_flow f
-    WHERE f.parent_id = d.id AND d.waits = 1
+    WHERE {f.parent_id = d.id} AND d.waits = 1
 ), first AS MATERIALIZED (
     SELECT id, parent_id, group_id, cause, reason FROM down WHERE waits = 1 LIMIT :most
 )
 SELECT s.id, s.parent_id, s.cause, s.reason, h.status, h.queue, h.priority, h.target, j.correlation_id, s.group_id
 FROM first s CROSS JOIN windlass_hot h CROSS JOIN windlass_job j
-WHERE h.id = s.id AND j.id = s.id AND h.due IS NULL ORDER BY h.id {lock_h}
+WHERE {h.id = s.id} AND {j.id = s.id} AND h.due IS NULL ORDER BY s.id {lock_h}
 
 -- name: still_followed :rows
 SELECT p.parent_id, p.follows, p.cause, p.reason FROM {passed_by} p
 WHERE EXISTS (
-    SELECT 1 FROM windlass_flow f WHERE f.parent_id = p.parent_id AND f.follows = p.follows AND {unreleased} = 1
+    SELECT 1 FROM windlass_flow f WHERE {f.parent_id = p.parent_id} AND f.follows = p.follows AND {unreleased} = 1
 )
 
 -- name: canceled_followers :table
@@ -69,7 +69,7 @@ id id, cause id, reason text, error text, error_class text
 -- name: cancel_followers :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, due, reason, canceled_by, error, error_class, finished_at)
 SELECT h.id, h.queue, h.target, 'CANCELED', h.fence, h.attempts, h.crash_count, h.due, c.reason, c.cause, c.error, c.error_class, {now}
-FROM {canceled_followers} c CROSS JOIN windlass_hot h WHERE h.id = c.id
+FROM {canceled_followers} c CROSS JOIN windlass_hot h WHERE {h.id = c.id}
 
 -- Branches: 5 is decided by the attempt that ends the parent, 6 by the attempt that runs the follower.
 
@@ -85,7 +85,7 @@ FROM follower f WHERE windlass_hot.id = f.id AND windlass_hot.due IS NULL
 RETURNING windlass_hot.id, windlass_hot.queue, windlass_hot.priority
 
 -- name: undecided_followers :rows
-SELECT f.job_id FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = 5 AND {unreleased} = 1 ORDER BY f.job_id
+SELECT f.job_id FROM windlass_flow f WHERE f.parent_id {in_ids} AND f.follows = 5 AND {unreleased} = 1 ORDER BY coalesce(f.job_id, f.job_id)
 
 -- name: guard_followers :count
 UPDATE windlass_flow SET follows = 6 WHERE job_id {in_ids} AND follows = 5
@@ -97,7 +97,7 @@ UPDATE windlass_flow SET follows = 5 WHERE job_id {in_ids} AND follows = 6
 SELECT job_id, parent_id FROM windlass_flow WHERE job_id {in_ids} AND follows = 6
 
 -- name: guarded_of_parents :rows
-SELECT job_id FROM windlass_flow WHERE parent_id {in_ids} AND follows = 6 ORDER BY job_id
+SELECT job_id FROM windlass_flow WHERE parent_id {in_ids} AND follows = 6 ORDER BY coalesce(job_id, job_id)
 
 -- A follower that has not started goes back to where it was before its parent ended without a decision.
 -- name: recall_guarded :rows
@@ -107,7 +107,7 @@ WHERE id {in_ids} AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING',
 -- name: lock_unreleased :rows
 SELECT f.job_id, f.parent_id, h.status, h.queue, h.priority, h.target, j.correlation_id, f.group_id
 FROM windlass_flow f CROSS JOIN windlass_hot h CROSS JOIN windlass_job j
-WHERE f.job_id {in_ids} AND h.id = f.job_id AND j.id = f.job_id AND h.due IS NULL ORDER BY h.id {lock_h}
+WHERE f.job_id {in_ids} AND {h.id = f.job_id} AND {j.id = f.job_id} AND h.due IS NULL ORDER BY f.job_id {lock_h}
 
 -- name: cancel_by_parent :rows
 UPDATE windlass_done SET canceled_by = (SELECT f.parent_id FROM windlass_flow f WHERE f.job_id = windlass_done.id)
@@ -121,14 +121,14 @@ id id, succeeded integer, failed integer
 WITH clock AS MATERIALIZED (SELECT {now} AS now)
 UPDATE windlass_group SET succeeded = windlass_group.succeeded + c.succeeded, failed = windlass_group.failed + c.failed, touched_at = k.now,
     told_at = CASE WHEN windlass_group.kind = 2 AND abs(windlass_group.told_at) <= k.now - 1000000 THEN -k.now ELSE abs(windlass_group.told_at) END
-FROM {counted_members} c CROSS JOIN clock k WHERE windlass_group.id = c.id
+FROM {counted_members} c CROSS JOIN clock k WHERE {windlass_group.id = c.id}
 RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed, windlass_group.kind,
     windlass_group.loaded, CASE WHEN windlass_group.told_at < 0 THEN 1 ELSE 0 END
 
 -- What a group did not choose stays: all of its members had succeeded. A job that is started over chooses anew.
 -- name: revivable :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id, {d_unsignaled}
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id JOIN windlass_flow f ON f.job_id = d.id
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} JOIN windlass_flow f ON {f.job_id = d.id}
 WHERE d.canceled_by {in_ids} AND d.status = 'CANCELED'
     AND (d.reason <> 'not_chosen' OR coalesce((SELECT 0 FROM windlass_group g WHERE g.id = d.canceled_by AND g.kind = 1), 1) = 1)
 ORDER BY d.id LIMIT {most} {lock_d}
@@ -136,7 +136,7 @@ ORDER BY d.id LIMIT {most} {lock_d}
 -- name: revive_followers :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
 SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, NULL, CASE WHEN d.fence < 4611686018427387904 THEN d.fence + 1 ELSE 4611686018427387904 END, 0, 0
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids}
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} WHERE d.id {in_ids}
 
 -- name: counted_for :rows
 SELECT m.group_id, count(*) FROM (
@@ -147,20 +147,20 @@ SELECT m.group_id, count(*) FROM (
 -- Groups of the same flows without a failed member, whose followers were canceled when there was one. Not the batch that a flow follows:
 -- it is live again only if a child is started over.
 -- name: reopened_groups :rows
-SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id
+SELECT DISTINCT coalesce(g.id, g.id) FROM windlass_flow f JOIN windlass_group g ON {g.flow_id = f.flow_id}
 WHERE f.job_id {in_ids} AND g.kind = 1 AND g.failed = 0
     AND EXISTS (SELECT 1 FROM windlass_done d WHERE d.canceled_by = g.id AND d.reason <> 'not_chosen')
 
 -- The same before these jobs are taken off the failed members of their groups.
 -- name: reopening_groups :rows
-SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id
+SELECT DISTINCT coalesce(g.id, g.id) FROM windlass_flow f JOIN windlass_group g ON {g.flow_id = f.flow_id}
 WHERE f.job_id {in_ids} AND g.kind = 1 AND g.failed = (SELECT count(*) FROM windlass_flow m WHERE m.group_id = g.id AND m.job_id {in_ids})
     AND EXISTS (SELECT 1 FROM windlass_done d WHERE d.canceled_by = g.id AND d.reason <> 'not_chosen')
 UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM windlass_done d WHERE d.id = j.batch_id AND d.status = 'CANCELED')
 
 -- name: groups_of_flows :rows
-SELECT DISTINCT g.id FROM windlass_flow f JOIN windlass_group g ON g.flow_id = f.flow_id WHERE f.job_id {in_ids}
+SELECT DISTINCT coalesce(g.id, g.id) FROM windlass_flow f JOIN windlass_group g ON {g.flow_id = f.flow_id} WHERE f.job_id {in_ids}
 UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
 
 -- Operations: what is left of a cascade or a release.
@@ -203,8 +203,8 @@ SELECT job_id FROM windlass_flow WHERE job_id > :after ORDER BY job_id LIMIT 1 O
 NOT EXISTS (SELECT 1 FROM windlass_operation o WHERE o.id = f.flow_id AND o.kind = 'revive' AND o.touched_at >= {now} - :idle_us)
 
 -- name: unreleased_of_jobs :rows
-SELECT DISTINCT f.parent_id FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id JOIN windlass_done d ON d.id = f.parent_id
-WHERE f.job_id > :after AND f.job_id <= :until AND f.parent_id IS NOT NULL AND h.due IS NULL AND {not_revived_now}
+SELECT DISTINCT f.parent_id FROM windlass_flow f JOIN windlass_hot h ON {h.id = f.job_id}
+WHERE f.job_id > :after AND f.job_id <= :until AND f.parent_id IS NOT NULL AND h.due IS NULL AND (SELECT 1 FROM windlass_done d WHERE d.id = f.parent_id) = 1 AND {not_revived_now}
 ORDER BY f.parent_id LIMIT {most}
 
 -- Locked, so that a retry does not start one over while its followers are decided about.
@@ -212,7 +212,7 @@ ORDER BY f.parent_id LIMIT {most}
 SELECT d.id, d.status, d.canceled_by, d.reason, d.target FROM windlass_done d WHERE d.id {in_ids} ORDER BY d.id {lock_d}
 
 -- name: unreleased_of_groups :rows
-SELECT DISTINCT f.parent_id FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id JOIN windlass_group g ON g.id = f.parent_id
+SELECT DISTINCT f.parent_id FROM windlass_flow f JOIN windlass_hot h ON {h.id = f.job_id} JOIN windlass_group g ON {g.id = f.parent_id}
 WHERE f.job_id > :after AND f.job_id <= :until AND f.parent_id IS NOT NULL AND h.due IS NULL
     AND g.kind = 1 AND (g.succeeded + g.failed >= g.total OR (g.failed > 0 AND f.follows = 1)) AND {not_revived_now}
 ORDER BY f.parent_id LIMIT {most}
@@ -224,13 +224,13 @@ SELECT id FROM windlass_group WHERE id > :after ORDER BY id LIMIT 1 OFFSET {wind
 SELECT g.id FROM windlass_group g
 WHERE g.id > :after AND g.id <= :until AND g.kind = 1 AND g.succeeded + g.failed < g.total AND g.touched_at < {now} - :idle_us
     AND NOT EXISTS (SELECT 1 FROM windlass_group_delta t WHERE t.group_id = g.id)
-    AND NOT EXISTS (SELECT 1 FROM windlass_flow f JOIN windlass_hot h ON h.id = f.job_id WHERE f.group_id = g.id)
+    AND NOT EXISTS (SELECT 1 FROM windlass_flow f WHERE f.group_id = g.id AND (SELECT 1 FROM windlass_hot h WHERE h.id = f.job_id) = 1)
 ORDER BY g.id LIMIT {most}
 
 -- name: recount_members :row
 SELECT g.total, g.succeeded, g.failed,
-    (SELECT count(*) FROM windlass_flow f JOIN windlass_done d ON d.id = f.job_id WHERE f.group_id = g.id AND d.status = 'SUCCEEDED'),
-    (SELECT count(*) FROM windlass_flow f JOIN windlass_done d ON d.id = f.job_id WHERE f.group_id = g.id AND d.status <> 'SUCCEEDED')
+    (SELECT count(*) FROM windlass_flow f JOIN windlass_done d ON {d.id = f.job_id} WHERE f.group_id = g.id AND d.status = 'SUCCEEDED'),
+    (SELECT count(*) FROM windlass_flow f JOIN windlass_done d ON {d.id = f.job_id} WHERE f.group_id = g.id AND d.status <> 'SUCCEEDED')
 FROM windlass_group g WHERE g.id = :id
 
 -- The results that followers take.
@@ -239,11 +239,11 @@ FROM windlass_group g WHERE g.id = :id
 SELECT job_id, parent_id FROM windlass_flow WHERE job_id {in_ids} AND parent_id IS NOT NULL
 
 -- name: results_of_jobs :rows
-SELECT {j.job_columns}, {d.state_columns}, {d.end_columns} FROM windlass_job j JOIN windlass_done d ON d.id = j.id WHERE j.id {in_ids}
+SELECT {j.job_columns}, {d.state_columns}, {d.end_columns} FROM windlass_job j JOIN windlass_done d ON {d.id = j.id} WHERE j.id {in_ids}
 
 -- name: size_of_results :rows
 SELECT f.group_id, CAST(sum(coalesce(length(d.result), 0)) AS {integer}), coalesce((SELECT g.total FROM windlass_group g WHERE g.id = f.group_id), 0)
-FROM windlass_flow f JOIN windlass_done d ON d.id = f.job_id WHERE f.group_id {in_ids} GROUP BY f.group_id
+FROM windlass_flow f JOIN windlass_done d ON {d.id = f.job_id} WHERE f.group_id {in_ids} GROUP BY f.group_id
 
 -- name: values_of_jobs :rows
 SELECT id, status, target, queue, result FROM windlass_done WHERE id {in_ids}
@@ -258,7 +258,7 @@ SELECT f.group_id, f.job_id FROM windlass_flow f WHERE f.group_id {in_ids} ORDER
 SELECT f.job_id, f.flow_id, f.parent_id, f.follows, f.group_id, coalesce(h.target, d.target), coalesce(h.status, d.status),
     coalesce(h.due, d.due), coalesce(h.picked_at, d.picked_at), d.reason, d.error_class, d.started_at, d.finished_at,
     (SELECT w.key FROM windlass_signal_wait w WHERE w.job_id = f.job_id)
-FROM windlass_flow f LEFT JOIN windlass_hot h ON h.id = f.job_id LEFT JOIN windlass_done d ON d.id = f.job_id
+FROM windlass_flow f LEFT JOIN windlass_hot h ON {h.id = f.job_id} LEFT JOIN windlass_done d ON {d.id = f.job_id}
 WHERE f.flow_id = (SELECT g.flow_id FROM windlass_flow g WHERE g.job_id = :id) AND (h.id IS NOT NULL OR d.id IS NOT NULL)
 ORDER BY f.job_id
 

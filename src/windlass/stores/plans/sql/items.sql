@@ -3,13 +3,13 @@
 
 -- name: item_writes :bulk
 execution_id id, stage integer, path text, version integer, status integer, cursor integer, attempt integer, emitted integer,
-last_hash text, delay_us integer, type integer, value text, error_class text, error text
+last_hash text, delay_us integer, type integer, value text, error_class text, error text, due integer
 
 -- name: write_items :count
 UPDATE windlass_item SET version = windlass_item.version + 1, status = w.status, cursor = w.cursor, attempt = w.attempt,
-    emitted = w.emitted, last_hash = w.last_hash, due = {now} + w.delay_us, type = w.type, value = w.value,
+    emitted = w.emitted, last_hash = w.last_hash, due = coalesce(w.due, {now} + w.delay_us), type = w.type, value = w.value,
     error_class = w.error_class, error = w.error
-FROM {item_writes} w WHERE windlass_item.execution_id = w.execution_id AND windlass_item.stage = w.stage
+FROM {item_writes} w WHERE {windlass_item.execution_id = w.execution_id} AND windlass_item.stage = w.stage
     AND windlass_item.path = w.path AND windlass_item.version = w.version
 
 -- name: new_items :bulk
@@ -22,7 +22,8 @@ ON CONFLICT (execution_id, stage, path) DO NOTHING
 
 -- name: items_to_run :rows
 SELECT path, status, cursor, version, attempt, emitted, last_hash, due, type, value FROM windlass_item
-WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status <= 1 ORDER BY path LIMIT {window}
+WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi
+    AND (status <= 1 OR status = 3 AND due <= {now} + :ahead_us) ORDER BY path LIMIT {window}
 
 -- name: items_done :rows
 SELECT path, type, value FROM windlass_item
@@ -39,7 +40,11 @@ WHERE execution_id = :id AND stage = :stage AND path > :after AND path <= :last 
 
 -- name: next_item_due :row
 SELECT min(CASE WHEN status = 0 THEN 0 ELSE coalesce(due, 0) END), {now} FROM windlass_item
-WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status <= 1
+WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status IN (0, 1, 3)
+
+-- name: first_item_due :row
+SELECT CASE WHEN status = 0 THEN 0 ELSE coalesce(due, 0) END, {now} FROM windlass_item
+WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi AND status IN (0, 1, 3) ORDER BY path LIMIT 1
 
 -- name: item :row
 SELECT path, status, cursor, version, attempt, emitted, last_hash, due, type, value FROM windlass_item
@@ -51,7 +56,10 @@ SELECT status, count(*) FROM windlass_item WHERE execution_id = :id AND stage = 
 -- name: revive_items :count
 UPDATE windlass_item SET status = 0, version = version + 1, due = NULL, error_class = NULL, error = NULL,
     attempt = CASE WHEN :reset = 1 THEN 1 ELSE attempt END
-WHERE execution_id = :id AND stage = :stage AND (status = 5 OR status = 1)
+WHERE execution_id = :id AND stage = :stage AND status IN (1, 3, 5)
+
+-- name: ready_outside_items :count
+UPDATE windlass_item SET status = 0, version = version + 1, due = NULL WHERE execution_id = :id AND status = 3
 
 -- Of several failures only the first is noted. If that one does not end the execution, the others are tried once more.
 -- name: ready_failed_items :count
@@ -80,7 +88,7 @@ UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE job_id {in_ids}
 
 -- name: strand_left_parts :count
 UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE execution_id {in_ids} AND job_id IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM windlass_hot l WHERE l.id = windlass_part.job_id)
+    AND NOT EXISTS (SELECT 1 FROM windlass_hot l WHERE {l.id = windlass_part.job_id})
 
 -- name: live_parts :row
 SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NOT NULL
@@ -94,7 +102,7 @@ execution_id id, stage integer, segment integer, lo text, job_id id
 
 -- name: give_jobs :count
 UPDATE windlass_part SET job_id = r.job_id FROM {released_parts} r
-WHERE windlass_part.execution_id = r.execution_id AND windlass_part.stage = r.stage AND windlass_part.segment = r.segment
+WHERE {windlass_part.execution_id = r.execution_id} AND windlass_part.stage = r.stage AND windlass_part.segment = r.segment
     AND windlass_part.lo = r.lo AND windlass_part.job_id IS NULL
 
 -- name: drop_parts :count

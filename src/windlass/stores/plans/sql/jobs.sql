@@ -37,7 +37,7 @@ ON CONFLICT (idempotency_key) DO NOTHING
 
 -- name: find_holders :rows
 SELECT k.business_key, k.holder_id, coalesce(h.status, 'RUNNING'), k.holder_kind
-FROM windlass_live_key k LEFT JOIN windlass_hot h ON h.id = k.holder_id
+FROM windlass_live_key k LEFT JOIN windlass_hot h ON {h.id = k.holder_id}
 WHERE k.business_key {in_names}
 
 -- name: insert_live_keys :count

@@ -2,29 +2,31 @@
 -- end keeps it, because it identifies the last attempt. Rows are locked in the order of ids before any decision; SQLite has one writer
 -- anyway.
 
--- Whether a job is one of a flow: then something may depend on it.
+-- Whether a job is one of a flow: then something may depend on it. In the order of the primary key: for an equality alone PostgreSQL may
+-- choose another index that has the id behind other columns, and read all of it.
 -- name: j_in_flow :fragment
-CASE WHEN j.batch_id IS NOT NULL OR EXISTS (SELECT 1 FROM windlass_flow f WHERE f.job_id = j.id) THEN 1 ELSE 0 END
+CASE WHEN j.batch_id IS NOT NULL OR (
+    SELECT f.job_id FROM windlass_flow f WHERE f.job_id >= j.id ORDER BY f.job_id LIMIT 1) = j.id THEN 1 ELSE 0 END
 
 -- name: lock_live :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, {j_in_flow}
-FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
+FROM windlass_hot h JOIN windlass_job j ON {j.id = h.id}
 WHERE h.id {in_ids} ORDER BY h.id
 
 -- name: lock_ended :rows
 SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}, j.business_key, {d_unsignaled}
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id}
 WHERE d.id {in_ids} AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id
 
 -- name: lock_expired :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, {j_in_flow}
-FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
+FROM windlass_hot h JOIN windlass_job j ON {j.id = h.id}
 WHERE h.expires IS NOT NULL AND h.status <> 'RUNNING' AND h.status IN ('PENDING', 'PAUSED', 'WAITING') AND h.expires <= {now}
 ORDER BY h.expires, h.id LIMIT :most
 
 -- name: superseded_jobs :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}, {d_unsignaled}
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids} AND d.status = 'CANCELED'
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} WHERE d.id {in_ids} AND d.status = 'CANCELED'
 
 -- name: cancel_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome)
@@ -60,15 +62,15 @@ UPDATE windlass_done SET status = 'FAILED', paused_from = NULL, fence = fence + 
 -- name: revive :count
 INSERT INTO windlass_hot (id, queue, target, lane, status, priority, due, fence, attempts, crash_count)
 SELECT d.id, d.queue, d.target, j.lane, 'PENDING', j.priority, {now}, CASE WHEN d.fence < 4611686018427387904 THEN d.fence + 1 ELSE 4611686018427387904 END, 0, 0
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id WHERE d.id {in_ids}
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} WHERE d.id {in_ids}
 
 -- name: forget_ended :count
 DELETE FROM windlass_done WHERE id {in_ids}
 
 -- name: tagged :rows
-SELECT t.job_id FROM windlass_job_tag t LEFT JOIN windlass_hot h ON h.id = t.job_id
-LEFT JOIN windlass_done d ON d.id = t.job_id AND d.status = 'PAUSED'
-WHERE t.tag = :tag AND t.job_id > :after AND (h.id IS NOT NULL OR d.id IS NOT NULL) ORDER BY t.job_id LIMIT 500
+SELECT t.job_id FROM windlass_job_tag t LEFT JOIN windlass_hot h ON {h.id = t.job_id}
+LEFT JOIN windlass_done d ON {d.id = t.job_id} AND d.status = 'PAUSED'
+WHERE t.tag = :tag AND t.job_id > :after AND (h.fence IS NOT NULL OR d.fence IS NOT NULL) ORDER BY t.job_id LIMIT 500
 
 -- name: pause_queue :count
 INSERT INTO windlass_queue (name, paused) VALUES (:name, 1)

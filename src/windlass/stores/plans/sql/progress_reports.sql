@@ -11,15 +11,15 @@ id id, fence integer, number integer, attempt integer, at integer, level integer
 -- name: save_progress :count
 INSERT INTO windlass_progress (job_id, fence, done, total, message, at)
 SELECT h.id, h.fence, r.done, r.total, r.message, r.at FROM {progress_rows} r CROSS JOIN windlass_hot h
-WHERE h.id = r.id AND h.fence = r.fence
+WHERE {h.id = r.id} AND h.fence = r.fence
 ON CONFLICT (job_id) DO UPDATE
 SET fence = excluded.fence, done = excluded.done, total = excluded.total, message = excluded.message, at = excluded.at
 WHERE windlass_progress.fence <= excluded.fence
 
 -- name: save_lines :count
 INSERT INTO windlass_job_log (job_id, fence, number, attempt, at, level, logger, line)
-SELECT j.id, r.fence, r.number, r.attempt, r.at, r.level, r.logger, r.line FROM {line_rows} r CROSS JOIN windlass_job j
-WHERE j.id = r.id
+SELECT r.id, r.fence, r.number, r.attempt, r.at, r.level, r.logger, r.line FROM {line_rows} r
+WHERE (SELECT 1 FROM windlass_job j WHERE j.id = r.id) = 1
 ON CONFLICT (job_id, fence, number) DO NOTHING
 
 -- name: log_lines :rows

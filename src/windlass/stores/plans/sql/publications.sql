@@ -80,7 +80,7 @@ id id, execution_id id
 -- name: admit_handoffs :rows
 UPDATE windlass_handoff SET status = 'ADMITTED', execution_id = a.execution_id, payload = NULL, due = NULL, reason = NULL,
     settled_at = {now}
-FROM {admitted_rows} a WHERE windlass_handoff.id = a.id AND windlass_handoff.status = 'WAITING'
+FROM {admitted_rows} a WHERE {windlass_handoff.id = a.id} AND windlass_handoff.status = 'WAITING'
 RETURNING windlass_handoff.id, windlass_handoff.settled_at - windlass_handoff.created_at
 
 -- name: refused_rows :table
@@ -88,7 +88,7 @@ id id, delay_us integer, reason text
 
 -- name: refuse_handoffs :count
 UPDATE windlass_handoff SET attempts = attempts + 1, due = {now} + r.delay_us, reason = r.reason
-FROM {refused_rows} r WHERE windlass_handoff.id = r.id AND windlass_handoff.status = 'WAITING'
+FROM {refused_rows} r WHERE {windlass_handoff.id = r.id} AND windlass_handoff.status = 'WAITING'
 
 -- name: hurry_handoffs :count
 UPDATE windlass_handoff SET due = {now} WHERE id {in_ids} AND status = 'WAITING'

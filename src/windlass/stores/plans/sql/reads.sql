@@ -4,9 +4,9 @@
 -- name: get_jobs :rows
 SELECT {j.job_columns}, {h|d.state_columns}, {d.end_columns}, p.done, p.total, p.message, p.at
 FROM windlass_job j
-LEFT JOIN windlass_hot h ON h.id = j.id
-LEFT JOIN windlass_done d ON d.id = j.id
-LEFT JOIN windlass_progress p ON p.job_id = j.id AND p.fence = coalesce(h.fence, d.fence)
+LEFT JOIN windlass_hot h ON {h.id = j.id}
+LEFT JOIN windlass_done d ON {d.id = j.id}
+LEFT JOIN windlass_progress p ON {p.job_id = j.id} AND p.fence = coalesce(h.fence, d.fence)
 WHERE j.id {in_ids}
 
 -- name: counted_attempts :rows
@@ -24,16 +24,16 @@ SELECT id FROM windlass_job WHERE id = :id
 
 -- The lane in which a job waits now, and when it expires. The lane may have changed: nodes move jobs whose targets they do not know.
 -- name: lane_of :row
-SELECT coalesce(h.lane, j.lane), h.expires FROM windlass_job j LEFT JOIN windlass_hot h ON h.id = j.id WHERE j.id = :id
+SELECT coalesce(h.lane, j.lane), h.expires FROM windlass_job j LEFT JOIN windlass_hot h ON {h.id = j.id} WHERE j.id = :id
 
 -- name: outcomes :rows
 SELECT j.id, coalesce(h.status, d.status), j.target, d.result, d.error, d.error_class, d.reason
 FROM windlass_job j
-LEFT JOIN windlass_hot h ON h.id = j.id
-LEFT JOIN windlass_done d ON d.id = j.id
+LEFT JOIN windlass_hot h ON {h.id = j.id}
+LEFT JOIN windlass_done d ON {d.id = j.id}
 WHERE j.id {in_ids}
 
 -- name: failed_jobs :rows
 SELECT d.id, d.target, d.queue, j.priority, j.correlation_id, d.attempts, d.error, d.error_class, d.reason, d.finished_at, d.node, {j_in_flow}
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id}
 WHERE d.id {in_ids} AND d.status = 'FAILED'

@@ -71,7 +71,7 @@ FROM windlass_reject r WHERE r.id {in_ids}
 id id, redriven_as id
 
 -- name: mark_redriven :count
-UPDATE windlass_reject SET redriven_as = m.redriven_as FROM {redriven_rejects} m WHERE windlass_reject.id = m.id
+UPDATE windlass_reject SET redriven_as = m.redriven_as FROM {redriven_rejects} m WHERE {windlass_reject.id = m.id}
 
 -- name: old_rejects :rows
 SELECT r.id, r.at FROM windlass_reject r WHERE r.at <= {now} - :older_than_us ORDER BY r.at, r.id LIMIT {window}

@@ -33,7 +33,7 @@ ON CONFLICT (schedule_id, tick) DO NOTHING RETURNING job_id
 -- name: advance_schedules :count
 UPDATE windlass_schedule SET next_at = i.next_at, last_at = coalesce(i.last_at, windlass_schedule.last_at),
     skipped = windlass_schedule.skipped + i.skipped, state = CASE WHEN i.next_at IS NULL THEN 'ended' ELSE 'active' END
-FROM {advances} i WHERE windlass_schedule.id = i.id
+FROM {advances} i WHERE {windlass_schedule.id = i.id}
 
 -- ---------------------------------------------------------------------- declaring
 

@@ -21,13 +21,13 @@ UPDATE windlass_hot SET status = 'WAITING' WHERE id {in_ids}
 -- name: waiters_of_key :rows
 SELECT h.id, h.queue, h.priority, h.target, j.correlation_id, w.key, CASE WHEN h.due IS NULL THEN 0 ELSE 1 END
 FROM windlass_signal_wait w CROSS JOIN windlass_hot h CROSS JOIN windlass_job j
-WHERE w.key = :key AND w.open = 1 AND h.id = w.job_id AND h.status = 'WAITING' AND j.id = h.id
+WHERE w.key = :key AND w.open = 1 AND {h.id = w.job_id} AND h.status = 'WAITING' AND {j.id = h.id}
 ORDER BY w.job_id LIMIT {most} {lock_h}
 
 -- name: waiter :rows
 SELECT h.id, h.queue, h.priority, h.target, j.correlation_id, w.key, CASE WHEN h.due IS NULL THEN 0 ELSE 1 END
 FROM windlass_hot h CROSS JOIN windlass_signal_wait w CROSS JOIN windlass_job j
-WHERE h.id = :id AND h.status = 'WAITING' AND w.job_id = h.id AND w.open = 1 AND j.id = h.id {lock_h}
+WHERE h.id = :id AND h.status = 'WAITING' AND {w.job_id = h.id} AND w.open = 1 AND {j.id = h.id} {lock_h}
 
 -- name: deliver_signal :count
 UPDATE windlass_signal_wait SET open = 0, signal = :signal, by_whom = :by_whom, at = {now} WHERE job_id {in_ids} AND open = 1
@@ -52,7 +52,7 @@ UPDATE windlass_signal_wait SET open = 1 WHERE job_id {in_ids} AND signal IS NUL
 
 -- Whether the signal that an ended job awaits has not come.
 -- name: d_unsignaled :fragment
-CASE WHEN EXISTS (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = d.id AND w.signal IS NULL) THEN 1 ELSE 0 END
+CASE WHEN (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = d.id AND w.signal IS NULL) = 1 THEN 1 ELSE 0 END
 
 -- name: waits_of_jobs :rows
 SELECT {signal_wait_columns} FROM windlass_signal_wait WHERE job_id {in_ids}

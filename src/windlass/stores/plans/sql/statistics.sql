@@ -12,8 +12,8 @@ INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs
 SELECT d.queue, {this_minute}, sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 0 END),
     sum(CASE WHEN d.status = 'FAILED' THEN 1 ELSE 0 END), 0, count(a.started_at), coalesce(sum(a.wait_us), 0),
     coalesce(sum(a.ended_at - a.started_at), 0)
-FROM {ids} i CROSS JOIN windlass_done d LEFT JOIN windlass_attempt a ON a.job_id = d.id AND a.fence = d.fence
-WHERE d.id = i.id GROUP BY d.queue
+FROM {ids} i CROSS JOIN windlass_done d LEFT JOIN windlass_attempt a ON {a.job_id = d.id} AND a.fence = d.fence
+WHERE {d.id = i.id} GROUP BY d.queue
 
 -- Runs before the jobs are requeued, while their fence is still that of the attempt. Snoozed and released jobs are not counted: they
 -- have not failed.
@@ -21,7 +21,7 @@ WHERE d.id = i.id GROUP BY d.queue
 INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
 SELECT h.queue, {this_minute}, 0, 0, count(*), count(a.started_at), coalesce(sum(a.wait_us), 0),
     coalesce(sum(a.ended_at - a.started_at), 0)
-FROM windlass_hot h JOIN windlass_attempt a ON a.job_id = h.id AND a.fence = h.fence
+FROM windlass_hot h JOIN windlass_attempt a ON {a.job_id = h.id} AND a.fence = h.fence
 WHERE h.id {in_ids} AND a.outcome = 'retried' GROUP BY h.queue
 
 -- name: take_deltas :rows

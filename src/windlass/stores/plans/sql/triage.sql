@@ -77,14 +77,14 @@ WHERE (first_at, id) < (:at, :id) ORDER BY first_at DESC, id DESC LIMIT {window}
 -- What became of re-driven jobs.
 -- name: statuses_of_jobs :rows
 SELECT j.id, coalesce(h.status, d.status) FROM windlass_job j
-LEFT JOIN windlass_hot h ON h.id = j.id
-LEFT JOIN windlass_done d ON d.id = j.id
+LEFT JOIN windlass_hot h ON {h.id = j.id}
+LEFT JOIN windlass_done d ON {d.id = j.id}
 WHERE j.id {in_ids} AND coalesce(h.status, d.status) IS NOT NULL
 UNION ALL
 SELECT a.id, a.status FROM windlass_archive a WHERE a.id {in_ids}
 
 -- name: retried_jobs :rows
-SELECT h.attempts, j.options FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
+SELECT h.attempts, j.options FROM windlass_hot h JOIN windlass_job j ON {j.id = h.id}
 WHERE h.id {in_ids} AND h.status = 'PENDING' AND h.due IS NOT NULL AND h.attempts > 0
 
 -- name: retried_steps :rows
@@ -93,7 +93,7 @@ WHERE e.id {in_ids} AND e.status = 'OPEN' AND e.attempt > 1
 
 -- name: retried_items :rows
 SELECT e.pipeline, e.pipeline_version, i.cursor, i.attempt FROM windlass_part p
-JOIN windlass_execution e ON e.id = p.execution_id
-JOIN windlass_item i ON i.execution_id = p.execution_id AND i.stage = p.stage AND i.path >= p.lo AND i.path < p.hi AND i.status = 1
+JOIN windlass_execution e ON {e.id = p.execution_id}
+JOIN windlass_item i ON {i.execution_id = p.execution_id} AND i.stage = p.stage AND i.path >= p.lo AND i.path < p.hi AND i.status = 1
 WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL
 LIMIT {window}

@@ -1,19 +1,30 @@
 -- A step that waits for an answer from outside. A second round follows a re-drive; a row is kept until its execution is purged, so
 -- that a repeated answer is still known as one.
 CREATE TABLE windlass_external_wait (
-    execution_id uuid NOT NULL,
-    step         smallint NOT NULL,
-    path         text COLLATE "C" NOT NULL, -- of the item; empty for a value that is no item
-    round        smallint NOT NULL,
-    status       text NOT NULL,             -- WAITING, COMPLETED, EXPIRED, CANCELED
-    request      text,
-    answer       text,
-    answered_by  text,
-    deadline     bigint NOT NULL,
-    created_at   bigint NOT NULL,
+    execution_id   uuid NOT NULL,
+    step           smallint NOT NULL,
+    path           text COLLATE "C" NOT NULL, -- of the item; empty for a value that is no item
+    round          smallint NOT NULL,         -- from 1
+    tenant         text NOT NULL,
+    pipeline       text NOT NULL,
+    correlation_id text NOT NULL,
+    status         text NOT NULL,             -- WAITING, COMPLETED, EXPIRED, CANCELED
+    closed         smallint NOT NULL,         -- 1: the step waits in another round when it is reached again
+    request        text,                      -- NULL: answered before the execution waited
+    type           smallint,                  -- number of the answer's type in the definition
+    answer         text,
+    answered_by    text,
+    answered_at    bigint,
+    deadline       bigint NOT NULL,
+    created_at     bigint NOT NULL,
     PRIMARY KEY (execution_id, step, path, round)
 );
-CREATE INDEX windlass_external_wait_due ON windlass_external_wait (deadline, execution_id, step, path, round) WHERE status = 'WAITING';
+CREATE INDEX windlass_external_wait_pending ON windlass_external_wait (pipeline, tenant, deadline, execution_id, step, path, round)
+    WHERE status = 'WAITING';
+CREATE INDEX windlass_external_wait_first ON windlass_external_wait (execution_id, deadline) WHERE status = 'WAITING';
+CREATE INDEX windlass_external_wait_correlation ON windlass_external_wait (correlation_id, status);
+
+ALTER TABLE windlass_execution ADD COLUMN awaits smallint NOT NULL DEFAULT 0; -- 1: it has steps that wait for answers from outside
 
 -- Keys that sign tokens, where the settings name none.
 CREATE TABLE windlass_secret (

@@ -1,7 +1,7 @@
 -- Differs by need: other transactions use these rows at the same time, so they are locked first.
 
 -- name: lock_archivable :rows
-SELECT d.id, {d_flow}, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON f.job_id = d.id
+SELECT d.id, {d_flow}, {f.flow_columns} FROM windlass_done d LEFT JOIN windlass_flow f ON {f.job_id = d.id}
 WHERE d.id {in_ids} AND {d_is_old} ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
 
 -- name: lock_archived :rows

@@ -2,11 +2,14 @@
 --
 -- Within one priority level the order of J3.1 is the order of the index, so the best rows are among the first rows of each level. Read
 -- {chunk} of each, rank them together, and stop at the end of the first incomplete chunk: beyond it the order is not known. {chunk} is a
--- literal because a generic plan would guess a number; rows are updated by ctid, for which there is only one plan.
+-- literal because a generic plan would guess a number; rows are updated by ctid, for which there is only one plan. Each level is read from
+-- a given position on: entries of jobs that have ended may stand before it, as long as some transaction may see them.
 
 -- name: claim :rows
 WITH pair AS MATERIALIZED (
-    SELECT p.name AS queue, p.level FROM unnest(:queues::text[], :levels::smallint[]) AS p(name, level) WHERE NOT {limited}
+    SELECT p.name AS queue, p.level, p.from_due, p.from_id
+    FROM unnest(:queues::text[], :levels::smallint[], :from_dues::bigint[], :from_ids::uuid[]) AS p(name, level, from_due, from_id)
+    WHERE NOT {limited}
 ), head AS MATERIALIZED (
     SELECT h.tid, h.due, h.id, h.nth = {chunk} AS may_go_on,
         p.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - greatest(h.due, 0)) / :boost_us::bigint END AS rank
@@ -14,6 +17,7 @@ WITH pair AS MATERIALIZED (
         SELECT tid, due, id, row_number() OVER () AS nth FROM (
             SELECT ctid AS tid, due, id FROM windlass_hot
             WHERE queue = p.queue AND priority = p.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
+                AND (due, id) >= (p.from_due, p.from_id)
             ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
         ) locked
     ) h
@@ -36,7 +40,7 @@ WITH pair AS MATERIALIZED (
 WITH head AS MATERIALIZED (
     SELECT ctid AS tid FROM windlass_hot
     WHERE queue = :queue AND priority = :level::smallint AND status = 'PENDING' AND lane IS NULL AND due <= {now}
-        AND {alive} AND (:holds::text IS NOT NULL OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
+        AND (due, id) >= (:from_due::bigint, :from_id::uuid) AND {alive} AND (:holds::text IS NOT NULL OR NOT EXISTS (SELECT 1 FROM (SELECT :queue::text AS name) p WHERE {limited}))
     ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
 ), {claim_head}
 
@@ -63,8 +67,8 @@ claimed AS (
 -- than a gate has permits: the literal LIMIT is for the planner, the other one stops the scan.
 -- name: claim_gated :rows
 WITH source AS MATERIALIZED (
-    SELECT s.* FROM unnest(:queues::text[], :levels::smallint[], :lanes::text[], :gates::text[], :permits::int[])
-        AS s(queue, level, lane, gate, permits)
+    SELECT s.* FROM unnest(:queues::text[], :levels::smallint[], :from_dues::bigint[], :from_ids::uuid[], :lanes::text[],
+        :gates::text[], :permits::int[]) AS s(queue, level, from_due, from_id, lane, gate, permits)
     CROSS JOIN LATERAL (SELECT s.queue AS name) p
     WHERE :holds::jsonb ->> concat(s.queue, ' ', s.lane) LIKE '["queue:%' OR NOT {limited}
 ), head AS MATERIALIZED (
@@ -75,6 +79,7 @@ WITH source AS MATERIALIZED (
             SELECT tid, due, id, row_number() OVER () AS nth FROM (
                 SELECT ctid AS tid, due, id FROM windlass_hot
                 WHERE s.lane IS NULL AND queue = s.queue AND priority = s.level AND status = 'PENDING' AND lane IS NULL AND due <= {now}
+                    AND (due, id) >= (s.from_due, s.from_id)
                 ORDER BY due, id LIMIT {chunk} FOR UPDATE SKIP LOCKED
             ) plain LIMIT s.permits
         )

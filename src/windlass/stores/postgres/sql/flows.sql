@@ -52,7 +52,7 @@ WHERE id {in_ids} AND due IS NULL RETURNING id, queue, priority
 WITH counted AS MATERIALIZED (
     SELECT id, succeeded, failed FROM {counted_members} m
 ), mine AS MATERIALIZED (
-    SELECT g.id FROM windlass_group g JOIN counted c ON c.id = g.id ORDER BY g.id FOR UPDATE OF g SKIP LOCKED
+    SELECT g.id FROM counted c JOIN windlass_group g ON {g.id = c.id} ORDER BY c.id FOR UPDATE OF g SKIP LOCKED
 ), noted AS (
     DELETE FROM windlass_group_delta t USING mine m WHERE t.group_id = m.id RETURNING t.group_id, t.succeeded, t.failed
 ), updated AS (
@@ -63,12 +63,12 @@ WITH counted AS MATERIALIZED (
             SELECT c.id, c.succeeded, c.failed FROM counted c JOIN mine m ON m.id = c.id
             UNION ALL SELECT n.group_id, n.succeeded, n.failed FROM noted n
         ) a GROUP BY a.id
-    ) s WHERE g.id = s.id
+    ) s WHERE {g.id = s.id}
     RETURNING g.id, g.total, g.succeeded, g.failed, g.kind, g.loaded, CASE WHEN g.told_at < 0 THEN 1 ELSE 0 END AS told
 ), owed AS (
     INSERT INTO windlass_group_delta (group_id, succeeded, failed)
     SELECT c.id, c.succeeded, c.failed FROM counted c
-    WHERE NOT EXISTS (SELECT 1 FROM mine m WHERE m.id = c.id) AND EXISTS (SELECT 1 FROM windlass_group g WHERE g.id = c.id)
+    WHERE NOT EXISTS (SELECT 1 FROM mine m WHERE m.id = c.id) AND (SELECT 1 FROM windlass_group g WHERE g.id = c.id) = 1
     RETURNING group_id
 )
 SELECT id, total, succeeded, failed, kind, loaded, told, 1 FROM updated

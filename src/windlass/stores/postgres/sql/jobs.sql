@@ -32,10 +32,18 @@ COPY windlass_job ({new_job_columns}, created_at) FROM STDIN
 -- name: copy_hot :count
 COPY windlass_hot ({new_hot}) FROM STDIN
 
+-- Rows are found by the list of ids, their fences checked in a hashed list, and rows and outcomes joined by a FULL JOIN, which has no
+-- nested loop: in the form DELETE … USING statistics of an almost empty table made it a loop over all jobs, for each outcome.
+-- name: of_the_claims :fragment
+h.id = ANY(:ids::uuid[]) AND ((h.id, h.fence) IN (SELECT c.id, c.fence FROM unnest(:ids::uuid[], :fences::bigint[]) AS c(id, fence))) IS TRUE
+
 -- name: gone :fragment
-gone AS (
-    DELETE FROM windlass_hot h USING input i WHERE h.id = i.id AND h.fence = i.fence
-    RETURNING h.queue, h.target, h.crash_count, h.node, h.due, h.picked_at, h.holds, i.*
+removed AS (
+    DELETE FROM windlass_hot h WHERE {of_the_claims}
+    RETURNING h.id, h.fence, h.queue, h.target, h.crash_count, h.node, h.due, h.picked_at, h.holds
+), gone AS MATERIALIZED (
+    SELECT r.queue, r.target, r.crash_count, r.node, r.due, r.picked_at, r.holds, i.*
+    FROM removed r FULL JOIN input i ON i.id = r.id AND i.fence = r.fence WHERE num_nonnulls(r.id) = 1
 ), ended AS (
     INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
         reason, picked_at, started_at, finished_at)
@@ -77,6 +85,10 @@ WITH input AS MATERIALIZED (
         :waits::bigint[]) AS i(id, fence, number, result, started_at, ended_at, wait_us)
 ), {gone}
 
+-- name: changed :fragment
+((SELECT of FROM change) -> (h.id || ' ' || h.fence))
+
+-- The changes are looked up in a JSON object: as a join the planner could choose to repeat them for each job of the table.
 -- name: reopen :rows
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :fences::bigint[], :outcomes::text[], :numbers::int[], :attempts::int[],
@@ -84,19 +96,23 @@ WITH input AS MATERIALIZED (
         :delays::bigint[], :lanes::text[])
         AS i(id, fence, outcome, number, attempts, error, error_class, traceback, started_at, ended_at, wait_us, delay, lane)
 ), held AS MATERIALIZED (
-    SELECT h.id, h.fence, h.queue, h.node, h.picked_at, h.holds FROM windlass_hot h JOIN input i ON h.id = i.id AND h.fence = i.fence
-    ORDER BY h.id FOR UPDATE OF h
+    SELECT h.id, h.fence, h.queue, h.node, h.picked_at, h.holds FROM windlass_hot h WHERE {of_the_claims} ORDER BY h.id FOR UPDATE OF h
+), attempted AS MATERIALIZED (
+    SELECT held.queue, held.node, held.picked_at, i.*
+    FROM held FULL JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE num_nonnulls(held.id) = 1
+), change AS MATERIALIZED (
+    SELECT jsonb_object_agg(i.id || ' ' || i.fence, jsonb_build_object('attempts', i.attempts, 'delay', i.delay, 'lane', i.lane, 'started', i.started_at)) AS of
+    FROM attempted i
 ), requeued AS (
-    UPDATE windlass_hot h SET status = 'PENDING', fence = CASE WHEN h.fence < 4611686018427387904 THEN h.fence + 1 ELSE 4611686018427387904 END, attempts = i.attempts, node = NULL, picked_at = NULL,
-        holds = NULL, due = CASE WHEN i.delay IS NULL THEN h.due WHEN i.delay >= 0 THEN {now} + i.delay END, lane = nullif(coalesce(i.lane, h.lane), ''),
-        expires = CASE WHEN i.started_at IS NULL THEN h.expires END
-    FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE h.id = held.id AND h.fence = held.fence
+    UPDATE windlass_hot h SET status = 'PENDING', fence = CASE WHEN h.fence < 4611686018427387904 THEN h.fence + 1 ELSE 4611686018427387904 END,
+        attempts = ({changed} ->> 'attempts')::int, node = NULL, picked_at = NULL, holds = NULL,
+        due = CASE WHEN {changed} ->> 'delay' IS NULL THEN h.due WHEN ({changed} ->> 'delay')::bigint >= 0 THEN {now} + ({changed} ->> 'delay')::bigint END,
+        lane = nullif(coalesce({changed} ->> 'lane', h.lane), ''), expires = CASE WHEN {changed} ->> 'started' IS NULL THEN h.expires END
+    WHERE h.id = ANY(ARRAY(SELECT id FROM held))
 ), recorded AS (
     INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
         error, traceback)
-    SELECT held.id, held.fence, i.number, held.node, held.picked_at, i.started_at, i.ended_at, i.wait_us, i.outcome,
-        i.error_class, i.error, i.traceback
-    FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence
+    SELECT id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class, error, traceback FROM attempted
 ), freed AS (
     INSERT INTO windlass_freed (gate, places)
     SELECT e.value, sum(h.holders) FROM (
@@ -104,15 +120,14 @@ WITH input AS MATERIALIZED (
     ) h CROSS JOIN {each_held} GROUP BY e.value
 ), counted AS (
     INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
-    SELECT held.queue, {this_minute}, 0, 0, count(*), count(i.started_at), coalesce(sum(i.wait_us), 0),
-        coalesce(sum(i.ended_at - i.started_at), 0)
-    FROM held JOIN input i ON i.id = held.id AND i.fence = held.fence WHERE i.outcome = 'retried' GROUP BY held.queue
+    SELECT queue, {this_minute}, 0, 0, count(*), count(started_at), coalesce(sum(wait_us), 0), coalesce(sum(ended_at - started_at), 0)
+    FROM attempted WHERE outcome = 'retried' GROUP BY queue
 )
 SELECT id, fence FROM held
 
 -- name: applied :rows
-SELECT a.job_id, a.fence FROM windlass_attempt a
-JOIN unnest(:ids::uuid[], :fences::bigint[]) AS i(id, fence) ON a.job_id = i.id AND a.fence = i.fence
+SELECT a.job_id, a.fence FROM unnest(:ids::uuid[], :fences::bigint[]) AS i(id, fence)
+JOIN windlass_attempt a ON {a.job_id = i.id} AND a.fence = i.fence
 WHERE a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL
 
 -- name: orphaned_jobs :rows

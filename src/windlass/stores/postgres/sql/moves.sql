@@ -5,12 +5,12 @@ SELECT pg_notify(:channel, :payload)
 
 -- name: lock_live :rows
 SELECT h.id, h.status, h.queue, h.priority, h.target, j.correlation_id, {j_in_flow}
-FROM windlass_hot h JOIN windlass_job j ON j.id = h.id
+FROM windlass_hot h JOIN windlass_job j ON {j.id = h.id}
 WHERE h.id {in_ids} ORDER BY h.id FOR UPDATE OF h
 
 -- name: lock_ended :rows
 SELECT d.id, d.status, d.queue, j.priority, d.target, j.correlation_id, {j_in_flow}, j.business_key, {d_unsignaled}
-FROM windlass_done d JOIN windlass_job j ON j.id = d.id
+FROM windlass_done d JOIN windlass_job j ON {j.id = d.id}
 WHERE d.id {in_ids} AND d.status IN ('FAILED', 'PAUSED') ORDER BY d.id FOR UPDATE OF d
 
 -- name: lock_expired :rows
@@ -19,4 +19,4 @@ WITH expired AS MATERIALIZED (
     WHERE expires IS NOT NULL AND status <> 'RUNNING' AND status IN ('PENDING', 'PAUSED', 'WAITING') AND expires <= {now}
     ORDER BY expires, id LIMIT :most FOR UPDATE SKIP LOCKED
 )
-SELECT e.id, e.status, e.queue, e.priority, e.target, j.correlation_id, {j_in_flow} FROM expired e JOIN windlass_job j ON j.id = e.id
+SELECT e.id, e.status, e.queue, e.priority, e.target, j.correlation_id, {j_in_flow} FROM expired e JOIN windlass_job j ON {j.id = e.id}

@@ -1,19 +1,30 @@
 -- A step that waits for an answer from outside. A second round follows a re-drive; a row is kept until its execution is purged, so
 -- that a repeated answer is still known as one.
 CREATE TABLE windlass_external_wait (
-    execution_id text NOT NULL,
-    step         integer NOT NULL,
-    path         text NOT NULL, -- of the item; empty for a value that is no item
-    round        integer NOT NULL,
-    status       text NOT NULL,             -- WAITING, COMPLETED, EXPIRED, CANCELED
-    request      text,
-    answer       text,
-    answered_by  text,
-    deadline     integer NOT NULL,
-    created_at   integer NOT NULL,
+    execution_id   text NOT NULL,
+    step           integer NOT NULL,
+    path           text NOT NULL, -- of the item; empty for a value that is no item
+    round          integer NOT NULL,         -- from 1
+    tenant         text NOT NULL,
+    pipeline       text NOT NULL,
+    correlation_id text NOT NULL,
+    status         text NOT NULL,             -- WAITING, COMPLETED, EXPIRED, CANCELED
+    closed         integer NOT NULL,         -- 1: the step waits in another round when it is reached again
+    request        text,                      -- NULL: answered before the execution waited
+    type           integer,                  -- number of the answer's type in the definition
+    answer         text,
+    answered_by    text,
+    answered_at    integer,
+    deadline       integer NOT NULL,
+    created_at     integer NOT NULL,
     PRIMARY KEY (execution_id, step, path, round)
 ) WITHOUT ROWID;
-CREATE INDEX windlass_external_wait_due ON windlass_external_wait (deadline, execution_id, step, path, round) WHERE status = 'WAITING';
+CREATE INDEX windlass_external_wait_pending ON windlass_external_wait (pipeline, tenant, deadline, execution_id, step, path, round)
+    WHERE status = 'WAITING';
+CREATE INDEX windlass_external_wait_first ON windlass_external_wait (execution_id, deadline) WHERE status = 'WAITING';
+CREATE INDEX windlass_external_wait_correlation ON windlass_external_wait (correlation_id, status);
+
+ALTER TABLE windlass_execution ADD COLUMN awaits integer NOT NULL DEFAULT 0; -- 1: it has steps that wait for answers from outside
 
 -- Keys that sign tokens, where the settings name none.
 CREATE TABLE windlass_secret (

@@ -52,3 +52,6 @@ rowid
 -- name: lock_s :fragment
 
 -- name: skip_locked_h :fragment
+
+-- name: lookup :fragment
+{column} = {value}

@@ -1,0 +1,45 @@
+"""Plans for hand-offs to subscribers outside of the database: read when they are due, and settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windlass.domain.publication import REMOTE, SubscriptionRow
+from windlass.stores.dialect import Dialect
+from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import handoffs
+from windlass.stores.plans.delivery_rows import DueDelivery, Settlement, Settlements, settlement_rows
+from windlass.stores.plans.handoffs import HandoffCount
+
+
+def next_due(dialect: Dialect, publication: str, subscriber: str) -> Plan[int | None]:
+    """Return the microseconds until a hand-off is due; None if there is none, or the subscription is paused."""
+    del dialect
+    row = yield Step("next_remote_due", {"publication": publication, "subscriber": subscriber}, alone=True)
+    return None if row is None else int(row[0])
+
+
+def due(dialect: Dialect, publication: str, subscriber: str, most: int) -> Plan[list[DueDelivery]]:
+    """Return hand-offs that are due, in their order."""
+    del dialect
+    names = {"publication": publication, "subscriber": subscriber}
+    rows = yield Step("due_remote_handoffs", names, literals={"most": most})
+    return [DueDelivery._make(row) for row in rows]
+
+
+def settle_rows(dialect: Dialect, publication: str, subscriber: str, settlements: Sequence[Settlement]) -> Plan[int]:
+    """Write what became of hand-offs (admitted, rejected, or tried again later), and count it."""
+    del dialect
+    delivered, postponed, refused = Settlements.of(settlements)
+    waits: list[int] = []
+    later = rejected = 0
+    if delivered:
+        rows = yield Step("admit_remote_handoffs", {"rows": settlement_rows(delivered)})
+        waits = [row[0] for row in rows]
+    if postponed:
+        later = yield Step("postpone_remote_handoffs", {"rows": settlement_rows(postponed)})
+    if refused:
+        rejected = yield Step("refuse_remote_handoffs", {"rows": settlement_rows(refused)})
+    counts = HandoffCount(len(waits), 0, rejected, later, sum(waits), drained=len(waits) + rejected)
+    yield from handoffs.count(SubscriptionRow(publication, subscriber, REMOTE), counts)
+    return len(waits) + later + rejected

@@ -1,0 +1,48 @@
+-- What is to be delivered outside of the database. Rows are written by the transaction of what they are about, read under the lease of
+-- their destination, and settled under it; each write names the number of attempts that was read, so that none is made twice.
+
+-- name: outbox_rows :table
+id id, channel text, about text, destination text, name text, tenant text, correlation_id text, payload text
+
+-- name: insert_outbox :count
+INSERT INTO windlass_outbox (id, channel, about, destination, name, tenant, correlation_id, payload, status, attempts, due, created_at)
+SELECT id, channel, about, destination, name, tenant, correlation_id, payload, 'WAITING', 0, {now}, {now}
+FROM {outbox_rows} r WHERE true ON CONFLICT (channel, about) DO NOTHING
+
+-- name: next_outbox_due :row
+SELECT o.due - {now} FROM windlass_outbox o WHERE o.destination = :destination AND o.status = 'WAITING' ORDER BY o.due, o.id LIMIT 1
+
+-- name: due_outbox :rows
+SELECT o.id, o.name, o.about, o.tenant, o.correlation_id, o.payload, o.attempts, o.created_at FROM windlass_outbox o
+WHERE o.destination = :destination AND o.status = 'WAITING' AND o.due <= {now} ORDER BY o.due, o.id LIMIT {most}
+
+-- name: settled_deliveries :table
+id id, attempts integer, delay_us integer, reason text
+
+-- name: forget_delivered :count
+DELETE FROM windlass_outbox WHERE id {in_ids} AND status = 'WAITING'
+AND (id, attempts) IN (SELECT r.id, r.attempts FROM {settled_deliveries} r)
+
+-- name: postpone_outbox :count
+UPDATE windlass_outbox SET attempts = r.attempts + 1, due = {now} + r.delay_us, error = r.reason
+FROM {settled_deliveries} r
+WHERE {windlass_outbox.id = r.id} AND windlass_outbox.attempts = r.attempts AND windlass_outbox.status = 'WAITING'
+
+-- name: refuse_outbox :count
+UPDATE windlass_outbox SET status = 'REJECTED', attempts = r.attempts + 1, error = r.reason, settled_at = {now}
+FROM {settled_deliveries} r
+WHERE {windlass_outbox.id = r.id} AND windlass_outbox.attempts = r.attempts AND windlass_outbox.status = 'WAITING'
+
+-- name: next_outbox_destination :row
+SELECT o.destination FROM windlass_outbox o WHERE o.status = 'WAITING' AND o.destination > :destination ORDER BY o.destination LIMIT 1
+
+-- name: outbox_backlog :rows
+SELECT o.attempts, o.created_at, o.due, {now} FROM windlass_outbox o
+WHERE o.destination = :destination AND o.status = 'WAITING' ORDER BY o.due, o.id LIMIT {most}
+
+-- name: old_outbox :rows
+SELECT o.id, o.settled_at FROM windlass_outbox o
+WHERE o.status = 'REJECTED' AND o.settled_at <= {now} - :older_than_us ORDER BY o.settled_at, o.id LIMIT {window}
+
+-- name: purge_outbox :count
+DELETE FROM windlass_outbox WHERE id {in_ids}
