@@ -16,6 +16,7 @@ from windlass import (
     Settings,
     Windlass,
 )
+from windlass.client import publications
 from windlass.settings import PipelinesSettings
 from windlass.testing import drain
 
@@ -93,6 +94,19 @@ def test_a_key_with_another_payload_is_an_error_and_noted_as_rejected(app: Windl
     (rejected,) = app.publications.list(status="rejected")
     assert (rejected.key, rejected.execution_id, rejected.due_at) == ("i-7", None, None)
     assert app.publications.retry() == 0
+
+
+def test_refused_items_are_found_behind_many_rejected_ones(app: Windlass, monkeypatch: pytest.MonkeyPatch):
+    """P7.2: `retry` reads a bounded number of rows, none of which is rejected."""
+    monkeypatch.setattr(publications, "MOST_READ", 2)
+    monkeypatch.setattr(publications, "WINDOW", 2)
+    billing_of(app, tenants=["acme"])
+    app.publications.admit("invoices", {"number": 7}, key="i-7")
+    app.publications.admit("invoices", {"number": 7}, key="i-7", tenant="acme")
+    for number in range(3):
+        with pytest.raises(HandoffConflictError):
+            app.publications.admit("invoices", {"number": 8 + number}, key="i-7", tenant="acme")
+    assert app.publications.retry() == 1
 
 
 def test_what_does_not_fit_waits_with_its_reason(app: Windlass):

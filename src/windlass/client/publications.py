@@ -22,7 +22,7 @@ from windlass.pipelines.subscribers import log_failures, payload_of
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import handoffs, subscriptions
 from windlass.stores.plans.handoffs import OTHER_PAYLOAD, PublishedItem, PublishedItems
-from windlass.stores.plans.subscriptions import StoredHandoff
+from windlass.stores.plans.subscriptions import Scope, StoredHandoff
 
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 MOST_READ: Final = 20_000
@@ -89,18 +89,19 @@ class AppPublications:
 
     def _list(self, cursor: str | None, limit: int, filters: HandoffFiltersDict) -> Verb[Page[Handoff]]:
         yield from self._verbs.jobs.authorization.check("publications")
-        fits, failing = _checked(filters, "list"), bool(filters.get("failing"))
+        fits = _checked(filters, "list")
+        scope = Scope.FAILING if filters.get("failing") else Scope.ALL
         before = LAST_ID if cursor is None else parse_job_id(cursor)
-        rows, following = yield from self._matching(fits, before, checked_limit(limit), failing=failing)
+        rows, following = yield from self._matching(fits, before, checked_limit(limit), scope)
         return Page([handoff_value(row) for row in rows], following)
 
     def _matching(
-        self, fits: Callable[[StoredHandoff], bool], before: str, limit: int, *, failing: bool
+        self, fits: Callable[[StoredHandoff], bool], before: str, limit: int, scope: Scope
     ) -> Verb[tuple[Iterable[StoredHandoff], str | None]]:
         found: list_of[StoredHandoff] = []
         read = 0
         while read < MOST_READ:
-            page = yield from self._verbs.jobs.access.read(subscriptions.find, before, WINDOW, failing=failing)
+            page = yield from self._verbs.jobs.access.read(subscriptions.find, before, WINDOW, scope)
             read += len(page)
             for row in page:
                 before = row.id
@@ -154,7 +155,7 @@ class AppPublications:
         jobs = self._verbs.jobs
         yield from jobs.authorization.check("retry")
         fits = _checked({**filters, "status": HandoffStatus.WAITING}, "retry")
-        rows, _ = yield from self._matching(fits, LAST_ID, checked_limit(limit), failing=True)
+        rows, _ = yield from self._matching(fits, LAST_ID, checked_limit(limit), Scope.REFUSED)
         ids = [row.id for row in rows]
         count: int = (yield from jobs.access.run(subscriptions.hurry, ids)) if ids else 0
         self._declared.subscribers.bell.ring()

@@ -141,4 +141,4 @@ class ReceivedItem:
     executions: tuple[UUID, ...]
     """The executions that it was admitted as, also those of its first time."""
     waiting: int
-    """Number of subscribers in whose backlog it waits."""
+    """Number of subscribers in whose backlog it was put; 0 for a repeat, also if it still waits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Final, NamedTuple
 
 from windlass.domain.publication import SubscriptionRow
@@ -126,11 +127,20 @@ class StoredHandoff(NamedTuple):
     settled_at: int | None
 
 
-def find(dialect: Dialect, before: str, window: int, *, failing: bool) -> Plan[list[StoredHandoff]]:
-    """Return the next hand-offs, latest first; of those with a reason, if only they are wanted."""
+class Scope(Enum):
+    """Which hand-offs are looked through."""
+
+    ALL = "find_handoffs"
+    FAILING = "find_failing_handoffs"
+    """Those with a reason, rejected ones among them."""
+    REFUSED = "find_refused_handoffs"
+    """Those that wait for another try."""
+
+
+def find(dialect: Dialect, before: str, window: int, scope: Scope) -> Plan[list[StoredHandoff]]:
+    """Return the next hand-offs, latest first."""
     del dialect
-    name = "find_failing_handoffs" if failing else "find_handoffs"
-    rows = yield Step(name, {"before": before}, autocommit=True, literals={"window": window})
+    rows = yield Step(scope.value, {"before": before}, autocommit=True, literals={"window": window})
     return [StoredHandoff(*row) for row in rows]
 
 

@@ -116,6 +116,10 @@ SELECT h.id, h.publication, h.subscriber, h.tenant, h.key, h.source_id, h.item, 
 -- name: find_failing_handoffs :rows
 {handoff_view} WHERE h.reason IS NOT NULL AND h.id < :before ORDER BY h.id DESC LIMIT {window}
 
+-- Refused ones, which wait for another try.
+-- name: find_refused_handoffs :rows
+{handoff_view} WHERE h.status = 'WAITING' AND h.reason IS NOT NULL AND h.id < :before ORDER BY h.id DESC LIMIT {window}
+
 -- name: counted_handoffs :rows
 SELECT publication, subscriber, CAST(sum(admitted) AS {integer}), CAST(sum(suppressed) AS {integer}), CAST(sum(rejected) AS {integer}),
     CAST(sum(failed) AS {integer}), CAST(sum(wait_us) AS {integer}), CAST(sum(delayed) AS {integer}), CAST(sum(drained) AS {integer})
