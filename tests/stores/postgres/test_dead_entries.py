@@ -145,6 +145,8 @@ def test_claims_from_the_marks_bring_every_job_once_and_in_order(table: Table):
 
 def test_a_job_below_the_mark_is_found_from_the_first_entry(table: Table):
     """J3.1: a job whose transaction took long, or whose due time is in the past."""
+    while table.claim({}):
+        pass  # what other tests have left, in whichever order they run
     table.store(30_000, 30_001)
     starts = marks(table.claim({}))
     assert starts[("default", 2)].due_at == 30_000
