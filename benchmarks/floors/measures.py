@@ -63,7 +63,7 @@ def memory(scratch: Scratch, count: int) -> float:
         return children.finish(0).idle_memory / MEGABYTE
 
 
-def latency(scratch: Scratch, count: int) -> float | None:
+def latency(scratch: Scratch, count: int, every: float = EVERY) -> float | None:
     """Milliseconds until a bare notification arrives; None where the store has none."""
     total = count + WARM_UP
     with scratch.fresh() as url:
@@ -71,15 +71,15 @@ def latency(scratch: Scratch, count: int) -> float | None:
             return None
         with Children(url, total, program=program("listen"), ends=True) as children:
             children.go()
-            sent: dict[int, float] = floors.on(url).notify(url, _paced(total))
+            sent: dict[int, float] = floors.on(url).notify(url, _paced(total, every))
             run = children.finish(total)
     return percentile(waits(sent, run.starts), 0.5)
 
 
-def _paced(total: int) -> Iterator[int]:
+def _paced(total: int, every: float) -> Iterator[int]:
     pause = threading.Event()
     next_at = monotonic()
     for number in range(total):
-        next_at += EVERY
+        next_at += every
         pause.wait(max(next_at - monotonic(), 0.0))
         yield number

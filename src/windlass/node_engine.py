@@ -57,7 +57,7 @@ class NodeEngine:
         features: Sequence[Feature] = (),
     ) -> None:
         database, settings = parts.database, parts.settings
-        self.work = KnownWork(settings.circuits.refresh)
+        self.work = KnownWork(settings.circuits.refresh, int(settings.jobs.boost_interval * MICROSECONDS))
         self.unfinished, self.schedule_changes = UnfinishedWork(), Bell()
         notified = ((parts.work, parts.done), parts.coordinator, self.unfinished)
         self.wakeups = NodeWakeups(self.work, database, *notified)
@@ -155,9 +155,7 @@ def _resilience(parts: Parts, work: KnownWork) -> Resilience:
 
 
 def _options(parts: Parts, queues: Collection[str] | None, targets: KnownTargets) -> PollerOptions:
-    boost_us = int(parts.settings.jobs.boost_interval * MICROSECONDS)
-
     def serves(queue: str) -> bool:
         return queues is None or queue in queues
 
-    return PollerOptions(parts.settings.poller.batch_size, boost_us, serves, targets.knows)
+    return PollerOptions(parts.settings.poller.batch_size, serves, targets.knows)

@@ -129,7 +129,7 @@ def test_no_job_waits_more_than_about_a_second(history: list[tuple[float, int]],
 
 def _poll(outlook: Outlook, store: Store, wanted: int, now: float) -> tuple[Outlook, float]:
     """Poll as the poller does; give how long it rests: as the strategy says, at most a second."""
-    outlook = outlook.begin_poll(wanted)
+    outlook = outlook.begin_poll(wanted, now)
     while True:
         match outlook.next_action(now):
             case Look():
@@ -137,7 +137,7 @@ def _poll(outlook: Outlook, store: Store, wanted: int, now: float) -> tuple[Outl
                 outlook = outlook.after_look(store.look(now, outlook.low_water.look_starts), now)
             case ClaimDue() as claim:
                 jobs = store.claim(now, claim)
-                outlook = outlook.after_claim(claim, len(jobs), now, jobs)
+                outlook = outlook.after_claim(claim, jobs, now, marks=True)
             case Pause(seconds):
                 return outlook, seconds
             case Rest(at_most):

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from windlass.domain.circuit import Circuit, CircuitChange
+from windlass.domain.job import Claim
+from windlass.engine.claim_reach import ClaimReach
 from windlass.engine.outlook import (
     BUSY_FRESH,
     CLAIM_IN_DOUBT_FOR,
@@ -39,10 +41,14 @@ def looked(*heads: Head, held: bool = False, after: tuple[str, str] = FIRST_LANE
     return Outlook(FRESH, 0.0).begin_look(0.0).after_look(found(*heads, held=held, after=after), 0.0)
 
 
+def jobs(count: int, queue: str = "mail", level: int = 2) -> list[Claim]:
+    return [Claim(f"{queue}{level}-{number}", 1, queue, "t", 0, 0, level, STORE, STORE) for number in range(count)]
+
+
 def claimed(outlook: Outlook, wanted: int, got: int) -> Outlook:
     """The same in a poll that has claimed."""
-    begun = outlook.begin_poll(wanted)
-    return begun.after_claim(begun.claim(wanted, 0.0), got, 0.0)
+    begun = outlook.begin_poll(wanted, 0.0)
+    return begun.after_claim(begun.claim(wanted, 0.0), jobs(got), 0.0)
 
 
 IDLE, DUE = looked(), looked(due_in(0))
@@ -79,19 +85,19 @@ def test_a_poll_looks_if_what_is_known_is_too_old_and_claims_what_is_due(
     known: Outlook, room: int, now: float, follows: type
 ):
     """J3.6: looks and claims cost statements, so none is made that could find nothing new."""
-    assert type(known.begin_poll(room).next_action(now)) is follows
+    assert type(known.begin_poll(room, 0.0).next_action(now)) is follows
 
 
 def test_a_poll_looks_once_before_its_claim_also_when_more_is_reported_meanwhile():
     """J3.6: or under a storm of notifications it would look for ever."""
-    poll = DUE.changed().begin_poll(8).begin_look(1.0).changed().after_look(found(due_in(0)), 2.0)
+    poll = DUE.changed().begin_poll(8, 0.0).begin_look(1.0).changed().after_look(found(due_in(0)), 2.0)
     assert poll.stale
     assert type(poll.next_action(3.0)) is ClaimDue
 
 
 def test_a_node_without_room_waits_a_second():
     """J3.1: what makes room without freeing a slot, an outcome that is written, wakes no poller."""
-    assert DUE.begin_poll(0).next_action(0.0) == Pause(CLAIM_IN_DOUBT_PAUSE)
+    assert DUE.begin_poll(0, 0.0).next_action(0.0) == Pause(CLAIM_IN_DOUBT_PAUSE)
 
 
 def test_a_claim_asks_for_what_is_due_and_for_nothing_else():
@@ -123,7 +129,7 @@ def test_a_claim_reads_all_that_is_wanted_of_few_levels_and_a_share_of_many(
 ):
     """J3.1: in powers of two, so that there are few statements; more after claims that were cut short."""
     known = looked(*(due_in(0, queue=f"q{number}") for number in range(levels)))
-    assert known._replace(widening=widening).claim(wanted, 0.0).chunk == chunk
+    assert known._replace(reach=ClaimReach(widening=widening)).claim(wanted, 0.0).chunk == chunk
 
 
 # ---------------------------------------------------------------------- after the claim
@@ -171,7 +177,7 @@ WIDENING: list[tuple[str, int, Heads | None, int]] = [
     ("cut short", 3, found(due_in(0)), 8),
     ("held by others", 0, found(due_in(0)), 8),
     ("nothing left", 3, found(), 1),
-    ("full", 8, None, 1),
+    ("full", 8, None, 2),
 ]
 
 
@@ -179,13 +185,15 @@ WIDENING: list[tuple[str, int, Heads | None, int]] = [
 def test_claims_that_are_cut_short_read_twice_as_much_until_nothing_is_due(
     got: int, answer: Heads | None, widening: int
 ):
-    poll = claimed(DUE._replace(widening=4), 8, got)
-    assert (poll if answer is None else poll.begin_look(0.0).after_look(answer, 0.0)).widening == widening
+    poll = claimed(DUE._replace(reach=ClaimReach(widening=4)), 8, got)
+    assert (poll if answer is None else poll.begin_look(0.0).after_look(answer, 0.0)).reach.widening == widening
 
 
 def test_a_poll_before_the_claim_does_not_change_the_record_of_claims():
-    begun = DUE._replace(widening=4).begin_poll(8).begin_look(2.0).after_look(found(due_in(0)), 2.0)
-    assert (begun.widening, begun.recent) == (4, ())
+    begun = (
+        DUE._replace(reach=ClaimReach(widening=4)).begin_poll(8, 0.0).begin_look(2.0).after_look(found(due_in(0)), 2.0)
+    )
+    assert (begun.reach.widening, begun.recent) == (4, ())
 
 
 def test_the_polling_strategy_sees_the_last_ten_polls_and_the_time_since_a_job():
@@ -193,8 +201,8 @@ def test_the_polling_strategy_sees_the_last_ten_polls_and_the_time_since_a_job()
     known = DUE
     assert known.observation(7.0, 0.5).idle_for == 7.0
     for got in range(12):
-        known = known.after_claim(known.claim(20, 0.0), got, now=float(got))
-    seen = known.after_claim(known.claim(20, 0.0), 0, now=50.0).observation(60.0, 0.25)
+        known = known.after_claim(known.claim(20, 0.0), jobs(got), now=float(got))
+    seen = known.after_claim(known.claim(20, 0.0), [], now=50.0).observation(60.0, 0.25)
     assert seen.recent == (*((20, got) for got in range(3, 12)), (20, 0))
     assert (seen.idle_for, seen.utilisation, seen.woken) == (49.0, 0.25, False)
 
@@ -285,7 +293,7 @@ REPORTED: list[tuple[str, Outlook, Report, bool, bool, list[Head]]] = [
     ),
     ("a permit of a lane without jobs", IDLE, lambda o: o.permits_freed([("mail", "a")], 0.0), False, False, []),
     ("a permit that jobs wait for", looked(held=True), lambda o: o.permits_freed([], 0.0), True, False, []),
-    ("a slot", IDLE.begin_poll(0), lambda o: o.slot_freed(), False, False, []),
+    ("a slot", IDLE.begin_poll(0, 0.0), lambda o: o.slot_freed(), False, False, []),
 ]
 
 
@@ -338,7 +346,12 @@ def test_circuits_that_change_here_are_known_before_the_next_look(
 
 @pytest.mark.parametrize(
     ("known", "wants"),
-    [(IDLE, False), (IDLE.begin_poll(1), False), (IDLE.begin_poll(0), True), (IDLE.begin_poll(0).slot_freed(), False)],
+    [
+        (IDLE, False),
+        (IDLE.begin_poll(1, 0.0), False),
+        (IDLE.begin_poll(0, 0.0), True),
+        (IDLE.begin_poll(0, 0.0).slot_freed(), False),
+    ],
 )
 def test_room_is_wanted_by_a_poll_that_had_none(known: Outlook, wants: bool):
     """J3.1: until a slot frees up."""
@@ -362,4 +375,4 @@ def test_jobs_of_a_claim_without_an_answer_are_looked_for_until_it_cannot_be_car
 
 def test_a_poll_that_was_cut_off_is_followed_by_a_whole_one():
     """A look or claim that raises leaves a poll half done."""
-    assert claimed(DUE, 8, 3).begin_poll(5).poll == Poll(5)
+    assert claimed(DUE, 8, 3).begin_poll(5, 0.0).poll == Poll(5)

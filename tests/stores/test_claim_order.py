@@ -1,5 +1,6 @@
 """The order of a claim over several levels, queues and lanes, as a pure function."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,24 @@ def test_a_claim_of_whole_chunks_is_the_beginning_of_the_sorted_rows(levels: lis
     ]
     everything = sorted((-priority, due, job) for rows in chunks for job, due, priority in rows)
     assert merged(*chunks, wanted=wanted, chunk=8) == [job for _, _, job in everything[:wanted]]
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([], ["a", "b", "c"]),
+        ([Head("q9", 1, 0)], ["a", "b", "c"]),
+        ([Head("q9", 2, NOW)], ["a"]),
+        ([Head("q8", 1, 0), Head("q9", 2, NOW)], ["a"]),
+        ([Head("q9", 3, NOW)], []),
+    ],
+)
+def test_nothing_is_taken_that_could_rank_behind_a_level_that_was_left_out(others: list[Head], expected: list[str]):
+    """J3.1: jobs of equal priority would have to be compared by their due times."""
+    heads = [Head("q0", 3, 0), Head("q1", 2, 0)]
+    chunks = [[("a", 1, 3)], [("b", 1, 2), ("c", 2, 2)]]
+    asked = request(heads, wanted=10, chunk=8)._replace(others=others)
+    assert [job for job, _ in merge_heads(heads, chunks, asked, NOW, {})] == expected
 
 
 def test_chunks_are_powers_of_two():

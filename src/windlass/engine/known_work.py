@@ -15,8 +15,8 @@ from windlass.stores.plans.queues import Heads
 class KnownWork:
     """The node's current outlook. Parts that change it need not know the poller, which the bell wakes."""
 
-    def __init__(self, fresh: float) -> None:
-        self.outlook = Outlook(fresh, monotonic())
+    def __init__(self, fresh: float, boost_us: int = 0) -> None:
+        self.outlook = Outlook(fresh, monotonic(), boost_us)
         self.bell = Bell()
 
     def new_work(self, work: Iterable[tuple[str, int]]) -> None:

@@ -15,6 +15,8 @@ from windlass.domain.circuit import CircuitChange
 from windlass.domain.job import Claim
 from windlass.domain.poll_interval import WINDOW, PollObservation
 from windlass.domain.priority import MAX_PRIORITY
+from windlass.engine.arrivals import Arrivals
+from windlass.engine.claim_reach import ClaimReach, choose, is_cut, level_of
 from windlass.engine.low_water import LowWater
 from windlass.engine.poll_steps import ClaimDue, Level, Look, Pause, Poll, Rest
 from windlass.stores.claim_order import Head
@@ -32,7 +34,6 @@ CLAIM_IN_DOUBT_FOR = 10.0
 CLAIM_IN_DOUBT_PAUSE = 1.0
 CONTENTION_PAUSE = 0.01
 """Seconds to wait when jobs are due but other nodes have locked all of them."""
-SMALLEST_CHUNK = 8
 MICROSECONDS = 1_000_000
 
 
@@ -42,6 +43,8 @@ class Outlook(NamedTuple):
     fresh: float
     """Seconds for which known state is used; a paused queue is claimed from no longer than that."""
     started: float
+    boost_us: int = 0
+    """Microseconds of waiting that raise a job's priority by one; 0: none do."""
     answer: Heads = Heads(0, [], frozenset())
     """The last answer of the store; circuits that changed since are updated in it."""
     answered_at: float = 0.0
@@ -63,12 +66,12 @@ class Outlook(NamedTuple):
     """(wanted, got) of the last polls."""
     last_job: float | None = None
     """When a poll last returned a job."""
-    widening: int = 1
-    """Factor by which more rows of each level are read, because claims were cut short."""
+    reach: ClaimReach = ClaimReach()
     claim_in_doubt_since: float | None = None
     """When a claim failed without an answer, as long as it may still have been carried out."""
     poll: Poll | None = None
     low_water: LowWater = LowWater()
+    arrivals: Arrivals = Arrivals()
 
     # ------------------------------------------------------------------ what is known
 
@@ -116,28 +119,22 @@ class Outlook(NamedTuple):
         if poll.got is None:
             too_old = now - self.looked_at > self._believed_for() or (self.claims_full and self.low_water.overdue(now))
             return Look() if too_old and not poll.looked else self.claim(poll.wanted, now)
-        if poll.got == poll.wanted:
+        if poll.got == poll.wanted or poll.cut:
             return Pause(0)
         return self._after_the_claim(poll, poll.got, now) if poll.looked else Look()
 
     def _after_the_claim(self, poll: Poll, got: int, now: float) -> Pause | Rest:
         if due := self.due(now):  # the claim was cut short, or other nodes hold these rows just now
-            others = any(_level_of(head) not in poll.asked for head in due)
+            others = any(level_of(head) not in poll.asked for head in due)
             return Pause(0) if got or others else Pause(CONTENTION_PAUSE)
         return Pause(0) if self.lanes_left else Rest(self._longest_rest(now))
 
     def claim(self, wanted: int, now: float) -> ClaimDue:
         """Return a claim of up to `wanted` of the due jobs."""
-        heads = self.due(now)
-        return ClaimDue(heads, wanted, self._chunk(len(heads), wanted))
-
-    def _chunk(self, levels: int, wanted: int) -> int:
-        """Return the number of rows to read of each level.
-
-        All that is wanted of one or two levels, a share of many. Powers of two, for few distinct statements.
-        """
-        share = wanted if levels <= 2 else max(SMALLEST_CHUNK, 2 * wanted // levels) * self.widening
-        return 1 << (min(share, wanted) - 1).bit_length()
+        heads, others, tiers = choose(
+            self.due(now), self.answer.limited, self.reach.tiers, self.store_now(now), self.boost_us
+        )
+        return ClaimDue(heads, wanted, self.reach.chunk(len(heads), wanted), others, tiers)
 
     def _believed_for(self) -> float:
         """Return how old known state may get; a node whose claims come back full checks further lanes soon."""
@@ -147,6 +144,8 @@ class Outlook(NamedTuple):
 
     def _longest_rest(self, now: float) -> float:
         limits = [self.low_water.rest(now)]
+        if self.arrivals.steady(now):
+            limits.append(self.arrivals.gap)
         if self.claim_in_doubt_since is not None:
             limits.append(CLAIM_IN_DOUBT_PAUSE)
         if self.many_lanes:
@@ -157,9 +156,14 @@ class Outlook(NamedTuple):
 
     # ------------------------------------------------------------------ a poll
 
-    def begin_poll(self, wanted: int) -> Outlook:
-        """Begin a poll, with room for so many jobs."""
-        return self._replace(poll=Poll(wanted))
+    def begin_poll(self, wanted: int, now: float) -> Outlook:
+        """Begin a poll, with room for so many jobs. In a steady stream the next one is taken to be there."""
+        begun = self._replace(poll=Poll(wanted))
+        if not self.arrivals.steady(now) or self.claims_full:
+            return begun
+        store_now = self.store_now(now)
+        levels: list[Level] = [(*level, None) for level in self.arrivals.levels if level[0] in self.answer.queues]
+        return begun._replace(heads={**self.heads, **dict.fromkeys(levels, store_now)})
 
     def begin_look(self, now: float) -> Outlook:
         """Begin a query: what is reported from now on may be missing in its answer."""
@@ -180,24 +184,27 @@ class Outlook(NamedTuple):
         seen = self._replace(
             answer=found._replace(held=held),
             answered_at=now,
-            heads={_level_of(head): head.due_at for head in found.heads},
+            heads={level_of(head): head.due_at for head in found.heads},
             many_lanes=goes_on or found.after != FIRST_LANE,
             poll=self.poll and self.poll._replace(looked=True),
             low_water=self.low_water.after_look(found.heads, found.walked, found.now),
         )
         if self.poll is not None and self.poll.got is not None:
-            seen = seen._replace(widening=2 * self.widening if seen.due(now) else 1)
+            seen = seen._replace(reach=self.reach.after_look(due=bool(seen.due(now))))
         return seen.jobs_ended() if self.ended_during_look else seen
 
-    def after_claim(self, claim: ClaimDue, got: int, now: float, jobs: Sequence[Claim] = ()) -> Outlook:
-        """Record how many jobs the claim returned, and where the next one begins to read if they are given."""
+    def after_claim(self, claim: ClaimDue, jobs: Sequence[Claim], now: float, *, marks: bool = False) -> Outlook:
+        """Record the jobs that the claim returned, and where the next one begins to read if it is to begin at marks."""
+        got = len(jobs)
         full = got == claim.wanted
+        cut = not full and is_cut(jobs, claim.chunk)
         return self._replace(
-            low_water=self.low_water.after_claim(jobs, self.store_now(now)) if jobs else self.low_water,
-            poll=Poll(claim.wanted, got, frozenset(map(_level_of, claim.heads))),
+            low_water=self.low_water.after_claim(jobs, self.store_now(now)) if jobs and marks else self.low_water,
+            poll=Poll(claim.wanted, got, frozenset(map(level_of, claim.heads)), cut),
+            arrivals=self.arrivals if full else self.arrivals.after_claim(jobs, now),
             recent=(*self.recent, (claim.wanted, got))[-WINDOW:],
             last_job=now if got else self.last_job,
-            widening=1 if full else self.widening,
+            reach=self.reach.after_claim(claim, jobs, cut=cut),
         )
 
     def rested(self) -> Outlook:
@@ -243,7 +250,7 @@ class Outlook(NamedTuple):
         heads, stale = dict(self.heads), self.stale
         for head in expected:
             if head.queue in self.answer.queues:
-                key = _level_of(head)
+                key = level_of(head)
                 heads[key] = min(heads.get(key, head.due_at), head.due_at)
             else:
                 stale = True  # paused meanwhile, or not seen before
@@ -273,7 +280,3 @@ class Outlook(NamedTuple):
     def slot_freed(self) -> Outlook:
         """Record that a slot is free which the last poll lacked."""
         return self._replace(poll=None)
-
-
-def _level_of(head: Head) -> Level:
-    return head.queue, head.level, head.lane

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from windlass.stores.claim_order import Head
@@ -20,6 +22,10 @@ class ClaimDue(NamedTuple):
     heads: list[Head]
     wanted: int
     chunk: int
+    others: Sequence[Head] = ()
+    """The best heads that are due and left out of it; read only."""
+    tiers: Mapping[Level, int] = MappingProxyType({})
+    """The number of the tier of each head, from 1 on, where there are many heads."""
 
 
 class Pause(NamedTuple):
@@ -42,5 +48,7 @@ class Poll(NamedTuple):
     """Number of jobs that the claim returned; None before it."""
     asked: frozenset[Level] = frozenset()
     """Number of jobs that the claim asked for."""
+    cut: bool = False
+    """Whether it stopped where more of a level must be read: more is due for certain."""
     looked: bool = False
     """Whether the store was queried since the poll began or, once it has claimed, since the claim."""

@@ -27,7 +27,6 @@ class PollerOptions(NamedTuple):
     """What a poller claims."""
 
     batch_size: int
-    boost_us: int
     serves: Callable[[str], bool]
     knows: Callable[[str], bool]
 
@@ -62,15 +61,15 @@ class Poller(Service):
         work = self._work
         if work.outlook.claim_in_doubt_since is not None:
             await self._recover(work.outlook.claim_in_doubt_since)
-        work.outlook = work.outlook.begin_poll(min(self._slots.room(), self._options.batch_size))
+        work.outlook = work.outlook.begin_poll(min(self._slots.room(), self._options.batch_size), monotonic())
         while True:
             match work.outlook.next_action(monotonic()):
                 case Look():
                     await self._look()
                 case ClaimDue() as claim:
                     jobs = await self._claim(claim) if claim.heads else []
-                    marked = jobs if self._database.dialect.keeps_dead_entries else ()
-                    work.outlook = work.outlook.after_claim(claim, len(jobs), monotonic(), marked)
+                    marks = self._database.dialect.keeps_dead_entries
+                    work.outlook = work.outlook.after_claim(claim, jobs, monotonic(), marks=marks)
                     if len(jobs) < claim.wanted:
                         await asyncio.sleep(0)  # claimed jobs start before the next query
                 case Pause(seconds):
@@ -106,10 +105,11 @@ class Poller(Service):
             heads=claim.heads,
             wanted=claim.wanted,
             chunk=claim.chunk,
-            boost_us=self._options.boost_us,
+            boost_us=self._work.outlook.boost_us,
             limited=self._work.outlook.answer.limited,
             turn=self._turn,
             trust=self._trust,
+            others=claim.others,
         )
         self._turn += 1
         try:

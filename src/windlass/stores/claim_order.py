@@ -83,6 +83,8 @@ class ClaimRequest(NamedTuple):
     turn: int = 0
     """The number of this claim of its node: released permits are counted every so many claims."""
     trust: Trust | None = None
+    others: Sequence[Head] = ()
+    """The best of the heads that are due and not claimed from: only jobs that rank before all of them are claimed."""
 
 
 class Share(NamedTuple):
@@ -118,6 +120,11 @@ def at_least(number: int) -> int:
     return 1 << max(number - 1, 0).bit_length()
 
 
+def effective_priority(level: int, due: int, now: int, boost_us: int) -> int:
+    """Return the priority, raised with the time that a job has waited; it may have come due since `now` was read."""
+    return level + (max(now - due, 0) // boost_us if boost_us else 0)
+
+
 Ranked = tuple[int, int, Any, int]
 """Effective priority, highest first; due time; id; which head."""
 
@@ -136,10 +143,11 @@ def merge_heads(
 
     def rank(row: tuple[Any, int, int], head: int) -> Ranked:
         job, due, priority = row
-        # Rows may have come due since `now` was read: their waiting time is 0.
-        boost = max(now - due, 0) // request.boost_us if request.boost_us else 0
-        return (-(priority + boost), due, job, head)
+        return (-effective_priority(priority, due, now, request.boost_us), due, job, head)
 
+    above = max(
+        (effective_priority(one.level, one.due_at, now, request.boost_us) for one in request.others), default=-1
+    )
     ranked = [[rank(row, nth) for row in chunk] for nth, chunk in enumerate(chunks) if chunk]
     ends = [chunk[-1] for chunk in ranked if len(chunk) == request.chunk]
     gates = [allotted.get(head.place, ANY_NUMBER).gate for head in heads]
@@ -147,6 +155,8 @@ def merge_heads(
     limit = _first_end(ends, gates, left)
     picked: list[tuple[Any, Head]] = []
     for key in heapq.merge(*ranked):
+        if -key[0] <= above:
+            break
         gate = gates[key[3]]
         if gate in left and left[gate] <= 0:
             continue

@@ -16,7 +16,7 @@ from windlass.cli.output import drawn, write_line
 
 NUMBER = click.IntRange(min=1)
 DEFAULT_STORE = "Default: a durable PostgreSQL started for the run, if its programs are installed, else SQLite."
-WHICH = "Which of W1, W1c, W2 … W9 (default: all of these), W12, W12s, L1 … L3, F1 … F6, S1, S2, P1 … P9."
+WHICH = "Which of W1, W1c, W2 … W11 (default: all of these), W12, W12s, L1 … L3, F1 … F6, S1, S2, P1 … P9."
 
 option = partial(click.option, show_envvar=True)
 

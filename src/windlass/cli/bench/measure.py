@@ -12,7 +12,7 @@ from windlass.cli.bench.jobs import PAYLOAD, BenchApp, loop_factory, open_app
 from windlass.cli.bench.processes import Children, Drained
 from windlass.cli.bench.scratch import Scratch, settle
 from windlass.domain.clock import monotonic
-from windlass.domain.priority import Priority
+from windlass.domain.priority import MAX_PRIORITY, Priority
 from windlass.engine.completer import MAX_IN_A_FLUSH
 
 CONCURRENCY = 100
@@ -20,6 +20,7 @@ CONCURRENCY = 100
 THREADS = 20
 CALLERS = 32
 KEYED_EVERY = 10
+QUEUES = 8
 CHUNK = 10_000
 FUTURE = 86_400
 WIDE = 1_000_000
@@ -131,6 +132,27 @@ def drain_beside_many(scratch: Scratch, load: Load, *, waiting_for_each: int = 2
         run = drained(bench, load)
         problems = load.check(Evidence(bench.app, waiting, run=run, all_of_them=False))
         return _rate(run, problems, waiting=waiting, concurrency=load.concurrency)
+
+
+def drain_mixed(scratch: Scratch, load: Load) -> Measure:
+    """W11: jobs of all priorities in several queues, stored in turns."""
+    with migrated(scratch) as bench:
+        mixed = [
+            bench.noop.using(queue=f"bench-{queue}", priority=priority)
+            for queue in range(QUEUES)
+            for priority in range(MAX_PRIORITY + 1)
+        ]
+        for start in range(0, load.jobs, CHUNK):
+            numbers = range(start, min(start + CHUNK, load.jobs))
+            bench.app.enqueue_many([mixed[number % len(mixed)].bind(PAYLOAD) for number in numbers])
+        run = drained(bench, load)
+        problems = load.check(Evidence(bench.app, load.jobs, run=run))
+        return _rate(run, problems, queues=QUEUES, concurrency=load.concurrency)
+
+
+def drain_plain(scratch: Scratch, load: Load) -> float:
+    """W3, to compare with."""
+    return drain(scratch, load).value
 
 
 def memory(scratch: Scratch, load: Load) -> Measure:

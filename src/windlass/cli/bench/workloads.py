@@ -16,7 +16,7 @@ from windlass.cli.bench import (
     relay_workloads,
     schedule_workloads,
 )
-from windlass.cli.bench.latency import latency
+from windlass.cli.bench.latency import STEADY, latency
 from windlass.cli.bench.measure import Load, Measure
 from windlass.cli.bench.scratch import Scratch, Stores
 
@@ -37,12 +37,8 @@ class Workload(NamedTuple):
     """Measured in turns with it, to compare with; its value is None where the store has nothing of the kind."""
 
 
-def _without_limits(scratch: Scratch, load: Load) -> float:
-    return measure.drain(scratch, load).value
-
-
 def _limited(key: str, title: str, job: measure.JobOf) -> Workload:
-    return Workload(key, title, 20_000, partial(measure.drain, job=job), beside=_without_limits)
+    return Workload(key, title, 20_000, partial(measure.drain, job=job), beside=measure.drain_plain)
 
 
 WORKLOADS: Final = (
@@ -56,6 +52,8 @@ WORKLOADS: Final = (
     Workload("W7", "5 ms on 20 threads", 10_000, measure.drain_threads),
     Workload("W8", "drain, SQLite", 20_000, measure.drain, on_sqlite=True),
     Workload("W9", "peak memory", 200_000, measure.memory, MEGABYTES),
+    Workload("W10", "1,000 a second, p50 / p99", 5_000, partial(latency, every=STEADY), MILLISECONDS),
+    Workload("W11", "drain, 80 levels", 20_000, measure.drain_mixed, beside=measure.drain_plain),
 )
 CHURN: Final = (
     Workload("W12", "rounds", 100_000, churn_workloads.churn, beside=churn_workloads.drain_once),

@@ -95,29 +95,30 @@ class PostgresDialect(Dialect):
 
     def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
         """Claim from all queues and lanes with one statement."""
-        heads, alone = request.heads, allotted is None
-        allotted = allotted or {}
-        if len(heads) == 1:
+        heads, alone, allotted = request.heads, allotted is None, allotted or {}
+        if len(heads) == 1 and not request.others:
             return (yield from self._claim_level(request, heads[0], allotted.get(heads[0].place), alone=alone))
+        starts = [head.start or FIRST for head in heads]
         params: dict[str, Any] = {
             "node": request.node,
             "queues": texts([head.queue for head in heads]),
             "levels": numbers([head.level for head in heads]),
-            "from_dues": numbers([(head.start or FIRST).due_at for head in heads]),
-            "from_ids": ids([(head.start or FIRST).job_id for head in heads]),
+            "from_dues": numbers([start.due_at for start in starts]),
+            "from_ids": ids([start.job_id for start in starts]),
+            "other_levels": numbers([head.level for head in request.others]),
+            "other_dues": numbers([head.due_at for head in request.others]),
             "wanted": request.wanted,
             "boost_us": request.boost_us,
             "small": SMALL_PAYLOAD,
         }
-        if not allotted:
-            rows = yield Step("claim", params, alone=alone, literals={"chunk": request.chunk})
-        else:
+        if allotted:
             shares = [allotted.get(head.place, ANY_NUMBER) for head in heads]
             params["lanes"] = texts([head.lane for head in heads])
             params["gates"] = texts([share.gate for share in shares])
             params["permits"] = numbers([share.permits for share in shares])
             params["holds"] = _holds(allotted)
-            rows = yield Step("claim_gated", params, literals={"chunk": request.chunk})
+        name = "claim_gated" if allotted else "claim"
+        rows = yield Step(name, params, alone=alone, literals={"chunk": request.chunk})
         _sort(rows, {head.level for head in heads}, request.boost_us)
         return _claimed(rows)
 

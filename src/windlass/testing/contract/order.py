@@ -11,6 +11,7 @@ import pytest
 from windlass.domain.circuit import Circuit
 from windlass.domain.job import Claim, NewJob
 from windlass.domain.lanes import QUEUE, Lane, read_lane
+from windlass.engine.claim_reach import ALL, choose
 from windlass.stores.claim_order import ClaimRequest, Trust
 from windlass.stores.plans import claims, limits
 from windlass.stores.plans.limits import Limit
@@ -101,7 +102,8 @@ class OrderContract(GatedContract):
         waiting = {job.id: job for job in _random_jobs(bench, random)}
         bench.script("UPDATE windlass_queue SET paused = 1 WHERE name = 'resting'")
         running: list[Claim] = []
-        claim = self._claimer(bench, boost=(boost := random.choice([0, QUARTER])), chunk=random.choice([1, 4, 64]))
+        boost, chunk = random.choice([0, QUARTER]), random.choice([1, 4, 64])
+        claim = self._claimer(bench, boost=boost, chunk=chunk, tiers=random.choice([1, 2, ALL]))
         while True:
             expected = _in_order(waiting, running, caps, bench.clock.micros(), boost)
             claims = claim(random.randint(1, 12))
@@ -131,22 +133,24 @@ class OrderContract(GatedContract):
         caps = {"queue:mail": mail, "queue:shut": 0, "resource:none": 0, "circuit:broken": 0}
         return caps | dict.fromkeys(["resource:stripe", "resource:stripe/acme", "resource:stripe/other"], resource)
 
-    def _claimer(self, bench: Workbench, boost: int, chunk: int) -> Callable[[int], list[Claim]]:
-        """Claim as a node does: with what it learned about gates the last time."""
+    def _claimer(self, bench: Workbench, boost: int, chunk: int, tiers: int) -> Callable[[int], list[Claim]]:
+        """Claim as a node does: with what it learned about gates, and from all tiers where the first have nothing."""
         trust: Trust | None = None
         turn = 0
 
-        def claim(wanted: int) -> list[Claim]:
+        def claim(wanted: int, tiers: int = tiers) -> list[Claim]:
             nonlocal trust, turn
             turn += 1
             found = bench.heads()
-            request = ClaimRequest(NODE, found.heads, wanted, chunk, boost, found.limited, turn, trust)
+            due = [head for head in found.heads if head.due_at <= found.now]
+            heads, others, _ = choose(due, found.limited, tiers, found.now, boost)
+            request = ClaimRequest(NODE, heads, wanted, chunk, boost, found.limited, turn, trust, others)
             try:
                 claimed = bench.database.run(claims.claim, request)
             except claims.TrustError:
                 claimed = bench.database.run(claims.claim, request._replace(trust=None))
             trust = claimed.trust
-            return claimed.claims
+            return claimed.claims or (claim(wanted, ALL) if others else [])
 
         return claim
 

@@ -3,7 +3,8 @@
 -- Within one priority level the order of J3.1 is the order of the index, so the best rows are among the first rows of each level. Read
 -- {chunk} of each, rank them together, and stop at the end of the first incomplete chunk: beyond it the order is not known. {chunk} is a
 -- literal because a generic plan would guess a number; rows are updated by ctid, for which there is only one plan. Each level is read from
--- a given position on: entries of jobs that have ended may stand before it, as long as some transaction may see them.
+-- a given position on: entries of jobs that have ended may stand before it, as long as some transaction may see them. Levels that are
+-- due but not read are given by their best heads: only rows that rank before all of these are taken.
 
 -- name: claim :rows
 WITH pair AS MATERIALIZED (
@@ -23,7 +24,7 @@ WITH pair AS MATERIALIZED (
     ) h
     WHERE {alive}
 ), ranked AS MATERIALIZED (
-    SELECT tid, may_go_on, row_number() OVER (ORDER BY rank DESC, due, id) AS nth FROM head
+    SELECT tid, may_go_on, row_number() OVER (ORDER BY rank DESC, due, id) AS nth FROM head WHERE {before_others}
 ), claimed AS (
     UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fence = {next_fence}
     WHERE ctid = ANY(ARRAY(
@@ -94,7 +95,7 @@ WITH source AS MATERIALIZED (
     ) h
     WHERE {alive}
 ), of_gate AS MATERIALIZED (
-    SELECT *, row_number() OVER (PARTITION BY gate ORDER BY rank DESC, due, id) AS nth_of_gate FROM head
+    SELECT *, row_number() OVER (PARTITION BY gate ORDER BY rank DESC, due, id) AS nth_of_gate FROM head WHERE {before_others}
 ), ranked AS MATERIALIZED (
     SELECT tid, may_go_on AND (permits IS NULL OR nth_of_gate < permits) AS may_go_on,
         row_number() OVER (ORDER BY rank DESC, due, id) AS nth
@@ -136,6 +137,12 @@ ORDER BY s.nth, l.level
 
 -- name: alive :fragment
 EXISTS (SELECT 1 FROM windlass_node n WHERE n.id = :node AND n.state = 'alive')
+
+-- name: before_others :fragment
+rank > coalesce((
+    SELECT max(o.level + CASE WHEN :boost_us::bigint = 0 THEN 0 ELSE ({now} - greatest(o.due, 0)) / :boost_us::bigint END)
+    FROM unnest(:other_levels::smallint[], :other_dues::bigint[]) AS o(level, due)
+), -1)
 
 -- name: limited :fragment
 EXISTS (SELECT 1 FROM windlass_gate g WHERE g.name = 'queue:' || p.name AND (g.cap IS NOT NULL OR g.rate IS NOT NULL))

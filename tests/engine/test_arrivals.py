@@ -1,0 +1,60 @@
+"""A steady stream of jobs as a value: when the poller looks by itself, and when it waits for notifications."""
+
+import pytest
+
+from tests.engine.test_outlook import DUE, found, jobs
+from windlass.engine.arrivals import GIVEN_UP_AFTER, LONGEST_GAP, Arrivals
+from windlass.engine.outlook import Outlook
+from windlass.engine.poll_steps import ClaimDue, Rest
+
+
+def stream(gap: float, number: int = 20) -> Arrivals:
+    """So many claims of one job each; the last one at the time 0."""
+    arrivals = Arrivals()
+    for nth in range(number):
+        arrivals = arrivals.after_claim(jobs(1), (nth + 1 - number) * gap)
+    return arrivals
+
+
+@pytest.mark.parametrize(("gap", "steady"), [(0.001, True), (LONGEST_GAP / 2, True), (2 * LONGEST_GAP, False)])
+def test_a_stream_is_steady_while_jobs_follow_each_other_faster_than_notifications(gap: float, steady: bool):
+    """J3.6: seldom jobs are announced one by one."""
+    assert stream(gap).steady(0.0) is steady
+    assert stream(gap).gap == pytest.approx(gap)
+
+
+def test_a_stream_ends_when_no_job_has_come_for_a_while():
+    """J3.5: an idle node makes no statements."""
+    assert stream(0.001).steady(GIVEN_UP_AFTER / 2)
+    assert not stream(0.001).steady(GIVEN_UP_AFTER)
+
+
+def test_jobs_of_one_claim_count_one_by_one():
+    assert stream(0.001).after_claim(jobs(10), 0.01).gap == pytest.approx(0.001)
+
+
+def test_a_single_job_is_no_stream():
+    assert not Arrivals().after_claim(jobs(1), 0.0).steady(0.0)
+    assert stream(0.001).after_claim([], 1.0) == stream(0.001)
+
+
+def test_a_poll_in_a_steady_stream_claims_although_nothing_is_known_to_be_due():
+    """J3.6: at the levels of the last jobs; otherwise a claim without levels makes no statement."""
+    idle = DUE.begin_look(0.0).after_look(found(), 0.0)
+    poll = idle._replace(arrivals=stream(0.001)).begin_poll(8, 0.0)
+    action = poll.next_action(0.0)
+    assert isinstance(action, ClaimDue)
+    assert [(head.queue, head.level) for head in action.heads] == [("mail", 2)]
+    assert idle.begin_poll(8, 0.0).claim(8, 0.0).heads == []
+
+
+def test_a_poller_in_a_steady_stream_rests_as_long_as_the_next_job_takes():
+    """J3.6: so it makes about one claim for each job."""
+
+    def rested(outlook: Outlook) -> object:
+        poll = outlook.begin_poll(8, 0.0)
+        claimed = poll.after_claim(poll.claim(8, 0.0), [], 0.0)
+        return claimed.begin_look(0.0).after_look(found(), 0.0).next_action(0.0)
+
+    assert rested(DUE) == Rest(float("inf"))
+    assert rested(DUE._replace(arrivals=stream(0.004))) == Rest(stream(0.004).gap)
