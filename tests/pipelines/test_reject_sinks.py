@@ -292,6 +292,24 @@ def test_items_may_be_lost_outside_of_production_and_in_memory(store_url: str):
     tried.close()
 
 
+async def to_crm(given: Any) -> None:
+    raise AssertionError("nothing awaits it")
+
+
+class AsyncSink:
+    durable = True
+
+    async def reject(self, reject: Reject, /) -> None:
+        await to_crm(reject)
+
+
+@pytest.mark.parametrize("sink", [to_crm, AsyncSink()])
+def test_an_async_sink_is_refused_since_nothing_awaits_it(app: Windlass, sink: Any):
+    """P5.3: rejects would count as taken that were not."""
+    with pytest.raises(InvalidOptionError, match=r"sink.* must not be async"):
+        app.pipeline("shop", sink=sink)
+
+
 @pytest.mark.parametrize("sink", [5, "disk", MemorySink, object()])
 def test_what_is_no_sink_is_refused(app: Windlass, sink: Any):
     """P5.3: where the pipeline is declared."""

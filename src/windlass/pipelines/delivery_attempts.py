@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.delivery_outcomes import backoff, failure_of
 from windlass.pipelines.delivery_sources import DeliverySource
+from windlass.pipelines.outlets import deliver_to
 from windlass.spi import Outlet
 from windlass.stores.database import Database
 from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
@@ -65,7 +66,7 @@ async def deliver_due(database: Database, routes: Sequence[Route], describe: Des
 
 async def _tried(route: Route, row: DueDelivery) -> BaseException | None:
     try:
-        await asyncio.to_thread(route.outlet.deliver, route.source.delivery(row))
+        await asyncio.to_thread(deliver_to, route.outlet, route.source.delivery(row))
     except Exception as error:  # noqa: BLE001 - users' code: what follows is decided by it
         return error
     return None

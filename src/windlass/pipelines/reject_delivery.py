@@ -14,7 +14,7 @@ from windlass import loggers
 from windlass.domain.execution_items import NewReject
 from windlass.domain.reject import Reject, SinkFailure
 from windlass.execution_errors import RejectSinkError
-from windlass.pipelines.reject_sinks import QUICK, StoreSink, is_fed
+from windlass.pipelines.reject_sinks import QUICK, StoreSink, is_fed, reject_to
 from windlass.spi import RejectSink
 
 logger = loggers.logger("windlass.rejects")
@@ -57,7 +57,7 @@ class RejectDelivery(NamedTuple):
             return
         for reject in map(self.made, rejects):
             try:
-                self.sink.reject(reject)
+                reject_to(self.sink, reject)
             except Exception as error:
                 raise RejectSinkError(reject.id, reject.step_name, error) from error
 
@@ -112,7 +112,7 @@ class RejectDelivery(NamedTuple):
     def _deliver(self, rejects: Sequence[NewReject]) -> None:
         for new in rejects:
             try:
-                self.sink.reject(self.made(new))
+                reject_to(self.sink, self.made(new))
             except Exception as error:  # noqa: BLE001 - users' code; the execution goes on
                 logger.error(
                     "execution %s: the sink did not take reject %s of step %s (%s: %s); the execution goes on%s",

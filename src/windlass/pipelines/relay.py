@@ -17,7 +17,7 @@ from windlass.domain.delivery_outcomes import AT_ONCE, DestinationHealth, failur
 from windlass.domain.rhythm import Always
 from windlass.feature import NodeTools
 from windlass.pipelines.delivery_attempts import Route, settlement_of
-from windlass.pipelines.outlets import timeout_of
+from windlass.pipelines.outlets import deliver_to, timeout_of
 from windlass.runtime.duty import Duty
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Bell
@@ -154,7 +154,7 @@ class Relay(Duty):
         delivery = self._source.delivery(row)
         if self._threads is None:
             self._threads = ThreadBodies(asyncio.get_running_loop())
-        await self._threads.run(lambda: self._outlet.deliver(delivery))
+        await self._threads.run(lambda: deliver_to(self._outlet, delivery))
 
     def _left(self, task: asyncio.Task[None]) -> None:
         self._busy.discard(task)
