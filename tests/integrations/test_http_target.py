@@ -1,3 +1,4 @@
+import logging
 import pickle
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ import pytest
 
 from tests.support.http_receiver import Answer, Receiver, free_port, receiving
 from windlass import ConfigurationError, Delivery, DoNotRetry, HttpTarget, InvalidOptionError, RetryAfter
+from windlass.domain.clock import monotonic
 from windlass.domain.delivery_outcomes import LONGEST_ASKED
 from windlass.integrations import extras
 from windlass.integrations.http_target import delivery_headers, seconds_of
@@ -119,6 +121,32 @@ def test_a_connection_is_used_again_after_an_answer_with_a_body():
 
 
 @pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"Content-Length": "100"}, b"cut"),
+        ({"Content-Encoding": "gzip"}, b"no gzip"),
+        ({"Transfer-Encoding": "chunked"}, b"no chunk"),
+    ],
+)
+def test_an_answer_whose_body_is_broken_or_does_not_end_counts_by_its_status(headers: dict[str, str], body: bytes):
+    """P7.1: what was taken would be delivered again for ever."""
+    with receiving() as receiver:
+        began = monotonic()
+        assert raised(receiver, Answer(200, headers, body=body)) is None
+        assert isinstance(raised(receiver, Answer(410, headers, body=body)), DoNotRetry)
+        assert monotonic() - began < PATIENT, "it does not wait for the rest"
+
+
+def test_urllib3_logs_no_url_of_a_delivery(caplog: pytest.LogCaptureFixture):
+    """P7.1: it may hold a secret; what others log through urllib3 stays."""
+    with receiving() as receiver, caplog.at_level(logging.DEBUG):
+        assert raised(receiver, Answer(headers={"X": "1\r\nno header\r\nY: 2"})) is None
+        logging.getLogger("urllib3.connection").warning("another's")
+    assert "hunter2" not in caplog.text
+    assert "another's" in caplog.text
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
     [
         ("0", 0.0),
@@ -128,6 +156,8 @@ def test_a_connection_is_used_again_after_an_answer_with_a_body():
         (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
         (format_datetime(NOW + timedelta(days=9), usegmt=True), LONGEST_ASKED),
         ("soon", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("\0", None),
         ("-5", None),
         ("1.5", None),
         ("٣", None),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
-from windlass.domain.clock import SystemClock
+from windlass.domain.clock import SystemClock, monotonic
 from windlass.domain.deliveries import Delivery
 from windlass.domain.delivery_outcomes import AT_ONCE, LONGEST_ASKED
 from windlass.domain.durations import seconds
@@ -25,6 +27,10 @@ LATER: Final = frozenset({408, 425, 429})
 LONGEST_TIMEOUT: Final = 300.0
 MOST_READ: Final = 65_536
 """Number of bytes of an answer's body that are read, so that its connection can be used again."""
+LONGEST_BODY: Final = 1.0
+"""Seconds for which more of it is read: its status has said all that counts."""
+_LOGGERS: Final = ("connection", "connectionpool", "poolmanager", "response", "util.retry")
+"""Those of urllib3 that log whole URLs."""
 _OWN: Final = frozenset(
     {
         "content-type",
@@ -66,8 +72,8 @@ class HttpTarget:
 
     @property
     def timeout(self) -> float:
-        """Seconds after which a call counts as failed: connecting and reading may each take up to `timeout`."""
-        return self._limit * 2 + 1
+        """Seconds after which a call counts as failed: connecting and the answer may each take up to `timeout`."""
+        return self._limit * 2 + LONGEST_BODY + 1
 
     def __repr__(self) -> str:
         return f"HttpTarget({self._host!r})"
@@ -77,7 +83,9 @@ class HttpTarget:
         from urllib3.exceptions import HTTPError
 
         try:
-            answer = self._post(delivery)
+            with _without_logs():
+                answer = self._post(delivery)
+                self._leave(answer)
         except HTTPError as error:
             # Its text has the URL, which may hold a secret.
             raise ConnectionError(f"{self._host} gave no answer: {_named(error)}") from None
@@ -86,7 +94,7 @@ class HttpTarget:
     def _post(self, delivery: Delivery) -> BaseHTTPResponse:
         from urllib3 import Timeout
 
-        answer = self._connections().request(
+        return self._connections().request(
             "POST",
             self._url,
             body=delivery.payload.encode(),
@@ -96,16 +104,21 @@ class HttpTarget:
             timeout=Timeout(connect=self._limit, read=self._limit),
             preload_content=False,
         )
+
+    def _leave(self, answer: BaseHTTPResponse) -> None:
+        """Let the connection of an answer be used again if its body is short and sound, else close it.
+
+        What is wrong with a body changes nothing about the status: what was taken would be delivered again for ever.
+        """
+        sock = getattr(answer.connection, "sock", None)
         try:
-            whole = len(answer.read(MOST_READ)) < MOST_READ
-        except Exception:
-            answer.close()
-            raise
-        if whole:
-            answer.release_conn()
-        else:
-            answer.close()
-        return answer
+            if sock is not None and _is_read(answer, sock):
+                sock.settimeout(self._limit)
+                answer.release_conn()
+                return
+        except Exception:  # noqa: BLE001, S110 - whatever a stranger sends: the connection is closed
+            pass
+        answer.close()
 
     def _judge(self, status: int, retry_after: str | None) -> None:
         if 200 <= status < 300:
@@ -124,8 +137,46 @@ class HttpTarget:
 
         with self._lock:
             if self._pool is None:
+                for name in _LOGGERS:
+                    logging.getLogger(f"urllib3.{name}").addFilter(_URL_FILTER)
                 self._pool = PoolManager(num_pools=1, maxsize=AT_ONCE, block=False)
             return self._pool
+
+
+def _is_read(answer: BaseHTTPResponse, sock: Any) -> bool:
+    """Read the body of an answer, and return whether that was all of it."""
+    left, until = MOST_READ, monotonic() + LONGEST_BODY
+    while left > 0 and (remaining := until - monotonic()) > 0:
+        sock.settimeout(remaining)
+        read = len(answer.read1(left, decode_content=False))
+        if read == 0:
+            return True
+        left -= read
+    return False
+
+
+class _UrlFilter(logging.Filter):
+    """Drops what urllib3 logs of a delivery: it has the whole URL, which may hold a secret."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thread = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        del record
+        return not getattr(self.thread, "delivers", False)
+
+
+_URL_FILTER: Final = _UrlFilter()
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    _URL_FILTER.thread.delivers = True
+    try:
+        yield
+    finally:
+        _URL_FILTER.thread.delivers = False
 
 
 def delivery_headers(delivery: Delivery) -> dict[str, str]:
@@ -151,11 +202,10 @@ def seconds_of(retry_after: str | None, now: datetime) -> float | None:
         return min(float(text[:10]), LONGEST_ASKED)
     try:
         until = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError):
+        asked = ((until if until.tzinfo is not None else until.replace(tzinfo=UTC)) - now).total_seconds()
+    except Exception:  # noqa: BLE001 - the parser raises anything for what a stranger sends
         return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return min(max((until - now).total_seconds(), 0.0), LONGEST_ASKED)
+    return min(max(asked, 0.0), LONGEST_ASKED)
 
 
 def _named(error: BaseException) -> str:
