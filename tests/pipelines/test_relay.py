@@ -213,6 +213,24 @@ def test_a_call_that_takes_too_long_counts_as_failed_and_keeps_its_place(app: Wi
     assert stored(store_url, "crm")["a"].attempts == 1
 
 
+def test_an_answer_that_never_ends_does_not_keep_its_place(app: Windlass, store_url: str):
+    """P7.1: no single read of it takes long, so that it is interrupted; sixteen of them would end all deliveries."""
+    answers = iter([Answer(drips=True)])
+    with receiving(lambda request: next(answers, Answer())) as receiver:
+        stage = RemoteStage(app, {"crm": Dripping(receiver.url)})
+        hand_off(store_url, "crm", ["a"])
+        with app.worker():
+            settled(store_url, "crm")
+            (relay,) = stage.relays
+            until(lambda: not relay._busy, "the thread to be free")
+    assert receiver.keys() == ["a", "a"]
+    assert stored(store_url, "crm")["a"].attempts == 1
+
+
+class Dripping(HttpTarget):
+    timeout = 0.5
+
+
 def test_one_hand_off_that_always_fails_holds_up_no_other(app: Windlass, store_url: str):
     """P7.1."""
     with receiving(lambda request: Answer(500 if request.key == "bad" else 200)) as receiver:

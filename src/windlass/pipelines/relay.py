@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from windlass.domain.clock import monotonic
@@ -21,7 +22,7 @@ from windlass.pipelines.outlets import deliver_to, timeout_of
 from windlass.runtime.duty import Duty
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Bell
-from windlass.runtime.threads import BodyExit, ThreadBodies
+from windlass.runtime.threads import BodyExit, BodyStillRuns, ThreadBodies
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
@@ -87,6 +88,7 @@ class Relay(Duty):
             call.cancel()
         if self._threads is not None:
             self._threads.close()
+            self._threads = None
 
     def rest_after(self, seconds: float) -> float:
         """Return no pause between batches: most of their time is spent outside of the store."""
@@ -154,7 +156,12 @@ class Relay(Duty):
         delivery = self._source.delivery(row)
         if self._threads is None:
             self._threads = ThreadBodies(asyncio.get_running_loop())
-        await self._threads.run(lambda: deliver_to(self._outlet, delivery))
+        try:
+            await self._threads.run(lambda: deliver_to(self._outlet, delivery))
+        except BodyStillRuns as call:
+            if self.alive:
+                await _end_of(call)
+            raise
 
     def _left(self, task: asyncio.Task[None]) -> None:
         self._busy.discard(task)
@@ -171,6 +178,7 @@ class Relay(Duty):
                 error = asyncio.CancelledError() if task.cancelled() else task.exception()
             elif one.until <= now:
                 error = TimeoutError(f"no answer within {self._timeout:g} s")
+                task.cancel()
             else:
                 continue
             del begun[task]
@@ -197,6 +205,18 @@ class Relay(Duty):
                 "relay to %s: %d of %d deliveries had been settled or tried by others meanwhile; they are not marked",
                 *(self._source.destination, len(ended) - written, len(ended)),
             )
+
+
+async def _end_of(call: BodyStillRuns) -> None:
+    """Wait until an interrupted call has left its thread."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def end() -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(ended.set)
+
+    call.when_ended(end)
+    await ended.wait()
 
 
 def _nothing(dialect: Dialect) -> Plan[None]:
