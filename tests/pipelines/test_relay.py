@@ -242,6 +242,22 @@ def test_one_hand_off_that_always_fails_holds_up_no_other(app: Windlass, store_u
             assert statuses_of(store_url, "crm")["bad"] == "WAITING"
 
 
+def test_many_hand_offs_that_always_fail_hold_up_no_other(app: Windlass, store_url: str):
+    """P7.1: those behind them are not tried only after a rest for each."""
+    got: list[str] = []
+
+    def deliver(delivery: Delivery) -> None:
+        if delivery.idempotency_key.startswith("bad"):
+            raise ValueError("not understood")
+        got.append(delivery.idempotency_key)
+
+    RemoteStage(app, {"crm": FunctionOutlet(deliver)})
+    hand_off(store_url, "crm", [*(f"bad{number}" for number in range(2 * MOST_ROWS)), *KEYS])
+    with app.worker():
+        until(lambda: len(got) == len(KEYS), "the others")
+    assert sorted(got) == KEYS
+
+
 def test_a_paused_subscription_holds_its_hand_offs_back(app: Windlass, store_url: str):
     """P7.2: until it is resumed."""
     with receiving() as receiver:

@@ -19,11 +19,14 @@ def next_due(dialect: Dialect, publication: str, subscriber: str) -> Plan[int | 
     return None if row is None else int(row[0])
 
 
-def due(dialect: Dialect, publication: str, subscriber: str, most: int) -> Plan[list[DueDelivery]]:
-    """Return hand-offs that are due, in their order."""
+def due(
+    dialect: Dialect, publication: str, subscriber: str, most: int, *, latest: bool = False
+) -> Plan[list[DueDelivery]]:
+    """Return hand-offs that are due, those first that have been for longest, or with `latest` the other way round."""
     del dialect
     names = {"publication": publication, "subscriber": subscriber}
-    rows = yield Step("due_remote_handoffs", names, literals={"most": most})
+    name = "latest_due_remote_handoffs" if latest else "due_remote_handoffs"
+    rows = yield Step(name, names, literals={"most": most})
     return [DueDelivery._make(row) for row in rows]
 
 

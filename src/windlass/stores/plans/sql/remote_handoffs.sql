@@ -16,6 +16,11 @@ SELECT h.id, h.publication, h.key, h.tenant, h.correlation_id, h.payload, h.atte
 WHERE h.publication = :publication AND h.subscriber = :subscriber AND h.status = 'WAITING' AND h.due <= {now} AND {subscription_open}
 ORDER BY h.due, h.id LIMIT {most}
 
+-- name: latest_due_remote_handoffs :rows
+SELECT h.id, h.publication, h.key, h.tenant, h.correlation_id, h.payload, h.attempts, h.created_at FROM windlass_handoff h
+WHERE h.publication = :publication AND h.subscriber = :subscriber AND h.status = 'WAITING' AND h.due <= {now} AND {subscription_open}
+ORDER BY h.due DESC, h.id DESC LIMIT {most}
+
 -- name: admit_remote_handoffs :rows
 UPDATE windlass_handoff
 SET status = 'ADMITTED', payload = NULL, due = NULL, reason = NULL, settled_at = {now}
