@@ -86,7 +86,8 @@ def test_a_refused_hand_off_is_rejected_with_the_reason(
             settled(store_url, "erp", "REJECTED")
         assert len(receiver.requests) == len(KEYS)
     for row in stored(store_url, "crm").values():
-        assert (row.attempts, row.payload, row.seen_key, row.has_due) == (1, None, None, False)
+        assert (row.attempts, row.seen_key, row.has_due) == (1, None, False)
+        assert row.payload is not None, "it may be handed over again"
         assert row.reason is not None
         assert row.reason.endswith("answered 409")
     assert "hunter2" not in str(stored(store_url, "erp"))
