@@ -110,6 +110,14 @@ def test_a_dropped_connection_a_stall_and_a_closed_port_are_tried_later():
         HttpTarget(f"http://127.0.0.1:{free_port()}/", timeout=PATIENT).deliver(DELIVERY)
 
 
+def test_a_host_that_cannot_be_looked_up_is_tried_later_without_its_url():
+    """P7.1."""
+    for host in ("a..b", "x" * 70 + ".example", "\u0130.invalid"):
+        with pytest.raises(ConnectionError, match="gave no answer") as failed:
+            HttpTarget(f"http://{host}/hook?token=hunter2", timeout=PATIENT).deliver(DELIVERY)
+        assert "hunter2" not in str(failed.value)
+
+
 def test_a_connection_is_used_again_after_an_answer_with_a_body():
     """P7.1: also after a large one, of which only the beginning is read."""
     with receiving() as receiver:
@@ -199,7 +207,19 @@ def test_credentials_in_a_url_are_refused_without_being_shown():
 
 @pytest.mark.parametrize(
     "headers",
-    [["a"], {"a": 1}, {"": "b"}, {"a": "b\r\nc: d"}, {"a": "ä"}, {"Idempotency-Key": "7"}, {"WINDLASS-TENANT": "x"}],
+    [
+        ["a"],
+        {"a": 1},
+        {"": "b"},
+        {"a": "b\r\nc: d"},
+        {"a": "ä"},
+        {"Idempotency-Key": "7"},
+        {"WINDLASS-TENANT": "x"},
+        {"a b": "c"},
+        {"a:b": "c"},
+        {"Content-Length": "5"},
+        {"Transfer-Encoding": "chunked"},
+    ],
 )
 def test_what_is_no_header_is_refused_without_its_value(headers: Any):
     with pytest.raises(InvalidOptionError, match="HttpTarget: headers must be a mapping") as refused:

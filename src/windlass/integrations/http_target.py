@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,8 +34,10 @@ _LOGGERS: Final = ("connection", "connectionpool", "poolmanager", "response", "u
 """Those of urllib3 that log whole URLs."""
 _OWN: Final = frozenset(
     {
+        "content-length",
         "content-type",
         "idempotency-key",
+        "transfer-encoding",
         "windlass-attempt",
         "windlass-correlation-id",
         "windlass-kind",
@@ -42,6 +45,7 @@ _OWN: Final = frozenset(
         "windlass-tenant",
     }
 )
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VISIBLE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
 
 
@@ -80,14 +84,12 @@ class HttpTarget:
 
     def deliver(self, delivery: Delivery, /) -> None:
         """Post a delivery; called by the relay."""
-        from urllib3.exceptions import HTTPError
-
         try:
             with _without_logs():
                 answer = self._post(delivery)
                 self._leave(answer)
-        except HTTPError as error:
-            # Its text has the URL, which may hold a secret.
+        except Exception as error:  # noqa: BLE001 - whatever urllib3 and the standard library raise
+            # Its text may have the URL or a header, which may hold a secret.
             raise ConnectionError(f"{self._host} gave no answer: {_named(error)}") from None
         self._judge(answer.status, answer.headers.get("Retry-After"))
 
@@ -239,7 +241,7 @@ def _checked_headers(headers: Any) -> dict[str, str]:
         return {}
     given: dict[Any, Any] = dict(headers) if isinstance(headers, Mapping) else {None: None}
     for name, value in given.items():
-        if not _is_header(name) or not _is_header(value) or name.lower() in _OWN:
+        if not _is_header(name) or not _TOKEN.fullmatch(name) or not _is_header(value) or name.lower() in _OWN:
             raise InvalidOptionError(
                 "HttpTarget: headers must be a mapping of texts to texts of ASCII characters, e.g. "
                 f"{{'Authorization': 'Bearer …'}}, without those that every delivery has ({', '.join(sorted(_OWN))}); "
