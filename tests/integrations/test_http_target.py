@@ -77,8 +77,19 @@ def test_errors_of_the_client_refuse_a_delivery_for_good(status: int):
     """P7.1."""
     with receiving() as receiver:
         error = raised(receiver, Answer(status))
+        odd = raised(receiver, Answer(status, {"Retry-After": "soon"}))
+    assert isinstance(odd, DoNotRetry)
     assert isinstance(error, DoNotRetry)
     assert str(error).endswith(f"answered {status}")
+
+
+@pytest.mark.parametrize("status", [403, 409, 413])
+def test_an_error_of_the_client_that_asks_for_a_wait_is_tried_later(status: int):
+    """P7.1: 409, for example, while an earlier try with the same key is still under way."""
+    with receiving() as receiver:
+        asked = raised(receiver, Answer(status, {"Retry-After": "7"}))
+    assert isinstance(asked, RetryAfter)
+    assert asked.delay == timedelta(seconds=7)
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])

@@ -54,9 +54,9 @@ class HttpTarget:
 
     The body is the item as JSON. `Idempotency-Key` is the same each time a delivery is tried; `Windlass-Tenant`,
     `Windlass-Correlation-Id`, `Windlass-Kind`, `Windlass-Name` and `Windlass-Attempt` say what it is. Any 2xx takes it.
-    Statuses from 400 to 499 refuse it for good, but 408, 425 and 429; everything else is tried again, after
-    `Retry-After` if the answer has it. Redirects are not followed. `headers` (the receiver's password, say) and what
-    follows the host in the URL are in no log and no error. Needs the extra `http`.
+    Statuses from 400 to 499 refuse it for good, but 408, 425, 429 and answers that have `Retry-After`; everything else
+    is tried again, after `Retry-After` if the answer has it. Redirects are not followed. `headers` (the receiver's
+    password, say) and what follows the host in the URL are in no log and no error. Needs the extra `http`.
 
     ```python
     crm = HttpTarget("https://crm.example.com/hooks/7", headers={"Authorization": f"Bearer {token}"})
@@ -126,12 +126,12 @@ class HttpTarget:
         if 200 <= status < 300:
             return
         text = f"{self._host} answered {status}"
-        if 400 <= status < 500 and status not in LATER:
-            raise DoNotRetry(text)
         if 300 <= status < 400:
             raise ConnectionError(f"{text}, a redirect, which is not followed")
         if (asked := seconds_of(retry_after, SystemClock().now())) is not None:
             raise RetryAfter(asked, text)
+        if 400 <= status < 500 and status not in LATER:
+            raise DoNotRetry(text)
         raise ConnectionError(text)
 
     def _connections(self) -> PoolManager:
