@@ -277,8 +277,10 @@ def test_a_paused_subscription_holds_its_hand_offs_back(app: Windlass, store_url
             settled(store_url, "crm")
 
 
-def test_a_relay_that_lost_its_lease_marks_nothing(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
-    """P7.1: what it has delivered is delivered again, with the same key."""
+def test_a_relay_that_lost_its_lease_marks_nothing_until_it_has_it_again(
+    app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
+):
+    """P7.1: it does not deliver a second time what it has delivered, or still delivers."""
     entered, release = threading.Event(), threading.Event()
     got: list[Delivery] = []
 
@@ -295,9 +297,34 @@ def test_a_relay_that_lost_its_lease_marks_nothing(app: Windlass, store_url: str
         rows(store_url, "UPDATE windlass_lease SET fence = fence + 1 WHERE name = 'relay to invoices/crm'")
         release.set()
         settled(store_url, "crm")
-    assert [(one.idempotency_key, one.attempt) for one in got] == [("a", 1), ("a", 1)]
+    assert [(one.idempotency_key, one.attempt) for one in got] == [("a", 1)]
     assert stored(store_url, "crm")["a"].attempts == 0
     assert "another node has taken over the lease" in caplog.text
+
+
+def test_a_relay_that_lost_its_lease_does_not_mark_what_others_have_tried(
+    app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
+):
+    """P7.1: their answer stands; the late one is dropped with a warning."""
+    entered, release = threading.Event(), threading.Event()
+
+    def deliver(delivery: Delivery) -> None:
+        if delivery.idempotency_key == "b":
+            return
+        entered.set()
+        assert release.wait(600)
+
+    RemoteStage(app, {"crm": FunctionOutlet(deliver)})
+    hand_off(store_url, "crm", ["a"])
+    with app.worker():
+        assert entered.wait(PATIENT)
+        rows(store_url, "UPDATE windlass_lease SET fence = fence + 1 WHERE name = 'relay to invoices/crm'")
+        rows(store_url, "UPDATE windlass_handoff SET attempts = 1, due = 9000000000000000 WHERE key = 'a'")
+        release.set()
+        hand_off(store_url, "crm", ["b"])
+        until(lambda: statuses_of(store_url, "crm")["b"] == "ADMITTED", "the other hand-off")
+    assert statuses_of(store_url, "crm")["a"] == "WAITING"
+    assert "settled or tried by others meanwhile" in caplog.text
 
 
 def test_a_function_may_ask_for_a_wait(app: Windlass, store_url: str):

@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 from windlass.domain.clock import monotonic
 from windlass.domain.delivery_outcomes import AT_ONCE, DestinationHealth, failure_of
 from windlass.domain.rhythm import Always
+from windlass.errors import StoreUnavailableError
 from windlass.feature import NodeTools
 from windlass.pipelines.delivery_attempts import Route, settlement_of
 from windlass.pipelines.outlets import deliver_to, timeout_of
-from windlass.runtime.duty import Duty
+from windlass.runtime.duty import Duty, LeaseLostError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Bell
 from windlass.runtime.threads import BodyExit, BodyStillRuns, ThreadBodies
@@ -66,6 +67,10 @@ class Relay(Duty):
         self._threads: ThreadBodies | None = None
         self._busy: set[asyncio.Task[None]] = set()
         """Calls on threads, also those that took too long: they keep their place until they end."""
+        self._begun: dict[asyncio.Task[None], _Begun] = {}
+        """Those of them that do not count as failed. They outlive a pass that loses its lease or the store."""
+        self._unmarked: list[Settlement] = []
+        """What became of deliveries, until it is written."""
         self._full = False
 
     async def tick(self) -> float | None:
@@ -137,8 +142,10 @@ class Relay(Duty):
         return full
 
     async def _deliver(self, rows: Sequence[DueDelivery]) -> None:
-        """Deliver rows, several at a time, and mark them as they end."""
-        waiting, begun, ended = deque(rows), dict[asyncio.Task[None], _Begun](), list[Settlement]()
+        """Deliver rows, several at a time, and mark them as they end, those of an earlier pass among them."""
+        begun = self._begun
+        known = {one.row.id for one in begun.values()} | {one.id for one in self._unmarked}
+        waiting = deque(row for row in rows if row.id not in known)
         marked = monotonic()
         stopped_at: float | None = None
         while True:
@@ -149,14 +156,14 @@ class Relay(Duty):
                 break
             until = min(marked + MARK_INTERVAL, *(one.until for one in begun.values()))
             await asyncio.wait(begun, timeout=max(until - monotonic(), 0), return_when=asyncio.FIRST_COMPLETED)
-            ended += self._ended(begun)
+            self._unmarked += self._ended(begun)
             if monotonic() >= marked + MARK_INTERVAL:
-                await self._mark(ended)
-                ended, marked = [], monotonic()
+                await self._mark()
+                marked = monotonic()
             if not self.alive and stopped_at is None:
                 stopped_at = monotonic()
-        if ended:
-            await self._mark(ended)
+        if self._unmarked:
+            await self._mark()
 
     def _may_begin(self, under_way: int) -> bool:
         health = self._health
@@ -209,13 +216,24 @@ class Relay(Duty):
             self._health = self._health.failed(failure.asked)
         return settlement_of(self._source, row, error, self._describe)
 
-    async def _mark(self, ended: Sequence[Settlement]) -> None:
-        """Write what became of deliveries, or only renew the lease; raises `LeaseLostError` if it was lost."""
+    async def _mark(self) -> None:
+        """Write what became of deliveries, or only renew the lease; raises `LeaseLostError` if it was lost.
+
+        What could not be written then is written by a later pass: its number of tries says whether it still holds.
+        """
+        ended = list(self._unmarked)
         reached("relay.delivered", lambda: bool(ended))
         if not ended:
             await self._lease.run(_nothing)
             return
-        written = await self._lease.run(self._source.settle, ended)
+        try:
+            written = await self._lease.run(self._source.settle, ended)
+        except (LeaseLostError, StoreUnavailableError):
+            raise
+        except Exception:
+            self._unmarked.clear()  # whatever the store refuses there must not hold up what follows
+            raise
+        self._unmarked.clear()
         if written != len(ended):
             self._source.logger.warning(
                 "relay to %s: %d of %d deliveries had been settled or tried by others meanwhile; they are not marked",
