@@ -74,6 +74,7 @@ def test_hand_offs_that_fail_are_listed_with_their_reason_and_tried_again(desk, 
     assert desk.read("publication", "list", "--failing", "--subscriber", "nobody")["items"] == []
     assert "1 hand-off will be tried again now" in desk.told("publication", "retry", "--publication", "invoices")
     assert desk.read("publication", "retry", "--tenant", "nobody") == {"retried": 0}
+    assert desk.read("publication", "retry", "--rejected") == {"retried": 0}
     assert desk.told("dlq", "list") == ""
     assert desk.told("reject", "list") == ""
 

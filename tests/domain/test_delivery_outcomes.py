@@ -12,8 +12,10 @@ from windlass.domain.delivery_outcomes import (
     LONGEST_DELAY,
     MOST_FAILURES,
     SPREAD,
+    DeliveryFailure,
     DestinationHealth,
     backoff,
+    delay_of,
     failure_of,
 )
 
@@ -40,6 +42,12 @@ def test_a_destination_may_ask_for_a_wait_up_to_an_hour(delay: float | timedelta
     """P7.1."""
     assert failure_of(RetryAfter(delay)).asked == asked
     assert failure_of(ValueError()).asked is None
+
+
+@pytest.mark.parametrize(("asked", "delay"), [(0.0, 4.0), (0.9, 4.0), (1.0, 1.0), (90.0, 90.0), (None, 4.0)])
+def test_a_row_that_is_asked_for_no_wait_gets_its_own(asked: float | None, delay: float):
+    """P7.1: else it would be tried without a pause, for as long as others are taken."""
+    assert delay_of(DeliveryFailure(final=False, asked=asked), 3, 0.0) == delay
 
 
 @given(failures=st.integers(1, 10_000), spread=st.floats(0, 1, exclude_max=True))

@@ -143,6 +143,26 @@ def test_an_unknown_provider_is_refused():
         PipelinesSettings(dlq_provider=SqsTarget)  # type: ignore[arg-type] # a class, and no object of it
 
 
+async def to_crm(letter: DeadLetter) -> None:
+    raise AssertionError("nothing awaits it")
+
+
+def test_an_async_provider_is_refused_since_nothing_awaits_it():
+    """P6.2: dead letters would count as taken that were not."""
+    with pytest.raises(ConfigurationError, match=r"pipelines\.dlq_provider must not be async, got to_crm"):
+        Windlass("sqlite://", settings=Settings(pipelines=PipelinesSettings(dlq_provider=to_crm)))
+
+
+def test_a_provider_that_returns_a_coroutine_has_failed(store_url: str, caplog: pytest.LogCaptureFixture):
+    """P6.2: its dead letter is tried again."""
+    app = app_with(store_url, lambda letter: to_crm(letter))  # noqa: PLW0108 - it hides that it is async
+    with app.worker():
+        submit(app)
+        until(lambda: "returned coroutine instead of doing its work" in caplog.text, "the failure")
+    assert rows(store_url, "SELECT count(*) FROM windlass_outbox") == [(1,)]
+    app.close()
+
+
 def test_a_queue_without_its_url_and_a_url_without_a_queue_are_refused():
     """P6.2: where the application is made."""
     with pytest.raises(ConfigurationError, match=r"needs pipelines\.dlq_url"):

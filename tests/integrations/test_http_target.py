@@ -1,3 +1,4 @@
+import logging
 import pickle
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ import pytest
 
 from tests.support.http_receiver import Answer, Receiver, free_port, receiving
 from windlass import ConfigurationError, Delivery, DoNotRetry, HttpTarget, InvalidOptionError, RetryAfter
+from windlass.domain.clock import monotonic
 from windlass.domain.delivery_outcomes import LONGEST_ASKED
 from windlass.integrations import extras
 from windlass.integrations.http_target import delivery_headers, seconds_of
@@ -75,8 +77,19 @@ def test_errors_of_the_client_refuse_a_delivery_for_good(status: int):
     """P7.1."""
     with receiving() as receiver:
         error = raised(receiver, Answer(status))
+        odd = raised(receiver, Answer(status, {"Retry-After": "soon"}))
+    assert isinstance(odd, DoNotRetry)
     assert isinstance(error, DoNotRetry)
     assert str(error).endswith(f"answered {status}")
+
+
+@pytest.mark.parametrize("status", [403, 409, 413])
+def test_an_error_of_the_client_that_asks_for_a_wait_is_tried_later(status: int):
+    """P7.1: 409, for example, while an earlier try with the same key is still under way."""
+    with receiving() as receiver:
+        asked = raised(receiver, Answer(status, {"Retry-After": "7"}))
+    assert isinstance(asked, RetryAfter)
+    assert asked.delay == timedelta(seconds=7)
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
@@ -108,6 +121,14 @@ def test_a_dropped_connection_a_stall_and_a_closed_port_are_tried_later():
         HttpTarget(f"http://127.0.0.1:{free_port()}/", timeout=PATIENT).deliver(DELIVERY)
 
 
+def test_a_host_that_cannot_be_looked_up_is_tried_later_without_its_url():
+    """P7.1."""
+    for host in ("a..b", "x" * 70 + ".example", "\u0130.invalid"):
+        with pytest.raises(ConnectionError, match="gave no answer") as failed:
+            HttpTarget(f"http://{host}/hook?token=hunter2", timeout=PATIENT).deliver(DELIVERY)
+        assert "hunter2" not in str(failed.value)
+
+
 def test_a_connection_is_used_again_after_an_answer_with_a_body():
     """P7.1: also after a large one, of which only the beginning is read."""
     with receiving() as receiver:
@@ -116,6 +137,32 @@ def test_a_connection_is_used_again_after_an_answer_with_a_body():
             receiver.decide = lambda request, body=body: Answer(body=body)  # type: ignore[misc]
             target.deliver(DELIVERY)
         assert len(receiver.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"Content-Length": "100"}, b"cut"),
+        ({"Content-Encoding": "gzip"}, b"no gzip"),
+        ({"Transfer-Encoding": "chunked"}, b"no chunk"),
+    ],
+)
+def test_an_answer_whose_body_is_broken_or_does_not_end_counts_by_its_status(headers: dict[str, str], body: bytes):
+    """P7.1: what was taken would be delivered again for ever."""
+    with receiving() as receiver:
+        began = monotonic()
+        assert raised(receiver, Answer(200, headers, body=body)) is None
+        assert isinstance(raised(receiver, Answer(410, headers, body=body)), DoNotRetry)
+        assert monotonic() - began < PATIENT, "it does not wait for the rest"
+
+
+def test_urllib3_logs_no_url_of_a_delivery(caplog: pytest.LogCaptureFixture):
+    """P7.1: it may hold a secret; what others log through urllib3 stays."""
+    with receiving() as receiver, caplog.at_level(logging.DEBUG):
+        assert raised(receiver, Answer(headers={"X": "1\r\nno header\r\nY: 2"})) is None
+        logging.getLogger("urllib3.connection").warning("another's")
+    assert "hunter2" not in caplog.text
+    assert "another's" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -128,6 +175,8 @@ def test_a_connection_is_used_again_after_an_answer_with_a_body():
         (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
         (format_datetime(NOW + timedelta(days=9), usegmt=True), LONGEST_ASKED),
         ("soon", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("\0", None),
         ("-5", None),
         ("1.5", None),
         ("٣", None),
@@ -169,7 +218,19 @@ def test_credentials_in_a_url_are_refused_without_being_shown():
 
 @pytest.mark.parametrize(
     "headers",
-    [["a"], {"a": 1}, {"": "b"}, {"a": "b\r\nc: d"}, {"a": "ä"}, {"Idempotency-Key": "7"}, {"WINDLASS-TENANT": "x"}],
+    [
+        ["a"],
+        {"a": 1},
+        {"": "b"},
+        {"a": "b\r\nc: d"},
+        {"a": "ä"},
+        {"Idempotency-Key": "7"},
+        {"WINDLASS-TENANT": "x"},
+        {"a b": "c"},
+        {"a:b": "c"},
+        {"Content-Length": "5"},
+        {"Transfer-Encoding": "chunked"},
+    ],
 )
 def test_what_is_no_header_is_refused_without_its_value(headers: Any):
     with pytest.raises(InvalidOptionError, match="HttpTarget: headers must be a mapping") as refused:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import boto3
 import pytest
+from botocore.config import Config
 from moto.server import ThreadedMotoServer
 
 from tests.support.http_receiver import free_port
@@ -106,6 +107,18 @@ def test_a_message_that_the_queue_refuses_is_refused_for_good(sqs: Sqs):
     target = SqsTarget(sqs.queue("plain"), **sqs.options)
     with pytest.raises(DoNotRetry, match="queue plain refused the message: InvalidParameterValue"):
         target.deliver(replace(DELIVERY, payload='"' + "x" * 3_000_000 + '"'))
+
+
+def test_a_client_that_could_not_be_made_is_made_later_with_the_same_options(sqs: Sqs, monkeypatch: pytest.MonkeyPatch):
+    """P7.1: they were lost with the first try, e.g. that of a proxy or of a region which is not in the environment."""
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    options = {name: value for name, value in sqs.options.items() if name != "region_name"}
+    target = SqsTarget(sqs.queue("plain"), config=Config(user_agent_extra="shop"), **options)
+    with pytest.raises(ConnectionError, match="NoRegionError"):
+        target.deliver(DELIVERY)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    target.deliver(DELIVERY)
+    assert target._client.meta.config.user_agent_extra == "shop"
 
 
 def test_no_secret_of_a_target_is_in_its_repr(sqs: Sqs):

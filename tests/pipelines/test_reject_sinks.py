@@ -1,6 +1,7 @@
 """Sinks of rejects: the log, a ring in memory, functions, and what follows when one fails."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from windlass import (
     SinkFailure,
     Windlass,
 )
+from windlass.settings import JobsSettings
 from windlass.testing import drain, isolated
 
 RUN = 60.0
@@ -250,6 +252,77 @@ def test_a_failing_sink_fails_the_step_on_request(app: Windlass, how: str, given
 
 
 @EVERY_WAY
+def test_a_sink_that_exits_fails_the_step_on_request(app: Windlass, how: str, given: int, count: int):
+    """P5.4: FAIL_PIPELINE; it ends neither a task of the worker nor its loop."""
+    del count
+
+    def exiting(reject: Reject) -> None:
+        raise SystemExit(3)
+
+    sieve = Sieve(app, how, sink=exiting, sink_failure="FAIL_PIPELINE", retry_limit=0)
+    with app.worker(), pytest.raises(JobFailedError, match="SystemExit: 3") as raised:
+        sieve.pipeline.submit(given).result(RUN)
+    assert raised.value.error_class == "RejectSinkError"
+
+
+class Exiting:
+    """A sink that is not durable, and called after the commit."""
+
+    durable = False
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def reject(self, reject: Reject) -> None:
+        self.calls += 1
+        raise SystemExit("password=hunter2")
+
+
+@EVERY_WAY
+def test_an_execution_goes_on_after_a_sink_that_exits(
+    app: Windlass, how: str, given: int, count: int, caplog: pytest.LogCaptureFixture
+):
+    """P5.4: CONTINUE; the log has its error without a secret."""
+    sink = Exiting()
+    sieve = Sieve(app, how, sink=sink)
+    with app.worker():
+        sieve.pipeline.submit(given).result(RUN)
+        until(lambda: sink.calls == count, "the sink to be called")
+    assert caplog.text.count("SystemExit: password=[REDACTED]") == count
+    assert "hunter2" not in caplog.text
+    assert "the worker continues" not in caplog.text
+
+
+@pytest.mark.parametrize("failure", list(SinkFailure))
+def test_a_sink_that_hangs_does_not_hold_the_worker(store_url: str, failure: SinkFailure):
+    """P5.4: its call has a time limit, and none of the threads that the node itself needs to end."""
+    app = Windlass(store_url, settings=Settings(jobs=JobsSettings(timeout=0.5)))
+    app.migrate()
+    entered, release = threading.Event(), threading.Event()
+
+    class Hanging:
+        durable = False
+
+        def reject(self, reject: Reject) -> None:
+            entered.set()
+            release.wait(600)
+
+    sieve = Sieve(app, "item", sink=Hanging(), sink_failure=failure, retry_limit=0)
+    try:
+        with app.worker():
+            run = sieve.pipeline.submit(2)
+            if failure is SinkFailure.CONTINUE:
+                assert run.result(RUN) == [0]
+            else:
+                with pytest.raises(JobFailedError, match=r"the sink of rejects ran longer than 0\.5 s"):
+                    run.result(RUN)
+            assert entered.is_set()
+    finally:
+        release.set()
+    app.close()
+
+
+@EVERY_WAY
 def test_a_step_is_retried_until_its_sink_takes_the_reject(app: Windlass, how: str, given: int, count: int):
     """P5.4: nothing is emitted or recorded twice."""
     calls: list[Reject] = []
@@ -290,6 +363,24 @@ def test_items_may_be_lost_outside_of_production_and_in_memory(store_url: str):
         drain(tried)
         assert run.result(0) == [0]
     tried.close()
+
+
+async def to_crm(given: Any) -> None:
+    raise AssertionError("nothing awaits it")
+
+
+class AsyncSink:
+    durable = True
+
+    async def reject(self, reject: Reject, /) -> None:
+        await to_crm(reject)
+
+
+@pytest.mark.parametrize("sink", [to_crm, AsyncSink()])
+def test_an_async_sink_is_refused_since_nothing_awaits_it(app: Windlass, sink: Any):
+    """P5.3: rejects would count as taken that were not."""
+    with pytest.raises(InvalidOptionError, match=r"sink.* must not be async"):
+        app.pipeline("shop", sink=sink)
 
 
 @pytest.mark.parametrize("sink", [5, "disk", MemorySink, object()])

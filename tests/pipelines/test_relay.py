@@ -86,7 +86,8 @@ def test_a_refused_hand_off_is_rejected_with_the_reason(
             settled(store_url, "erp", "REJECTED")
         assert len(receiver.requests) == len(KEYS)
     for row in stored(store_url, "crm").values():
-        assert (row.attempts, row.payload, row.seen_key, row.has_due) == (1, None, None, False)
+        assert (row.attempts, row.seen_key, row.has_due) == (1, None, False)
+        assert row.payload is not None, "it may be handed over again"
         assert row.reason is not None
         assert row.reason.endswith("answered 409")
     assert "hunter2" not in str(stored(store_url, "erp"))
@@ -213,6 +214,24 @@ def test_a_call_that_takes_too_long_counts_as_failed_and_keeps_its_place(app: Wi
     assert stored(store_url, "crm")["a"].attempts == 1
 
 
+def test_an_answer_that_never_ends_does_not_keep_its_place(app: Windlass, store_url: str):
+    """P7.1: no single read of it takes long, so that it is interrupted; sixteen of them would end all deliveries."""
+    answers = iter([Answer(drips=True)])
+    with receiving(lambda request: next(answers, Answer())) as receiver:
+        stage = RemoteStage(app, {"crm": Dripping(receiver.url)})
+        hand_off(store_url, "crm", ["a"])
+        with app.worker():
+            settled(store_url, "crm")
+            (relay,) = stage.relays
+            until(lambda: not relay._busy, "the thread to be free")
+    assert receiver.keys() == ["a", "a"]
+    assert stored(store_url, "crm")["a"].attempts == 1
+
+
+class Dripping(HttpTarget):
+    timeout = 0.5
+
+
 def test_one_hand_off_that_always_fails_holds_up_no_other(app: Windlass, store_url: str):
     """P7.1."""
     with receiving(lambda request: Answer(500 if request.key == "bad" else 200)) as receiver:
@@ -222,6 +241,22 @@ def test_one_hand_off_that_always_fails_holds_up_no_other(app: Windlass, store_u
             receiver.wait_admitted(len(KEYS))
             until(lambda: list(statuses_of(store_url, "crm").values()).count("ADMITTED") == len(KEYS), "the others")
             assert statuses_of(store_url, "crm")["bad"] == "WAITING"
+
+
+def test_many_hand_offs_that_always_fail_hold_up_no_other(app: Windlass, store_url: str):
+    """P7.1: those behind them are not tried only after a rest for each."""
+    got: list[str] = []
+
+    def deliver(delivery: Delivery) -> None:
+        if delivery.idempotency_key.startswith("bad"):
+            raise ValueError("not understood")
+        got.append(delivery.idempotency_key)
+
+    RemoteStage(app, {"crm": FunctionOutlet(deliver)})
+    hand_off(store_url, "crm", [*(f"bad{number}" for number in range(2 * MOST_ROWS)), *KEYS])
+    with app.worker():
+        until(lambda: len(got) == len(KEYS), "the others")
+    assert sorted(got) == KEYS
 
 
 def test_a_paused_subscription_holds_its_hand_offs_back(app: Windlass, store_url: str):
@@ -242,8 +277,10 @@ def test_a_paused_subscription_holds_its_hand_offs_back(app: Windlass, store_url
             settled(store_url, "crm")
 
 
-def test_a_relay_that_lost_its_lease_marks_nothing(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
-    """P7.1: what it has delivered is delivered again, with the same key."""
+def test_a_relay_that_lost_its_lease_marks_nothing_until_it_has_it_again(
+    app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
+):
+    """P7.1: it does not deliver a second time what it has delivered, or still delivers."""
     entered, release = threading.Event(), threading.Event()
     got: list[Delivery] = []
 
@@ -260,9 +297,34 @@ def test_a_relay_that_lost_its_lease_marks_nothing(app: Windlass, store_url: str
         rows(store_url, "UPDATE windlass_lease SET fence = fence + 1 WHERE name = 'relay to invoices/crm'")
         release.set()
         settled(store_url, "crm")
-    assert [(one.idempotency_key, one.attempt) for one in got] == [("a", 1), ("a", 1)]
+    assert [(one.idempotency_key, one.attempt) for one in got] == [("a", 1)]
     assert stored(store_url, "crm")["a"].attempts == 0
     assert "another node has taken over the lease" in caplog.text
+
+
+def test_a_relay_that_lost_its_lease_does_not_mark_what_others_have_tried(
+    app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
+):
+    """P7.1: their answer stands; the late one is dropped with a warning."""
+    entered, release = threading.Event(), threading.Event()
+
+    def deliver(delivery: Delivery) -> None:
+        if delivery.idempotency_key == "b":
+            return
+        entered.set()
+        assert release.wait(600)
+
+    RemoteStage(app, {"crm": FunctionOutlet(deliver)})
+    hand_off(store_url, "crm", ["a"])
+    with app.worker():
+        assert entered.wait(PATIENT)
+        rows(store_url, "UPDATE windlass_lease SET fence = fence + 1 WHERE name = 'relay to invoices/crm'")
+        rows(store_url, "UPDATE windlass_handoff SET attempts = 1, due = 9000000000000000 WHERE key = 'a'")
+        release.set()
+        hand_off(store_url, "crm", ["b"])
+        until(lambda: statuses_of(store_url, "crm")["b"] == "ADMITTED", "the other hand-off")
+    assert statuses_of(store_url, "crm")["a"] == "WAITING"
+    assert "settled or tried by others meanwhile" in caplog.text
 
 
 def test_a_function_may_ask_for_a_wait(app: Windlass, store_url: str):

@@ -60,6 +60,32 @@ def test_every_item_goes_to_every_place_with_its_key_and_tenant(app: Windlass):
     assert {(one.status, one.attempts, one.reason) for one in settled} == {(HandoffStatus.ADMITTED, 0, None)}
 
 
+def test_what_a_place_has_refused_for_good_is_handed_over_when_the_cause_is_gone(app: Windlass):
+    """P7.1: a wrong password loses nothing; each key once, and none that was handed over since."""
+    status = 401
+    with receiving(lambda request: Answer(status)) as receiver:
+        orders = invoices(app, {"crm": HttpTarget(receiver.url, timeout=RUN)}, key=lambda item: f"k{item['id']}")
+        with app.worker():
+            for _ in range(2):  # the key of a refused one is free: both runs have rejected ones
+                orders.submit(3).result(RUN)
+                until(lambda: not found(app, HandoffStatus.WAITING), "all to be refused")
+            assert len(found(app, HandoffStatus.REJECTED)) == 6
+            status = 200
+            orders.submit(1).result(RUN)
+            until(lambda: found(app, HandoffStatus.ADMITTED), "one key to be handed over")
+            assert app.publications.retry() == 0
+            assert app.publications.retry(status="REJECTED", subscriber="erp") == 0
+            assert app.publications.retry(status="REJECTED") == 2
+            until(lambda: len(found(app, HandoffStatus.ADMITTED)) == 3, "the others")
+            assert app.publications.retry(status="REJECTED") == 0
+        assert receiver.admitted == {"k0": 1, "k1": 1, "k2": 1}
+        assert sorted(request.body for request in receiver.requests[-2:]) == ['{"id":1}', '{"id":2}']
+    (backlog,) = app.publications.backlog()
+    assert backlog.waiting == 0
+    with pytest.raises(InvalidOptionError, match="status must be WAITING or REJECTED, which may be tried again"):
+        app.publications.retry(status="ADMITTED")
+
+
 def test_a_dead_place_neither_fails_the_source_nor_holds_up_another(app: Windlass):
     """P7.1, P7.3: it has succeeded, and its failures are counted."""
     with receiving() as receiver, receiving(lambda request: Answer(503)) as dead:

@@ -24,6 +24,8 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
     stalls: bool = False
     """Whether nothing is answered until the receiver is closed."""
+    drips: bool = False
+    """Whether it says until the receiver is closed that its answer will come."""
     drops: bool = False
     """Whether the connection is closed without an answer."""
     body: bytes = b"{}"
@@ -70,7 +72,7 @@ class Receiver:
     def got(self, request: Request, answer: Answer) -> None:
         with self.changed:
             self.requests.append(request)
-            taken = 200 <= answer.status < 300 and not answer.drops and not answer.stalls
+            taken = 200 <= answer.status < 300 and not (answer.drops or answer.stalls or answer.drips)
             if taken and request.headers.get("Idempotency-Key"):
                 known = request.key in self.admitted
                 self.admitted[request.key] += 0 if known else 1
@@ -106,6 +108,8 @@ def _handler_of(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             receiver.got(request, answer)
             if answer.stalls:
                 receiver.released.wait(600)
+            while answer.drips and not receiver.released.wait(0.02):
+                self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             if answer.stalls or answer.drops:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)

@@ -139,19 +139,30 @@ def resume(app: Windlass, publication: str, subscriber: str) -> None:
 @click.option("--publication", "-p", metavar="NAME", show_envvar=True, help="Of this publication.")
 @click.option("--subscriber", "-s", metavar="NAME", show_envvar=True, help="To this subscriber.")
 @click.option("--tenant", metavar="NAME", show_envvar=True, help="Of this tenant; of all if not given.")
+@click.option("--rejected", is_flag=True, show_envvar=True, help="Those that a place outside has refused for good.")
 @limit_option(1_000, "How many at most; the latest first.")
 @json_option("publication retry")
 def retry(
-    app: Windlass, publication: str | None, subscriber: str | None, tenant: str | None, limit: int, as_json: bool
+    app: Windlass,
+    publication: str | None,
+    subscriber: str | None,
+    tenant: str | None,
+    rejected: bool,
+    limit: int,
+    as_json: bool,
 ) -> None:
     """Try hand-offs that were refused again now, instead of at their next try. Fix the cause first.
 
-    Rejected ones are not tried again: their key was used with another payload, or they have none.
+    With --rejected those that a place outside has refused for good. Others that are rejected are never tried again:
+    their key was used with another payload, or they have none.
 
     \b
         windlass publication retry --publication invoices --subscriber billing
+        windlass publication retry --publication invoices --subscriber crm --rejected
     """
-    count = app.publications.retry(limit=limit, publication=publication, subscriber=subscriber, tenant=tenant)
+    status = HandoffStatus.REJECTED if rejected else HandoffStatus.WAITING
+    filters = HandoffFiltersDict(publication=publication, subscriber=subscriber, tenant=tenant, status=status)
+    count = app.publications.retry(limit=limit, **filters)
     if as_json:
         write_json({"retried": count})
     else:

@@ -20,7 +20,7 @@ from windlass.pipelines.execution_submitter import DEFAULT_TENANT
 from windlass.pipelines.item_values import fingerprint
 from windlass.pipelines.subscribers import log_failures, payload_of
 from windlass.runtime.verbs import Verb, adrive, drive
-from windlass.stores.plans import handoffs, subscriptions
+from windlass.stores.plans import handoffs, remote_handoffs, subscriptions
 from windlass.stores.plans.handoffs import OTHER_PAYLOAD, PublishedItem, PublishedItems
 from windlass.stores.plans.subscriptions import Scope, StoredHandoff
 
@@ -143,7 +143,9 @@ class AppPublications:
     def retry(self, *, limit: int = 1_000, **filters: Unpack[HandoffFiltersDict]) -> int:
         """Try hand-offs that were refused again now, up to `limit` (1 to 1,000) of those that match; return how many.
 
-        Rejected ones are not tried again: their key was used with another payload.
+        Those that are WAITING, or with `status="REJECTED"` those that a place outside has refused for good, unless
+        another one has been handed over under the key since. Others that are rejected are never tried again: their key
+        was used with another payload, or they have none.
         """
         return drive(self._retry(limit, filters))
 
@@ -154,10 +156,15 @@ class AppPublications:
     def _retry(self, limit: int, filters: HandoffFiltersDict) -> Verb[int]:
         jobs = self._verbs.jobs
         yield from jobs.authorization.check("retry")
-        fits = _checked({**filters, "status": HandoffStatus.WAITING}, "retry")
-        rows, _ = yield from self._matching(fits, LAST_ID, checked_limit(limit), Scope.REFUSED)
+        wanted = _retried_status(filters.get("status"))
+        fits = _checked({**filters, "status": wanted}, "retry")
+        given_up = wanted is HandoffStatus.REJECTED
+        scope, plan = (Scope.GIVEN_UP, remote_handoffs.revive) if given_up else (Scope.REFUSED, subscriptions.hurry)
+        rows, _ = yield from self._matching(fits, LAST_ID, checked_limit(limit), scope)
+        if given_up:  # one key may have been refused more than once
+            rows = {(row.publication, row.subscriber, row.tenant, row.key): row for row in reversed([*rows])}.values()
         ids = [row.id for row in rows]
-        count: int = (yield from jobs.access.run(subscriptions.hurry, ids)) if ids else 0
+        count: int = (yield from jobs.access.run(plan, ids)) if ids else 0
         self._declared.subscribers.bell.ring()
         self._declared.bells.ring_all()
         return count
@@ -235,6 +242,14 @@ class AppPublications:
 
 list_of = list
 """The class, whose name the verb of the same name hides."""
+
+
+def _retried_status(given: HandoffStatus | str | None) -> HandoffStatus:
+    """Return which hand-offs are tried again; raise for those that were admitted."""
+    text = HandoffStatus.WAITING.value if given is None else str(given).upper()
+    if text not in (HandoffStatus.WAITING.value, HandoffStatus.REJECTED.value):
+        raise InvalidOptionError(f"status must be WAITING or REJECTED, which may be tried again, got {given!r}")
+    return HandoffStatus(text)
 
 
 def _checked(filters: HandoffFiltersDict, verb: str) -> Callable[[StoredHandoff], bool]:

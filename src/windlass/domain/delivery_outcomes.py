@@ -47,6 +47,16 @@ def backoff(failures: int, spread: float) -> float:
     return full * (1 - SPREAD * spread)
 
 
+def delay_of(failure: DeliveryFailure, failures: int, spread: float) -> float:
+    """Return the seconds until the next try of a row that has failed so many times: what was asked for, else `backoff`.
+
+    An answer that asks for less than a second, e.g. a date of a clock that is behind, would be tried without a pause.
+    """
+    if failure.asked is not None and failure.asked >= FIRST_DELAY:
+        return failure.asked
+    return backoff(failures, spread)
+
+
 class DestinationHealth(NamedTuple):
     """What the last deliveries to a destination say about it."""
 

@@ -25,7 +25,8 @@ class HandoffStatus(StrEnum):
     ADMITTED = "ADMITTED"
     """The subscriber has it."""
     REJECTED = "REJECTED"
-    """It is not tried again: its key was used with another payload, or it has no key."""
+    """It is not tried again by itself: a place outside refused it for good, its key was used with another payload, or
+    it has no key."""
 
 
 class SubscriptionRow(NamedTuple):

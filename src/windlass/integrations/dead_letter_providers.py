@@ -8,9 +8,10 @@ from typing import Any
 from windlass import loggers
 from windlass.domain.dead_letter import DeadLetter
 from windlass.domain.deliveries import Delivery
-from windlass.errors import ConfigurationError
+from windlass.errors import ConfigurationError, InvalidOptionError
 from windlass.failure.dead_letter_records import letter_of_text
 from windlass.integrations.sqs import SqsTarget
+from windlass.pipelines.outlets import refuse_async, refuse_awaitable
 from windlass.settings import PipelinesSettings
 from windlass.spi import Outlet
 
@@ -38,7 +39,7 @@ class FunctionProvider:
 
     def deliver(self, delivery: Delivery, /) -> None:
         """Call the function."""
-        self.function(letter_of_text(delivery.payload))
+        refuse_awaitable(self.function(letter_of_text(delivery.payload)), self.function)
 
 
 def dead_letter_provider(settings: PipelinesSettings) -> Outlet | None:
@@ -60,5 +61,10 @@ def dead_letter_provider(settings: PipelinesSettings) -> Outlet | None:
         return None
     if given == "log":
         return LogProvider()
-    outlet: Outlet = given if callable(getattr(given, "deliver", None)) else FunctionProvider(given)
+    is_outlet = callable(getattr(given, "deliver", None))
+    try:
+        refuse_async(given.deliver if is_outlet else given, "pipelines.dlq_provider")
+    except InvalidOptionError as error:
+        raise ConfigurationError(str(error)) from None
+    outlet: Outlet = given if is_outlet else FunctionProvider(given)
     return outlet

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
-from windlass.domain.clock import SystemClock
+from windlass.domain.clock import SystemClock, monotonic
 from windlass.domain.deliveries import Delivery
 from windlass.domain.delivery_outcomes import AT_ONCE, LONGEST_ASKED
 from windlass.domain.durations import seconds
@@ -25,10 +28,16 @@ LATER: Final = frozenset({408, 425, 429})
 LONGEST_TIMEOUT: Final = 300.0
 MOST_READ: Final = 65_536
 """Number of bytes of an answer's body that are read, so that its connection can be used again."""
+LONGEST_BODY: Final = 1.0
+"""Seconds for which more of it is read: its status has said all that counts."""
+_LOGGERS: Final = ("connection", "connectionpool", "poolmanager", "response", "util.retry")
+"""Those of urllib3 that log whole URLs."""
 _OWN: Final = frozenset(
     {
+        "content-length",
         "content-type",
         "idempotency-key",
+        "transfer-encoding",
         "windlass-attempt",
         "windlass-correlation-id",
         "windlass-kind",
@@ -36,6 +45,7 @@ _OWN: Final = frozenset(
         "windlass-tenant",
     }
 )
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VISIBLE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
 
 
@@ -44,9 +54,9 @@ class HttpTarget:
 
     The body is the item as JSON. `Idempotency-Key` is the same each time a delivery is tried; `Windlass-Tenant`,
     `Windlass-Correlation-Id`, `Windlass-Kind`, `Windlass-Name` and `Windlass-Attempt` say what it is. Any 2xx takes it.
-    Statuses from 400 to 499 refuse it for good, but 408, 425 and 429; everything else is tried again, after
-    `Retry-After` if the answer has it. Redirects are not followed. `headers` (the receiver's password, say) and what
-    follows the host in the URL are in no log and no error. Needs the extra `http`.
+    Statuses from 400 to 499 refuse it for good, but 408, 425, 429 and answers that have `Retry-After`; everything else
+    is tried again, after `Retry-After` if the answer has it. Redirects are not followed. `headers` (the receiver's
+    password, say) and what follows the host in the URL are in no log and no error. Needs the extra `http`.
 
     ```python
     crm = HttpTarget("https://crm.example.com/hooks/7", headers={"Authorization": f"Bearer {token}"})
@@ -66,27 +76,27 @@ class HttpTarget:
 
     @property
     def timeout(self) -> float:
-        """Seconds after which a call counts as failed: connecting and reading may each take up to `timeout`."""
-        return self._limit * 2 + 1
+        """Seconds after which a call counts as failed: connecting and the answer may each take up to `timeout`."""
+        return self._limit * 2 + LONGEST_BODY + 1
 
     def __repr__(self) -> str:
         return f"HttpTarget({self._host!r})"
 
     def deliver(self, delivery: Delivery, /) -> None:
         """Post a delivery; called by the relay."""
-        from urllib3.exceptions import HTTPError
-
         try:
-            answer = self._post(delivery)
-        except HTTPError as error:
-            # Its text has the URL, which may hold a secret.
+            with _without_logs():
+                answer = self._post(delivery)
+                self._leave(answer)
+        except Exception as error:  # noqa: BLE001 - whatever urllib3 and the standard library raise
+            # Its text may have the URL or a header, which may hold a secret.
             raise ConnectionError(f"{self._host} gave no answer: {_named(error)}") from None
         self._judge(answer.status, answer.headers.get("Retry-After"))
 
     def _post(self, delivery: Delivery) -> BaseHTTPResponse:
         from urllib3 import Timeout
 
-        answer = self._connections().request(
+        return self._connections().request(
             "POST",
             self._url,
             body=delivery.payload.encode(),
@@ -96,27 +106,32 @@ class HttpTarget:
             timeout=Timeout(connect=self._limit, read=self._limit),
             preload_content=False,
         )
+
+    def _leave(self, answer: BaseHTTPResponse) -> None:
+        """Let the connection of an answer be used again if its body is short and sound, else close it.
+
+        What is wrong with a body changes nothing about the status: what was taken would be delivered again for ever.
+        """
+        sock = getattr(answer.connection, "sock", None)
         try:
-            whole = len(answer.read(MOST_READ)) < MOST_READ
-        except Exception:
-            answer.close()
-            raise
-        if whole:
-            answer.release_conn()
-        else:
-            answer.close()
-        return answer
+            if sock is not None and _is_read(answer, sock):
+                sock.settimeout(self._limit)
+                answer.release_conn()
+                return
+        except Exception:  # noqa: BLE001, S110 - whatever a stranger sends: the connection is closed
+            pass
+        answer.close()
 
     def _judge(self, status: int, retry_after: str | None) -> None:
         if 200 <= status < 300:
             return
         text = f"{self._host} answered {status}"
-        if 400 <= status < 500 and status not in LATER:
-            raise DoNotRetry(text)
         if 300 <= status < 400:
             raise ConnectionError(f"{text}, a redirect, which is not followed")
         if (asked := seconds_of(retry_after, SystemClock().now())) is not None:
             raise RetryAfter(asked, text)
+        if 400 <= status < 500 and status not in LATER:
+            raise DoNotRetry(text)
         raise ConnectionError(text)
 
     def _connections(self) -> PoolManager:
@@ -124,8 +139,46 @@ class HttpTarget:
 
         with self._lock:
             if self._pool is None:
+                for name in _LOGGERS:
+                    logging.getLogger(f"urllib3.{name}").addFilter(_URL_FILTER)
                 self._pool = PoolManager(num_pools=1, maxsize=AT_ONCE, block=False)
             return self._pool
+
+
+def _is_read(answer: BaseHTTPResponse, sock: Any) -> bool:
+    """Read the body of an answer, and return whether that was all of it."""
+    left, until = MOST_READ, monotonic() + LONGEST_BODY
+    while left > 0 and (remaining := until - monotonic()) > 0:
+        sock.settimeout(remaining)
+        read = len(answer.read1(left, decode_content=False))
+        if read == 0:
+            return True
+        left -= read
+    return False
+
+
+class _UrlFilter(logging.Filter):
+    """Drops what urllib3 logs of a delivery: it has the whole URL, which may hold a secret."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thread = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        del record
+        return not getattr(self.thread, "delivers", False)
+
+
+_URL_FILTER: Final = _UrlFilter()
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    _URL_FILTER.thread.delivers = True
+    try:
+        yield
+    finally:
+        _URL_FILTER.thread.delivers = False
 
 
 def delivery_headers(delivery: Delivery) -> dict[str, str]:
@@ -151,11 +204,10 @@ def seconds_of(retry_after: str | None, now: datetime) -> float | None:
         return min(float(text[:10]), LONGEST_ASKED)
     try:
         until = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError):
+        asked = ((until if until.tzinfo is not None else until.replace(tzinfo=UTC)) - now).total_seconds()
+    except Exception:  # noqa: BLE001 - the parser raises anything for what a stranger sends
         return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return min(max((until - now).total_seconds(), 0.0), LONGEST_ASKED)
+    return min(max(asked, 0.0), LONGEST_ASKED)
 
 
 def _named(error: BaseException) -> str:
@@ -189,7 +241,7 @@ def _checked_headers(headers: Any) -> dict[str, str]:
         return {}
     given: dict[Any, Any] = dict(headers) if isinstance(headers, Mapping) else {None: None}
     for name, value in given.items():
-        if not _is_header(name) or not _is_header(value) or name.lower() in _OWN:
+        if not _is_header(name) or not _TOKEN.fullmatch(name) or not _is_header(value) or name.lower() in _OWN:
             raise InvalidOptionError(
                 "HttpTarget: headers must be a mapping of texts to texts of ASCII characters, e.g. "
                 f"{{'Authorization': 'Bearer …'}}, without those that every delivery has ({', '.join(sorted(_OWN))}); "

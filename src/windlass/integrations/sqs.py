@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from windlass.domain.deliveries import Delivery
+from windlass.domain.delivery_outcomes import AT_ONCE
 from windlass.errors import InvalidOptionError
 from windlass.integrations.extras import require
 from windlass.retry_signals import DoNotRetry
@@ -73,11 +74,15 @@ class SqsTarget:
                 import boto3
                 from botocore.config import Config
 
+                options = dict(self._options)  # a client that cannot be made is made again, with the same ones
                 limits = Config(
-                    connect_timeout=CALL_TIMEOUT, read_timeout=CALL_TIMEOUT, retries={"total_max_attempts": 1}
+                    connect_timeout=CALL_TIMEOUT,
+                    read_timeout=CALL_TIMEOUT,
+                    retries={"total_max_attempts": 1},
+                    max_pool_connections=AT_ONCE,
                 )
-                config = limits.merge(given) if (given := self._options.pop("config", None)) is not None else limits
-                self._client = boto3.session.Session().client("sqs", config=config, **self._options)
+                config = limits.merge(given) if (given := options.pop("config", None)) is not None else limits
+                self._client = boto3.session.Session().client("sqs", config=config, **options)
             return self._client
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
@@ -58,7 +58,13 @@ class ClaimedExecution:
         fed = destination if is_fed(sink, options.sink_failure) else None
         self.rejects = Rejects(*made, include, sink.durable, self.store_now, fed)
         wake = partial(runtime.parts.bells.ring, destination)
-        self.sink = RejectDelivery(sink, options.sink_failure, self.rejects.value, wake)
+        self.sink = RejectDelivery(sink, options.sink_failure, self.rejects.value, wake, self._beside, self._described)
+
+    async def _beside(self, what: str, function: Callable[[], None]) -> None:
+        await self.runtime.calls.run_beside(what, self.definition.target, function)
+
+    def _described(self, error: BaseException) -> str:
+        return self.runtime.tools.describe(error).error
 
     @property
     def item_lane(self) -> str:

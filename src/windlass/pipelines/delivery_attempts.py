@@ -7,8 +7,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.delivery_outcomes import backoff, failure_of
+from windlass.domain.delivery_outcomes import delay_of, failure_of
 from windlass.pipelines.delivery_sources import DeliverySource
+from windlass.pipelines.outlets import deliver_to
 from windlass.spi import Outlet
 from windlass.stores.database import Database
 from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
@@ -39,9 +40,7 @@ def settlement_of(
     if failure.final:
         _log(source, row, reason, "it is refused for good, and not tried again")
         return Settlement(row.id, row.attempts, reason)
-    delay = failure.asked
-    if delay is None:
-        delay = backoff(row.attempts + 1, random.random())  # noqa: S311 - spreads tries, guards nothing
+    delay = delay_of(failure, row.attempts + 1, random.random())  # noqa: S311 - spreads tries, guards nothing
     _log(source, row, reason, f"it is tried again in {delay:.1f} s")
     return Settlement(row.id, row.attempts, reason, int(delay * MICROSECONDS))
 
@@ -65,7 +64,7 @@ async def deliver_due(database: Database, routes: Sequence[Route], describe: Des
 
 async def _tried(route: Route, row: DueDelivery) -> BaseException | None:
     try:
-        await asyncio.to_thread(route.outlet.deliver, route.source.delivery(row))
+        await asyncio.to_thread(deliver_to, route.outlet, route.source.delivery(row))
     except Exception as error:  # noqa: BLE001 - users' code: what follows is decided by it
         return error
     return None

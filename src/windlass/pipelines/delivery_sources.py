@@ -32,8 +32,8 @@ class DeliverySource(Protocol):
         """Return the microseconds until something is due; None if nothing waits."""
         ...
 
-    def due(self, dialect: Dialect, most: int, /) -> Plan[list[DueDelivery]]:
-        """Return up to `most` rows that are due, the earliest first."""
+    def due(self, dialect: Dialect, most: int, /, *, latest: bool = False) -> Plan[list[DueDelivery]]:
+        """Return up to `most` rows that are due, the earliest first; with `latest` the latest ones."""
         ...
 
     def settle(self, dialect: Dialect, settlements: Sequence[Settlement], /) -> Plan[int]:
@@ -61,9 +61,9 @@ class OutboxSource(NamedTuple):
         """Return the microseconds until something is due."""
         return outbox.next_due(dialect, self.destination)
 
-    def due(self, dialect: Dialect, most: int, /) -> Plan[list[DueDelivery]]:
+    def due(self, dialect: Dialect, most: int, /, *, latest: bool = False) -> Plan[list[DueDelivery]]:
         """Return rows that are due."""
-        return outbox.due(dialect, self.destination, most)
+        return outbox.due(dialect, self.destination, most, latest=latest)
 
     def settle(self, dialect: Dialect, settlements: Sequence[Settlement], /) -> Plan[int]:
         """Write what became of them."""
@@ -96,9 +96,9 @@ class HandoffSource(NamedTuple):
         """Return the microseconds until something is due; None also while the subscription is paused."""
         return remote_handoffs.next_due(dialect, self.publication, self.subscriber)
 
-    def due(self, dialect: Dialect, most: int, /) -> Plan[list[DueDelivery]]:
+    def due(self, dialect: Dialect, most: int, /, *, latest: bool = False) -> Plan[list[DueDelivery]]:
         """Return hand-offs that are due."""
-        return remote_handoffs.due(dialect, self.publication, self.subscriber, most)
+        return remote_handoffs.due(dialect, self.publication, self.subscriber, most, latest=latest)
 
     def settle(self, dialect: Dialect, settlements: Sequence[Settlement], /) -> Plan[int]:
         """Write what became of them."""

@@ -7,14 +7,17 @@ after a commit goes to the log or into memory, or to a sink that is not durable.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from windlass import loggers
 from windlass.domain.execution_items import NewReject
 from windlass.domain.reject import Reject, SinkFailure
+from windlass.errors import JobTimeoutError
 from windlass.execution_errors import RejectSinkError
-from windlass.pipelines.reject_sinks import QUICK, StoreSink, is_fed
+from windlass.pipelines.reject_sinks import QUICK, StoreSink, is_fed, reject_to
+from windlass.runtime.threads import Interrupted
 from windlass.spi import RejectSink
 
 logger = loggers.logger("windlass.rejects")
@@ -31,6 +34,10 @@ class RejectDelivery(NamedTuple):
     made: Callable[[NewReject], Reject]
     wake_relay: Callable[[], None]
     """Called after a commit that has put rejects into the outbox."""
+    beside: Callable[[str, Callable[[], None]], Awaitable[None]]
+    """Calls users' code on a thread, with a time limit; raises `JobTimeoutError`. The argument before it names it."""
+    describe: Callable[[BaseException], str]
+    """Returns an error's text: sanitised."""
 
     @property
     def is_fed(self) -> bool:
@@ -49,7 +56,10 @@ class RejectDelivery(NamedTuple):
             if isinstance(self.sink, QUICK):
                 self.offer_blocking(rejects)
             else:
-                await asyncio.to_thread(self.offer_blocking, rejects)
+                try:
+                    await self.beside("the sink of rejects", partial(self.offer_blocking, rejects))
+                except JobTimeoutError as error:
+                    raise RejectSinkError(rejects[0].id, rejects[0].step_name, error) from error
 
     def offer_blocking(self, rejects: Sequence[NewReject]) -> None:
         """Do the same on a thread."""
@@ -57,8 +67,10 @@ class RejectDelivery(NamedTuple):
             return
         for reject in map(self.made, rejects):
             try:
-                self.sink.reject(reject)
-            except Exception as error:
+                reject_to(self.sink, reject)
+            except Interrupted:
+                raise
+            except BaseException as error:
                 raise RejectSinkError(reject.id, reject.step_name, error) from error
 
     def _offers(self, rejects: Sequence[NewReject]) -> bool:
@@ -74,7 +86,7 @@ class RejectDelivery(NamedTuple):
         if isinstance(self.sink, QUICK):
             self._deliver(fresh)
         else:
-            await asyncio.to_thread(self._deliver, fresh)
+            await self._deliver_beside(fresh)
 
     def deliver_blocking(self, rejects: Sequence[NewReject], new: Collection[str]) -> None:
         """Do the same on a thread."""
@@ -95,7 +107,7 @@ class RejectDelivery(NamedTuple):
         if isinstance(self.sink, QUICK):
             self._deliver(rejects)
             return
-        task = loop.create_task(asyncio.to_thread(self._deliver, rejects))
+        task = loop.create_task(self._deliver_beside(rejects))
         _LATER.add(task)
         task.add_done_callback(_LATER.discard)
 
@@ -109,13 +121,24 @@ class RejectDelivery(NamedTuple):
             return []
         return fresh
 
+    async def _deliver_beside(self, rejects: Sequence[NewReject]) -> None:
+        try:
+            await self.beside("the sink of rejects", partial(self._deliver, rejects))
+        except JobTimeoutError as error:
+            logger.error(
+                "execution %s: %s; the execution goes on, and what the sink did not take of %d rejects it does not get",
+                *(rejects[0].execution_id, error, len(rejects)),
+            )
+
     def _deliver(self, rejects: Sequence[NewReject]) -> None:
         for new in rejects:
             try:
-                self.sink.reject(self.made(new))
-            except Exception as error:  # noqa: BLE001 - users' code; the execution goes on
+                reject_to(self.sink, self.made(new))
+            except Interrupted:
+                raise
+            except BaseException as error:  # noqa: BLE001 - users' code; the execution goes on
                 logger.error(
-                    "execution %s: the sink did not take reject %s of step %s (%s: %s); the execution goes on%s",
-                    *(new.execution_id, new.id, new.step_name, type(error).__name__, error),
+                    "execution %s: the sink did not take reject %s of step %s (%s); the execution goes on%s",
+                    *(new.execution_id, new.id, new.step_name, self.describe(error)),
                     ", and the store keeps the reject" if new.kept else "",
                 )

@@ -11,9 +11,9 @@ from windlass.domain.deliveries import Delivery
 from windlass.domain.reject import Reject
 from windlass.errors import SerializationError
 from windlass.pipelines.item_values import Values
-from windlass.pipelines.outlets import timeout_of
+from windlass.pipelines.outlets import deliver_to, timeout_of
 from windlass.pipelines.reject_records import RejectPayload, payload_of, reject_value
-from windlass.pipelines.reject_sinks import OutletSink, delivery_of_reject
+from windlass.pipelines.reject_sinks import OutletSink, delivery_of_reject, reject_to
 from windlass.spi import RejectSink
 
 
@@ -39,9 +39,9 @@ class RejectOutlet:
         chosen = self._sinks.get(given.version) or list(self._sinks.values())[-1]
         reject = _reject(delivery.name, given, chosen)
         if isinstance(chosen.sink, OutletSink):
-            chosen.sink.outlet.deliver(delivery_of_reject(reject, delivery.attempt))
+            deliver_to(chosen.sink.outlet, delivery_of_reject(reject, delivery.attempt))
         else:
-            chosen.sink.reject(reject)
+            reject_to(chosen.sink, reject)
 
 
 def _reject(pipeline: str, given: RejectPayload, of: SinkOfVersion) -> Reject:

@@ -13,6 +13,7 @@ from windlass import loggers
 from windlass.domain.deliveries import REJECT, Delivery
 from windlass.domain.reject import Reject, SinkFailure
 from windlass.errors import InvalidOptionError
+from windlass.pipelines.outlets import deliver_to, refuse_async, refuse_awaitable
 from windlass.spi import Outlet, RejectSink
 
 logger = loggers.logger("windlass.rejects")
@@ -78,7 +79,7 @@ class FunctionSink:
 
     def reject(self, reject: Reject) -> None:
         """Call the function."""
-        self.function(reject)
+        refuse_awaitable(self.function(reject), self.function)
 
 
 class OutletSink:
@@ -91,7 +92,7 @@ class OutletSink:
 
     def reject(self, reject: Reject) -> None:
         """Deliver a reject, before the commit: what comes from the outbox goes to the outlet itself."""
-        self.outlet.deliver(delivery_of_reject(reject, 1))
+        deliver_to(self.outlet, delivery_of_reject(reject, 1))
 
 
 def delivery_of_reject(reject: Reject, attempt: int) -> Delivery:
@@ -116,6 +117,12 @@ def _plain(value: object) -> object:
 STORE: Final = StoreSink()
 QUICK: Final = (StoreSink, LogSink, MemorySink)
 """Sinks that do not block."""
+
+
+def reject_to(sink: RejectSink, reject: Reject) -> None:
+    """Pass a reject to a sink; raises what it raises, and `TypeError` if it has done nothing yet."""
+    returned: object = sink.reject(reject)  # type: ignore[func-returns-value] # users' code: it may return something
+    refuse_awaitable(returned, sink)
 
 
 def destination_of(pipeline: str) -> str:
@@ -144,11 +151,14 @@ def checked_sink(value: Any) -> RejectSink | None:
         return sink_of_name(value)
     if not isinstance(value, str | type):
         if callable(getattr(value, "reject", None)) and isinstance(getattr(value, "durable", None), bool):
+            refuse_async(value.reject, "sink: its method reject")
             sink: RejectSink = value
             return sink
         if callable(getattr(value, "deliver", None)):
+            refuse_async(value.deliver, "sink: its method deliver")
             return OutletSink(value)
         if callable(value):
+            refuse_async(value, "sink")
             return FunctionSink(value)
     raise InvalidOptionError(
         "sink must be a function that takes a Reject, an object with `durable` (True or False) and `reject(reject)`, "

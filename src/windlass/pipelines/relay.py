@@ -10,18 +10,20 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from windlass.domain.clock import monotonic
 from windlass.domain.delivery_outcomes import AT_ONCE, DestinationHealth, failure_of
 from windlass.domain.rhythm import Always
+from windlass.errors import StoreUnavailableError
 from windlass.feature import NodeTools
 from windlass.pipelines.delivery_attempts import Route, settlement_of
-from windlass.pipelines.outlets import timeout_of
-from windlass.runtime.duty import Duty
+from windlass.pipelines.outlets import deliver_to, timeout_of
+from windlass.runtime.duty import Duty, LeaseLostError
 from windlass.runtime.failpoints import reached
 from windlass.runtime.service import Bell
-from windlass.runtime.threads import BodyExit, ThreadBodies
+from windlass.runtime.threads import BodyExit, BodyStillRuns, ThreadBodies
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
@@ -65,6 +67,10 @@ class Relay(Duty):
         self._threads: ThreadBodies | None = None
         self._busy: set[asyncio.Task[None]] = set()
         """Calls on threads, also those that took too long: they keep their place until they end."""
+        self._begun: dict[asyncio.Task[None], _Begun] = {}
+        """Those of them that do not count as failed. They outlive a pass that loses its lease or the store."""
+        self._unmarked: list[Settlement] = []
+        """What became of deliveries, until it is written."""
         self._full = False
 
     async def tick(self) -> float | None:
@@ -87,6 +93,7 @@ class Relay(Duty):
             call.cancel()
         if self._threads is not None:
             self._threads.close()
+            self._threads = None
 
     def rest_after(self, seconds: float) -> float:
         """Return no pause between batches: most of their time is spent outside of the store."""
@@ -95,7 +102,7 @@ class Relay(Duty):
 
     async def batch(self) -> bool:
         """Deliver one batch; return True if there may be more."""
-        rows = await self._lease.run(self._source.due, MOST_ROWS)
+        rows = await self._lease.run(self._due)
         if not rows:
             return False
         reached("relay.claimed")
@@ -105,6 +112,22 @@ class Relay(Duty):
             self._rests_until = monotonic() + seconds
             return False
         return not self._is_full()
+
+    def _due(self, dialect: Dialect) -> Plan[list[DueDelivery]]:
+        """Return the rows of one batch, those that have failed least often first.
+
+        After a failure half of them are those that are due for the shortest time: a hundred rows that always fail
+        would otherwise be tried one by one, with a rest after each, before any of those behind them.
+        """
+        if not self._health.rests:
+            rows = yield from self._source.due(dialect, MOST_ROWS)
+            return sorted(rows, key=_attempts)
+        rows = yield from self._source.due(dialect, MOST_ROWS // 2, latest=True)
+        rows += yield from self._source.due(dialect, MOST_ROWS // 2)
+        chosen = list({row.id: row for row in rows}.values())
+        if self._health.rests % 2 == 0:
+            random.shuffle(chosen)  # the latest ones have failed as well
+        return sorted(chosen, key=_attempts)
 
     def _is_full(self) -> bool:
         """Return whether calls that took too long have taken all places, and say so once."""
@@ -119,8 +142,10 @@ class Relay(Duty):
         return full
 
     async def _deliver(self, rows: Sequence[DueDelivery]) -> None:
-        """Deliver rows, several at a time, and mark them as they end."""
-        waiting, begun, ended = deque(rows), dict[asyncio.Task[None], _Begun](), list[Settlement]()
+        """Deliver rows, several at a time, and mark them as they end, those of an earlier pass among them."""
+        begun = self._begun
+        known = {one.row.id for one in begun.values()} | {one.id for one in self._unmarked}
+        waiting = deque(row for row in rows if row.id not in known)
         marked = monotonic()
         stopped_at: float | None = None
         while True:
@@ -131,14 +156,14 @@ class Relay(Duty):
                 break
             until = min(marked + MARK_INTERVAL, *(one.until for one in begun.values()))
             await asyncio.wait(begun, timeout=max(until - monotonic(), 0), return_when=asyncio.FIRST_COMPLETED)
-            ended += self._ended(begun)
+            self._unmarked += self._ended(begun)
             if monotonic() >= marked + MARK_INTERVAL:
-                await self._mark(ended)
-                ended, marked = [], monotonic()
+                await self._mark()
+                marked = monotonic()
             if not self.alive and stopped_at is None:
                 stopped_at = monotonic()
-        if ended:
-            await self._mark(ended)
+        if self._unmarked:
+            await self._mark()
 
     def _may_begin(self, under_way: int) -> bool:
         health = self._health
@@ -154,7 +179,12 @@ class Relay(Duty):
         delivery = self._source.delivery(row)
         if self._threads is None:
             self._threads = ThreadBodies(asyncio.get_running_loop())
-        await self._threads.run(lambda: self._outlet.deliver(delivery))
+        try:
+            await self._threads.run(lambda: deliver_to(self._outlet, delivery))
+        except BodyStillRuns as call:
+            if self.alive:
+                await _end_of(call)
+            raise
 
     def _left(self, task: asyncio.Task[None]) -> None:
         self._busy.discard(task)
@@ -171,6 +201,7 @@ class Relay(Duty):
                 error = asyncio.CancelledError() if task.cancelled() else task.exception()
             elif one.until <= now:
                 error = TimeoutError(f"no answer within {self._timeout:g} s")
+                task.cancel()
             else:
                 continue
             del begun[task]
@@ -185,18 +216,45 @@ class Relay(Duty):
             self._health = self._health.failed(failure.asked)
         return settlement_of(self._source, row, error, self._describe)
 
-    async def _mark(self, ended: Sequence[Settlement]) -> None:
-        """Write what became of deliveries, or only renew the lease; raises `LeaseLostError` if it was lost."""
+    async def _mark(self) -> None:
+        """Write what became of deliveries, or only renew the lease; raises `LeaseLostError` if it was lost.
+
+        What could not be written then is written by a later pass: its number of tries says whether it still holds.
+        """
+        ended = list(self._unmarked)
         reached("relay.delivered", lambda: bool(ended))
         if not ended:
             await self._lease.run(_nothing)
             return
-        written = await self._lease.run(self._source.settle, ended)
+        try:
+            written = await self._lease.run(self._source.settle, ended)
+        except (LeaseLostError, StoreUnavailableError):
+            raise
+        except Exception:
+            self._unmarked.clear()  # whatever the store refuses there must not hold up what follows
+            raise
+        self._unmarked.clear()
         if written != len(ended):
             self._source.logger.warning(
                 "relay to %s: %d of %d deliveries had been settled or tried by others meanwhile; they are not marked",
                 *(self._source.destination, len(ended) - written, len(ended)),
             )
+
+
+def _attempts(row: DueDelivery) -> int:
+    return row.attempts
+
+
+async def _end_of(call: BodyStillRuns) -> None:
+    """Wait until an interrupted call has left its thread."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def end() -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(ended.set)
+
+    call.when_ended(end)
+    await ended.wait()
 
 
 def _nothing(dialect: Dialect) -> Plan[None]:

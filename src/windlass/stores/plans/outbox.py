@@ -43,10 +43,11 @@ def next_due(dialect: Dialect, destination: str) -> Plan[int | None]:
     return None if row is None else int(row[0])
 
 
-def due(dialect: Dialect, destination: str, most: int) -> Plan[list[DueDelivery]]:
-    """Return deliveries that are due, in their order."""
+def due(dialect: Dialect, destination: str, most: int, *, latest: bool = False) -> Plan[list[DueDelivery]]:
+    """Return deliveries that are due, those first that have been for longest, or with `latest` the other way round."""
     del dialect
-    rows = yield Step("due_outbox", {"destination": destination}, literals={"most": most})
+    name = "latest_due_outbox" if latest else "due_outbox"
+    rows = yield Step(name, {"destination": destination}, literals={"most": most})
     return [DueDelivery._make(row) for row in rows]
 
 

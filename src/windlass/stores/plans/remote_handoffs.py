@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from windlass.domain.publication import REMOTE, SubscriptionRow
@@ -19,11 +20,14 @@ def next_due(dialect: Dialect, publication: str, subscriber: str) -> Plan[int | 
     return None if row is None else int(row[0])
 
 
-def due(dialect: Dialect, publication: str, subscriber: str, most: int) -> Plan[list[DueDelivery]]:
-    """Return hand-offs that are due, in their order."""
+def due(
+    dialect: Dialect, publication: str, subscriber: str, most: int, *, latest: bool = False
+) -> Plan[list[DueDelivery]]:
+    """Return hand-offs that are due, those first that have been for longest, or with `latest` the other way round."""
     del dialect
     names = {"publication": publication, "subscriber": subscriber}
-    rows = yield Step("due_remote_handoffs", names, literals={"most": most})
+    name = "latest_due_remote_handoffs" if latest else "due_remote_handoffs"
+    rows = yield Step(name, names, literals={"most": most})
     return [DueDelivery._make(row) for row in rows]
 
 
@@ -43,3 +47,15 @@ def settle_rows(dialect: Dialect, publication: str, subscriber: str, settlements
     counts = HandoffCount(len(waits), 0, rejected, later, sum(waits), drained=len(waits) + rejected)
     yield from handoffs.count(SubscriptionRow(publication, subscriber, REMOTE), counts)
     return len(waits) + later + rejected
+
+
+def revive(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
+    """Let hand-offs that were refused for good wait again, due now; return how many.
+
+    One whose key another has taken since is left out. No two of them may have the same key.
+    """
+    rows = yield Step("revive_handoffs", {"ids": dialect.ids(sorted(ids))})
+    revived = Counter((row[0], row[1]) for row in rows)
+    for place in sorted(revived):
+        yield from handoffs.count(SubscriptionRow(*place, REMOTE), HandoffCount(delayed=revived[place]))
+    return revived.total()

@@ -135,6 +135,8 @@ class Scope(Enum):
     """Those with a reason, rejected ones among them."""
     REFUSED = "find_refused_handoffs"
     """Those that wait for another try."""
+    GIVEN_UP = "find_given_up_handoffs"
+    """Those that a place outside has refused for good."""
 
 
 def find(dialect: Dialect, before: str, window: int, scope: Scope) -> Plan[list[StoredHandoff]]:

@@ -16,6 +16,10 @@ SELECT o.due - {now} FROM windlass_outbox o WHERE o.destination = :destination A
 SELECT o.id, o.name, o.about, o.tenant, o.correlation_id, o.payload, o.attempts, o.created_at FROM windlass_outbox o
 WHERE o.destination = :destination AND o.status = 'WAITING' AND o.due <= {now} ORDER BY o.due, o.id LIMIT {most}
 
+-- name: latest_due_outbox :rows
+SELECT o.id, o.name, o.about, o.tenant, o.correlation_id, o.payload, o.attempts, o.created_at FROM windlass_outbox o
+WHERE o.destination = :destination AND o.status = 'WAITING' AND o.due <= {now} ORDER BY o.due DESC, o.id DESC LIMIT {most}
+
 -- name: settled_deliveries :table
 id id, attempts integer, delay_us integer, reason text
 

@@ -120,6 +120,10 @@ SELECT h.id, h.publication, h.subscriber, h.tenant, h.key, h.source_id, h.item, 
 -- name: find_refused_handoffs :rows
 {handoff_view} WHERE h.status = 'WAITING' AND h.reason IS NOT NULL AND h.id < :before ORDER BY h.id DESC LIMIT {window}
 
+-- Those that a place outside has refused for good, and that can be handed over again.
+-- name: find_given_up_handoffs :rows
+{handoff_view} WHERE h.status = 'REJECTED' AND h.payload IS NOT NULL AND h.id < :before ORDER BY h.id DESC LIMIT {window}
+
 -- name: counted_handoffs :rows
 SELECT publication, subscriber, CAST(sum(admitted) AS {integer}), CAST(sum(suppressed) AS {integer}), CAST(sum(rejected) AS {integer}),
     CAST(sum(failed) AS {integer}), CAST(sum(wait_us) AS {integer}), CAST(sum(delayed) AS {integer}), CAST(sum(drained) AS {integer})

@@ -16,6 +16,11 @@ SELECT h.id, h.publication, h.key, h.tenant, h.correlation_id, h.payload, h.atte
 WHERE h.publication = :publication AND h.subscriber = :subscriber AND h.status = 'WAITING' AND h.due <= {now} AND {subscription_open}
 ORDER BY h.due, h.id LIMIT {most}
 
+-- name: latest_due_remote_handoffs :rows
+SELECT h.id, h.publication, h.key, h.tenant, h.correlation_id, h.payload, h.attempts, h.created_at FROM windlass_handoff h
+WHERE h.publication = :publication AND h.subscriber = :subscriber AND h.status = 'WAITING' AND h.due <= {now} AND {subscription_open}
+ORDER BY h.due DESC, h.id DESC LIMIT {most}
+
 -- name: admit_remote_handoffs :rows
 UPDATE windlass_handoff
 SET status = 'ADMITTED', payload = NULL, due = NULL, reason = NULL, settled_at = {now}
@@ -28,8 +33,19 @@ UPDATE windlass_handoff SET attempts = r.attempts + 1, due = {now} + r.delay_us,
 FROM {settled_deliveries} r
 WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
 
+-- The payload stays: what was refused for a wrong password, say, is handed over when that is corrected.
 -- name: refuse_remote_handoffs :count
 UPDATE windlass_handoff
-SET status = 'REJECTED', attempts = r.attempts + 1, payload = NULL, due = NULL, seen_key = NULL, reason = r.reason, settled_at = {now}
+SET status = 'REJECTED', attempts = r.attempts + 1, due = NULL, seen_key = NULL, reason = r.reason, settled_at = {now}
 FROM {settled_deliveries} r
 WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+
+-- Those whose key no other hand-off has taken meanwhile.
+-- name: revive_handoffs :rows
+UPDATE windlass_handoff SET status = 'WAITING', due = {now}, seen_key = key, settled_at = NULL
+WHERE id {in_ids} AND status = 'REJECTED' AND payload IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM windlass_handoff o
+    WHERE o.publication = windlass_handoff.publication AND o.subscriber = windlass_handoff.subscriber
+        AND o.tenant = windlass_handoff.tenant AND o.seen_key = windlass_handoff.key AND o.seen_key IS NOT NULL
+)
+RETURNING publication, subscriber

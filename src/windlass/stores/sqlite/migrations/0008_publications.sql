@@ -9,7 +9,7 @@ CREATE TABLE windlass_handoff (
     source_id      text,              -- the execution that published it
     item           text NOT NULL,     -- its position among the items of that execution
     correlation_id text NOT NULL,
-    payload        text,              -- gone when it is settled
+    payload        text,              -- gone when it is settled, unless a place outside refused it
     payload_hash   text NOT NULL,
     status         text NOT NULL,     -- WAITING, ADMITTED, REJECTED
     attempts       integer NOT NULL,
@@ -23,6 +23,7 @@ CREATE UNIQUE INDEX windlass_handoff_key ON windlass_handoff (publication, subsc
 CREATE INDEX windlass_handoff_due ON windlass_handoff (publication, subscriber, due, id) WHERE status = 'WAITING';
 CREATE INDEX windlass_handoff_source ON windlass_handoff (source_id);
 CREATE INDEX windlass_handoff_failing ON windlass_handoff (id) WHERE reason IS NOT NULL;
+CREATE INDEX windlass_handoff_given_up ON windlass_handoff (id) WHERE status = 'REJECTED' AND payload IS NOT NULL;
 CREATE INDEX windlass_handoff_refused ON windlass_handoff (id) WHERE status = 'WAITING' AND reason IS NOT NULL;
 
 -- Who receives the items of a publication: a pipeline of this database, or a target outside.
