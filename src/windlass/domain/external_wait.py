@@ -127,6 +127,8 @@ class KnownWait(NamedTuple):
     deadline: int | None
     before_closed: int
     """Whether the round before it is over; 1 for the first."""
+    first_round: int
+    """The first one since the execution started over."""
     now: int
 
     @property
@@ -170,9 +172,12 @@ def fate_of(answer: Answer, stored: KnownWait | None, *, is_open: bool) -> Answe
         return AnswerFate.LATE
     if stored.status is not None:
         return AnswerFate.STORED
+    if stored.round < stored.first_round:
+        return AnswerFate.ENDED
     signed = answer.deadline is not None
     comes = 0 <= stored.cursor <= answer.key.step if signed else stored.cursor == answer.key.step
-    return AnswerFate.EARLY if comes and stored.before_closed else AnswerFate.UNKNOWN
+    follows = stored.before_closed or stored.round == stored.first_round
+    return AnswerFate.EARLY if comes and follows else AnswerFate.UNKNOWN
 
 
 class AnsweredWait(NamedTuple):

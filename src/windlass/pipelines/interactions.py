@@ -56,9 +56,11 @@ class Interactions:
 
     async def begin(self, step: PipelineStep, path: str, last: LastWait | None) -> Interaction:
         """Return the round that begins with a call of the body."""
-        runtime, number = self._claimed.runtime, 1 if last is None else last.next_round
+        runtime, state = self._claimed.runtime, self._claimed.state
+        first = state.first_round if step.index <= state.asked_to else 1
+        number = first if last is None else max(first, last.next_round)
         await adrive(runtime.parts.tokens.ready(runtime.database))
-        key = WaitKey(self._claimed.state.id, step.index, path, number)
+        key = WaitKey(state.id, step.index, path, number)
         return Interaction(key, self._claimed.store_now() + int(step.wait * MICROSECONDS), runtime.parts.tokens)
 
     def wait(self, step: PipelineStep, interaction: Interaction, result: Any) -> NewWait:

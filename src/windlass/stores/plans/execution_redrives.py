@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.domain.execution import DEAD, OPEN, ExecutionStatus, LogRow
 from windlass.domain.identity import new_job_id
@@ -14,6 +14,9 @@ from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import external_waits, moves
 
+EVERY_STEP: Final = 9_999
+"""Behind every step that an interaction id can name."""
+
 
 class Rewind(NamedTuple):
     """Where an execution starts over, if not where it failed."""
@@ -21,6 +24,8 @@ class Rewind(NamedTuple):
     step: int
     stage: int | None = None
     """The stage that is complete there; None: the value is a single one."""
+    reached: int = EVERY_STEP
+    """The last step that items may have reached."""
 
 
 class OtherVersion(NamedTuple):
@@ -32,6 +37,8 @@ class OtherVersion(NamedTuple):
     lane: str | None
     awaits: int = 0
     """1: it has steps that wait for answers from outside."""
+    reached: int = EVERY_STEP
+    """The last step that items may have reached in the version before."""
 
 
 def reopen(dialect: Dialect, ids: Sequence[str], *, reset: bool) -> Plan[None]:
@@ -69,7 +76,7 @@ def redrive(
     row = yield Step("execution_version", {"id": execution_id})
     if row is None or (tenant is not None and row[0] != tenant):
         raise ExecutionNotFoundError(execution_id, tenant or "any")
-    _, status, version, awaits = row
+    _, status, version, awaits, cursor, has_items = row
     _check(execution_id, status, version, expected_version, stranded=moved is not None)
     if status != OPEN and not reset:  # before the follow-up of the retry, which then finds it open
         yield Step("lock_ended", {"ids": dialect.ids([execution_id])})
@@ -80,7 +87,8 @@ def redrive(
     if rewind is not None:
         yield from _rewind(execution_id, rewind)
         if awaits:
-            yield from external_waits.close_from(dialect, execution_id, rewind.step)
+            reached = rewind.reached if has_items else cursor
+            yield from external_waits.ask_again(dialect, execution_id, rewind.step, reached)
     if note:
         yield Step("save_audit", _audit(execution_id, note))
     if moved is not None:
@@ -90,7 +98,7 @@ def redrive(
         yield Step("retarget_job", {"id": execution_id, "target": moved.target})
         yield Step("retarget_hot", {"id": execution_id, "target": moved.target, "lane": moved.lane})
         if awaits:  # answers have types of the version that asked for them
-            yield from external_waits.close_from(dialect, execution_id, 0)
+            yield from external_waits.ask_again(dialect, execution_id, 0, moved.reached if has_items else cursor)
             yield Step("ready_outside_items", {"id": execution_id})
             yield Step("wake_answered", {"ids": dialect.ids([execution_id])})
     return started

@@ -107,9 +107,16 @@ def close(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     yield Step("close_external_waits", {"ids": dialect.ids(sorted(ids))})
 
 
-def close_from(dialect: Dialect, execution_id: str, step: int) -> Plan[None]:
-    """Have an execution ask again at a step, and behind it."""
+def ask_again(dialect: Dialect, execution_id: str, step: int, reached: int) -> Plan[None]:
+    """Have an execution that starts over ask again at a step and behind it, in rounds that it has not asked in before.
+
+    Up to `reached` it may have: also bodies that failed, or whose process was killed, have sent tokens out, and no wait
+    of theirs was stored. Their answers are about values that the execution may not have any more.
+    """
     del dialect
+    first, last, following, redrives = yield Step("rounds_of_execution", {"id": execution_id, "step": step})
+    asked_in = max(first, following if redrives > 1 else last)  # before its first re-drive nothing follows a closed one
+    yield Step("begin_rounds", {"id": execution_id, "round": asked_in + 1, "reached": reached})
     yield Step("close_rounds_from", {"id": execution_id, "step": step})
 
 
