@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.facts import rows
 from windlass import (
     ConfigurationError,
+    InvalidOptionError,
     InvalidTokenError,
     JobContext,
     JobDeadLettered,
@@ -133,6 +134,19 @@ def test_a_wrong_token_is_refused_without_being_shown(apps: Any, change: Any, wh
     told = "".join(traceback.format_exception(caught.value))
     assert why in told
     assert token[20:60] not in told
+
+
+@pytest.mark.parametrize("name", ["interaction_id", "correlation_id"])
+def test_a_token_given_as_an_id_is_not_shown(apps: Any, name: str):
+    """P8.1: a mistake that is easily made; the error says where tokens go, and is short whatever it was given."""
+    app = apps(OLD)
+    token = waiting_token(app)
+    with pytest.raises(InvalidOptionError, match="pass it as the first argument") as caught:
+        app.executions.complete(**{name: token}, answer=1)
+    assert token[20:60] not in str(caught.value)
+    with pytest.raises(InvalidOptionError) as caught:
+        app.executions.complete(**{name: "x" * 1_000_000}, answer=1)
+    assert len(str(caught.value)) < 500
 
 
 def test_a_token_of_removed_keys_is_refused(apps: Any):

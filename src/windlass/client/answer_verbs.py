@@ -8,6 +8,7 @@ from uuid import UUID
 
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.redrive_order import process_owner
+from windlass.domain import interaction_tokens
 from windlass.domain.clock import from_micros
 from windlass.domain.external_wait import (
     ACCEPTED,
@@ -30,6 +31,7 @@ from windlass.stores.plans import external_answers, external_waits
 from windlass.stores.plans.external_answers import AnsweringCall
 from windlass.stores.plans.external_waits import AwaitedExecution
 from windlass.submission.caller_group import CallerGroups
+from windlass.submission.error_text import short
 from windlass.submission.group_commit import GroupCommit
 
 MOST_ANSWERS: Final = 5_000
@@ -69,13 +71,15 @@ class AnswerVerbs:
         key = read_interaction_id(interaction_id) if isinstance(interaction_id, str) else None
         if key is None:
             raise InvalidOptionError(
-                f"interaction_id must be what ctx.interaction_id or app.executions.pending() gave, like "
-                f"<execution id>:<step>[:<item>], got {interaction_id!r}"
+                "interaction_id must be what ctx.interaction_id or app.executions.pending() gave, like "
+                f"<execution id>:<step>[:<item>], got {_shown(interaction_id)}"
             )
         return AddressedAnswer(key, value, tenant)
 
     def of_correlation(self, correlation_id: str, value: Any, tenant: str) -> Verb[AddressedAnswer]:
         """Return an answer to the only wait with a correlation id."""
+        if interaction_tokens.read(correlation_id) is not None:
+            raise InvalidOptionError(f"correlation_id must be that of an execution, got {_shown(correlation_id)}")
         found = yield from self._jobs.access.read(external_waits.of_correlation, tenant, correlation_id)
         if not found:
             raise WaitNotFoundError(f"correlation id {correlation_id!r}", tenant)
@@ -142,6 +146,15 @@ class AnswerVerbs:
             self._jobs.publisher.wakeups.new_work(stored.work)
             yield from self._commits.notify(sorted(stored.work))
         return stored.calls
+
+
+def _shown(given: object) -> str:
+    """Return a wrong id for an error, which never has a token in it."""
+    if isinstance(given, str) and given.startswith(f"{interaction_tokens.PREFIX}."):
+        return (
+            "a token, which is not shown here; pass it as the first argument, or on the command line with --token-stdin"
+        )
+    return short(given)
 
 
 def _completion(pipeline: AppPipeline, answer: Answer, answered: AnsweredWait) -> Completion:
