@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from windlass.domain.external_wait import (
     WaitKey,
     read_interaction_id,
 )
-from windlass.errors import ConfigurationError, InvalidOptionError, PayloadTooLargeError, SerializationError
+from windlass.errors import ConfigurationError, InvalidOptionError, SerializationError, WindlassError
 from windlass.execution_errors import AwaitTimeoutError, ExecutionStateError, WaitNotFoundError
 from windlass.pipelines.answer_values import encoded_answer
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
@@ -105,10 +106,10 @@ class AnswerVerbs:
         for place, one in enumerate(given):
             try:
                 pipeline, answer = self._checked(one, found.get(one.key.execution_id), by)
-            except (PayloadTooLargeError, SerializationError) as error:
+            except WindlassError as error:
                 if not several:
                     raise
-                raise type(error)(f"answer {place} of {len(given)}, none of which is stored: {error}") from None
+                raise with_place(error, place, len(given)) from None
             answers.append(answer)
             pipelines.append(pipeline)
         answered = yield from self._callers.submit(answers)
@@ -157,8 +158,18 @@ def _shown(given: object) -> str:
     return short(given)
 
 
+def with_place(error: WindlassError, place: int, number: int) -> WindlassError:
+    """Return the error of one of several answers with its place."""
+    error.args = (f"answer {place} of {number}, none of which is stored: {error}",)
+    return error
+
+
 def _completion(pipeline: AppPipeline, answer: Answer, answered: AnsweredWait) -> Completion:
-    held = None if answered.value is None else pipeline.values.decode(answered.type or 0, answered.value)
+    held: Any = answered.value
+    if answered.value is not None:
+        # That of another sender may be damaged, or of another version: these answers are stored all the same.
+        with suppress(SerializationError, IndexError):
+            held = pipeline.values.decode(answered.type or 0, answered.value)
     return Completion(
         interaction_id=answer.key.interaction_id,
         execution_id=UUID(answer.key.execution_id),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer
+from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer, with_place
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.filters import Page, checked_limit
 from windlass.domain.external_wait import Completion, ExternalWait, WaitKey, read_interaction_id
@@ -15,6 +15,7 @@ from windlass.errors import InvalidOptionError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import external_waits
 from windlass.stores.plans.external_waits import OpenWait
+from windlass.execution_errors import InvalidTokenError
 
 Spot = tuple[int, WaitKey]
 START: Final[Spot] = (0, WaitKey("00000000-0000-0000-0000-000000000000", 0, "", 0))
@@ -149,8 +150,16 @@ class ExternalWaits(ExecutionReports):
                 "call it several times"
             )
         addressed: list[AddressedAnswer] = []
-        for token, answer in given:
-            addressed.append((yield from self._verbs.answers.of_token(token, answer)))
+        for place, pair in enumerate(given):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InvalidOptionError(
+                    f"complete_many() takes pairs of a token and an answer, and got at place {place} "
+                    f"{type(pair).__name__}; none of these answers is stored"
+                )
+            try:
+                addressed.append((yield from self._verbs.answers.of_token(*pair)))
+            except InvalidTokenError as error:
+                raise with_place(error, place, len(given)) from None
         return (yield from self._verbs.answers.complete(addressed)) if addressed else []
 
 
