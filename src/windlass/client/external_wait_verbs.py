@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from windlass import loggers
 from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer, with_place
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.filters import Page, checked_limit
-from windlass.domain.external_wait import Completion, ExternalWait, WaitKey, read_interaction_id
+from windlass.domain.external_wait import Completion, ExternalWait, WaitKey
+from windlass.domain.identity import parse_job_id
 from windlass.domain.interaction_tokens import TokenContent
 from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
+from windlass.execution_errors import InvalidTokenError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import external_waits
 from windlass.stores.plans.external_waits import OpenWait
-from windlass.execution_errors import InvalidTokenError
+from windlass.submission.error_text import short
+
+logger = loggers.logger("windlass.pipelines")
 
 Spot = tuple[int, WaitKey]
+MOST_MICROS: Final = 2**63 - 1
+_CURSOR: Final = re.compile(
+    r"(?P<pipeline>\S+) (?P<deadline>[0-9]{1,19}) (?P<id>[0-9a-f-]{36}) "
+    r"(?P<step>[0-9]{1,4}) (?P<path>.*) (?P<round>[0-9]{1,4})"
+)
 START: Final[Spot] = (0, WaitKey("00000000-0000-0000-0000-000000000000", 0, "", 0))
 
 
@@ -115,12 +126,26 @@ class ExternalWaits(ExecutionReports):
                 following = yield from access.read(external_waits.next_pipeline, name)
                 name, spot = following if pipeline is None else None, START
         waits = yield from self._shown(found)
-        return Page(waits, _cursor_of(found[-1]) if len(found) == most else None)
+        return Page(waits, _cursor_of(found) if len(found) == most else None)
 
     def _shown(self, found: list[OpenWait]) -> Verb[list[ExternalWait]]:
         yield from self._declared.tokens.ready(self._verbs.jobs.access.database)
-        sign, reader = self._declared.tokens.sign, self._verbs.reader
-        return [reader.external_wait(one, sign(TokenContent(one.key, one.deadline))) for one in found]
+        return [wait for one in found if (wait := self._readable(one)) is not None]
+
+    def _readable(self, row: OpenWait) -> ExternalWait | None:
+        """Return a wait; None if its row is damaged, which hides no other."""
+        try:
+            token = self._declared.tokens.sign(TokenContent(row.key, row.deadline))
+            return self._verbs.reader.external_wait(row, token)
+        except Exception as error:  # noqa: BLE001 - whatever is stored there
+            logger.warning(
+                "an external wait is left out of the list because its row is damaged: execution_id=%s step=%s path=%s "
+                "round=%s (%s: %s)",
+                *row.key,
+                type(error).__name__,
+                error,
+            )
+            return None
 
     def _complete(
         self, token: object, answer: Any, interaction_id: object, correlation_id: str | None, tenant: str
@@ -163,14 +188,15 @@ class ExternalWaits(ExecutionReports):
         return (yield from self._verbs.answers.complete(addressed)) if addressed else []
 
 
-def _cursor_of(last: OpenWait) -> str:
-    return f"{last.pipeline} {last.deadline} {last.key.interaction_id}"
+def _cursor_of(found: list[OpenWait]) -> str | None:
+    """Return where the next page begins: behind the last row whose place can be read."""
+    cursors = (" ".join(map(str, (one.pipeline, one.deadline, *one.key))) for one in reversed(found))
+    return next((cursor for cursor in cursors if _CURSOR.fullmatch(cursor)), None)
 
 
-def _parse_cursor(cursor: str, pipeline: str | None) -> tuple[str, Spot]:
-    name, _, rest = cursor.partition(" ")
-    deadline, _, interaction = rest.partition(" ")
-    key = read_interaction_id(interaction)
-    if key is None or not deadline.isdecimal() or pipeline not in (None, name):
-        raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {cursor!r}")
-    return name, (int(deadline), key)
+def _parse_cursor(cursor: object, pipeline: str | None) -> tuple[str, Spot]:
+    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    if found is None or pipeline not in (None, found["pipeline"]) or int(found["deadline"]) > MOST_MICROS:
+        raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {short(cursor)}")
+    key = WaitKey(parse_job_id(found["id"]), int(found["step"]), found["path"], int(found["round"]))
+    return found["pipeline"], (int(found["deadline"]), key)

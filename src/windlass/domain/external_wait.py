@@ -170,8 +170,8 @@ def fate_of(answer: Answer, stored: KnownWait | None, *, is_open: bool) -> Answe
     deadlines = [one for one in (answer.deadline, stored.deadline) if one is not None]
     if deadlines and min(deadlines) <= stored.now:
         return AnswerFate.LATE
-    if stored.status is not None:
-        return AnswerFate.STORED
+    if stored.status is not None:  # another status is damage
+        return AnswerFate.STORED if stored.status == WaitStatus.WAITING else AnswerFate.UNKNOWN
     if stored.round < stored.first_round:
         return AnswerFate.ENDED
     signed = answer.deadline is not None

@@ -135,7 +135,7 @@ def next_pipeline(dialect: Dialect, after: str) -> Plan[str | None]:
     """Return the next pipeline with open waits, by name."""
     del dialect
     row = yield Step("next_awaiting_pipeline", {"after": after}, autocommit=True)
-    return None if row is None else str(row[0])
+    return row[0] if row is not None and isinstance(row[0], str) else None  # damaged ones would come again and again
 
 
 def pending(
