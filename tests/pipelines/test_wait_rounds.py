@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from windlass import ExecutionStateError, ExecutionStatus, JobContext, Windlass
+from windlass import ExecutionStateError, ExecutionStatus, JobContext, WaitNotFoundError, Windlass
 from windlass.testing import advance, drain, isolated
 
 HOUR = 3600
@@ -208,3 +208,33 @@ def test_a_parked_item_is_asked_again_although_it_was_parked_when_its_execution_
         app.executions.complete(wait.token, True)
         drain(app)
         assert run.result(0) == [True, False]
+
+
+def test_a_repeated_answer_by_correlation_id_is_to_the_last_round(app: Windlass):
+    """P8.2: it is not ambiguous after a start over, which has closed the round before; that one is not told as held."""
+    orders, broken = app.pipeline("orders", retry_limit=0), [True]
+
+    @orders.await_external(timeout=HOUR, answer=int)
+    def ask(number: int) -> int:
+        return number
+
+    @orders.step
+    def ship(number: int) -> int:
+        if broken:
+            raise ConnectionError("later")
+        return number
+
+    with private(app):
+        run = orders.submit(1, correlation_id="order-1")
+        drain(app)
+        app.executions.complete(correlation_id="order-1", answer=1)
+        drain(app)
+        broken.clear()
+        app.executions.redrive(run.id, from_step="ask")
+        with pytest.raises(WaitNotFoundError, match="it has not begun to wait"):
+            app.executions.complete(correlation_id="order-1", answer=2)
+        drain(app)
+        found = [app.executions.complete(correlation_id="order-1", answer=number) for number in (2, 3)]
+        assert [(one.duplicate, one.answer) for one in found] == [(False, 2), (True, 2)]
+        drain(app)
+        assert run.result(0) == 2

@@ -151,7 +151,7 @@ def pending(
 
 
 def of_correlation(dialect: Dialect, tenant: str, correlation_id: str) -> Plan[list[WaitKey]]:
-    """Return up to two waits with a correlation id: open ones, else completed ones."""
+    """Return up to two waits with a correlation id: open ones, else completed ones of rounds that are not over."""
     del dialect
     for status in ("WAITING", "COMPLETED"):
         params = {"correlation_id": correlation_id, "status": status, "tenant": tenant}

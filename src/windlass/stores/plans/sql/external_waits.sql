@@ -162,7 +162,7 @@ ORDER BY w.deadline, w.execution_id, w.step, w.path, w.round LIMIT {window}
 
 -- name: waits_of_correlation :rows
 SELECT w.execution_id, w.step, w.path, w.round FROM windlass_external_wait w
-WHERE w.correlation_id = :correlation_id AND w.status = :status AND w.tenant = :tenant LIMIT 2
+WHERE w.tenant = :tenant AND w.correlation_id = :correlation_id AND w.status = :status AND w.closed = 0 LIMIT 2
 
 -- name: definitions_of_executions :rows
 SELECT e.id, e.tenant, e.pipeline, e.pipeline_version, e.definition_hash, e.status FROM windlass_execution e WHERE e.id {in_ids}
