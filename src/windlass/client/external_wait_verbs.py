@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable
 from typing import Any, Final
@@ -125,12 +126,25 @@ class ExternalWaits(ExecutionReports):
             if len(found) < most:
                 following = yield from access.read(external_waits.next_pipeline, name)
                 name, spot = following if pipeline is None else None, START
-        waits = yield from self._shown(found)
+        waits = yield from self._permitted((yield from self._shown(found)))
         return Page(waits, _cursor_of(found) if len(found) == most else None)
 
     def _shown(self, found: list[OpenWait]) -> Verb[list[ExternalWait]]:
         yield from self._declared.tokens.ready(self._verbs.jobs.access.database)
         return [wait for one in found if (wait := self._readable(one)) is not None]
+
+    def _permitted(self, waits: list[ExternalWait]) -> Verb[list[ExternalWait]]:
+        """Leave out what the principal may not read, and the tokens of what it may not answer."""
+        authorization = self._verbs.jobs.authorization
+        if not authorization.is_asked:
+            return waits
+        seen = yield from authorization.permitted("get", [wait.execution_id for wait in waits])
+        answered = yield from authorization.permitted("complete", list(seen))
+        return [
+            wait if wait.execution_id in answered else dataclasses.replace(wait, token="")
+            for wait in waits
+            if wait.execution_id in seen
+        ]
 
     def _readable(self, row: OpenWait) -> ExternalWait | None:
         """Return a wait; None if its row is damaged, which hides no other."""
