@@ -10,6 +10,7 @@ from windlass.client.execution_views import status_of
 from windlass.client.external_wait_verbs import ExternalWaits
 from windlass.client.filters import Page, checked_limit
 from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of, reached_by_items
+from windlass.domain.ended import NO_EFFECTS
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.identity import parse_job_id
 from windlass.domain.keys import check_key
@@ -184,7 +185,7 @@ class Executions(ExternalWaits):
         plan = (key, tenant, expected, rewind, moved, jobs.follow_ups)
         started = yield from jobs.access.run(execution_redrives.redrive, *plan, reset=reset, note=note)
         reached("redrive.after_commit")
-        if started.ended:
+        if started.ended or started.effects is not NO_EFFECTS:
             yield from jobs.publish(started)
         return (yield from self._verbs.get(key, None))
 
