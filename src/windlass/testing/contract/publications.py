@@ -127,11 +127,12 @@ class PublicationsContract(StoreContract):
         refused = AdmittedItem(one.id, None, "still no")
         bench.database.run(handoff_backlog.admit_waiting, billing(), [(one, refused)])
         assert self.look(bench).due_us == 2_000_000
-        (found,) = bench.database.read(partial(subscriptions.find, before=LAST, window=10, scope=subscriptions.Scope.FAILING))
+        failing = partial(subscriptions.find, before=LAST, window=10, scope=subscriptions.Scope.FAILING)
+        (found,) = bench.database.read(failing)
         assert (found.attempts, found.reason, found.status) == (2, "still no", "WAITING")
         assert bench.database.run(subscriptions.hurry, [found.id]) == 1
         assert len(self.admit(bench, billing()).admitted) == 1
-        assert bench.database.read(partial(subscriptions.find, before=LAST, window=10, scope=subscriptions.Scope.FAILING)) == []
+        assert bench.database.read(failing) == []
 
     def test_a_subscriber_of_another_process_has_rows_that_wait(self, bench: Workbench) -> None:
         """P7.1: what only the store knows; one that no longer subscribes gets nothing."""
