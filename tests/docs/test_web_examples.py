@@ -88,7 +88,11 @@ def refuses_what_is_no_answer(example: ModuleType, client: Any) -> None:
     refund = client.post("/refunds", params={"amount": 7}).json()["refund"]
     until(lambda: "Refund 7?" in client.get("/").text, "the refund to wait", LONG)
     (wait,) = example.jobs.executions.pending("refunds")
-    answers = [{"data": {"token": wait.token, "by": "Ada"}}, {"content": b"token=\xff"}, {"content": b""}]
+    answers: list[dict[str, Any]] = [
+        {"data": {"token": wait.token, "by": "Ada"}},
+        {"content": b"token=\xff"},
+        {"content": b""},
+    ]
     assert [client.post("/answers", **one).status_code for one in answers] == [422, 422, 422]
     assert client.get(f"/refunds/{refund}").json()["status"] == "WAITING_EXTERNAL"
     example.jobs.executions.handle(refund).cancel()

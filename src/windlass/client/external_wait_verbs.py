@@ -181,7 +181,7 @@ class ExternalWaits(ExecutionReports):
         (completion,) = yield from verbs.complete([addressed])
         return completion
 
-    def _complete_many(self, answers: Iterable[tuple[str, Any]]) -> Verb[list[Completion]]:
+    def _complete_many(self, answers: Iterable[object]) -> Verb[list[Completion]]:
         given = list(answers)
         if len(given) > MOST_ANSWERS:
             raise InvalidOptionError(
