@@ -241,41 +241,42 @@ def test_a_repeated_answer_by_correlation_id_is_to_the_last_round(app: Windlass)
         assert run.result(0) == 2
 
 
+def declared(url: str, version: str) -> tuple[Windlass, Pipeline]:
+    """Return an application with one version of a pipeline."""
+    app = Windlass(url)
+    app.migrate()
+    orders = app.pipeline("orders", version=version, buffer=5)
+
+    @orders.expand
+    def lines(number: int) -> Iterator[int]:
+        yield from range(number)
+
+    @orders.await_external(timeout=HOUR, answer=int)
+    async def ask(line: int) -> int:
+        return line
+
+    if version == "2":
+
+        @orders.step
+        async def double(number: int) -> int:
+            return number * 2
+
+    @orders.reduce
+    def total(numbers: Iterable[int]) -> int:
+        return sum(numbers)
+
+    return app, orders
+
+
 @pytest.mark.parametrize("count", [3, 20])
 def test_items_that_wait_go_along_when_their_execution_is_moved_to_another_version(store_url: str, count: int):
     """P1.4, P8.1: they are asked again at once, in parts of the new version; what was asked before is over."""
-
-    def declared(version: str) -> tuple[Windlass, Pipeline]:
-        app = Windlass(store_url)
-        app.migrate()
-        orders = app.pipeline("orders", version=version, buffer=5)
-
-        @orders.expand
-        def lines(number: int) -> Iterator[int]:
-            yield from range(number)
-
-        @orders.await_external(timeout=HOUR, answer=int)
-        async def ask(line: int) -> int:
-            return line
-
-        if version == "2":
-
-            @orders.step
-            async def double(number: int) -> int:
-                return number * 2
-
-        @orders.reduce
-        def total(numbers: Iterable[int]) -> int:
-            return sum(numbers)
-
-        return app, orders
-
-    old, orders = declared("1")
+    old, orders = declared(store_url, "1")
     run = orders.submit(count)
     drain(old)
     before = [wait.token for wait in old.executions.pending(limit=100)]
     old.close()
-    new, _ = declared("2")
+    new, _ = declared(store_url, "2")
     new.executions.redrive(run.id, to_version="2")
     drain(new)
     for token in before[:2]:
