@@ -87,6 +87,32 @@ def test_an_execution_whose_wait_is_in_no_known_state_fails_at_its_deadline(sqli
     app.close()
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_an_item_whose_wait_has_another_deadline_ends_at_its_own(sqlite_url: str, ordered: bool):
+    """J7.9, P8.2: the claim does not try to expire it again and again, and the item is not forgotten."""
+    app = Windlass(sqlite_url)
+    orders = app.pipeline("orders")
+
+    @orders.expand
+    def lines(number: int) -> Iterator[int]:
+        yield from range(number)
+
+    @orders.await_external(timeout=HOUR, answer=int, recover_on_failure=True, ordered=ordered)
+    def ask(number: int) -> int:
+        return number
+
+    with isolated(app, url=sqlite_url):
+        run = orders.submit(1)
+        drain(app)
+        execute(app.url, "UPDATE windlass_external_wait SET deadline = ?", HUGE)
+        advance(HOUR + 1)
+        drain(app)
+        assert (run.status(), run.result(0)) == (ExecutionStatus.SUCCEEDED, [])
+        (reject,) = app.rejects.find()
+        assert reject.error_class == "AwaitTimeoutError"
+    app.close()
+
+
 @pytest.mark.parametrize("cursor", [f"orders {'9' * 19} {'0' * 36} 0  1", "", "orders", 7, "x" * 100_000])
 def test_what_is_no_cursor_is_refused(app: Windlass, cursor: Any):
     """P8.1: by an error of bounded length that says where one comes from."""
