@@ -3,6 +3,8 @@
 uvicorn approval_page:web
 curl -X POST 'http://127.0.0.1:8000/refunds?amount=120'
 Then open http://127.0.0.1:8000/
+
+There is no login here: whoever can open the page can approve.
 """
 
 from collections.abc import AsyncIterator
@@ -10,11 +12,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import parse_qs
+from uuid import UUID
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse
 
-from windlass import AwaitTimeoutError, ExecutionNotFoundError, InvalidTokenError, Windlass
+from windlass import (
+    AwaitTimeoutError,
+    ExecutionNotFoundError,
+    ExecutionStateError,
+    InvalidTokenError,
+    WaitNotFoundError,
+    Windlass,
+)
 
 jobs = Windlass("sqlite:///refunds.db")
 refunds = jobs.pipeline("refunds", version="1")
@@ -54,7 +64,7 @@ async def refund(amount: int) -> dict[str, str]:
 
 
 @web.get("/refunds/{refund_id}")
-async def status(refund_id: str) -> dict[str, str | None]:
+async def status(refund_id: UUID) -> dict[str, str | None]:
     try:
         found = await jobs.executions.aget(refund_id)
     except ExecutionNotFoundError as error:
@@ -64,12 +74,16 @@ async def status(refund_id: str) -> dict[str, str | None]:
 
 @web.get("/", response_class=HTMLResponse)
 async def page() -> str:
-    """Show what waits. The token is in the form, not in its address: addresses are logged."""
+    """Show what waits. The token is in the form, not in its address: addresses are logged.
+
+    A button that is disabled comes first: Enter in the field would press it, instead of approving.
+    """
     waits = await jobs.executions.apending(pipeline="refunds")
     forms = "".join(
         f"""<form method="post" action="/answers">
         Refund {wait.request["amount"]}? Until {wait.deadline:%Y-%m-%d %H:%M} UTC.
-        <input type="hidden" name="token" value="{escape(wait.token)}"> <input name="by" placeholder="your name">
+        <input type="hidden" name="token" value="{escape(wait.token)}"><button disabled hidden></button>
+        <input name="by" placeholder="your name" required maxlength="100">
         <button name="approved" value="true">approve</button> <button name="approved" value="false">refuse</button>
         </form>"""
         for wait in waits
@@ -79,14 +93,20 @@ async def page() -> str:
 
 @web.post("/answers", response_class=HTMLResponse)
 async def answer(request: Request) -> str:
-    form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
-    approval = Approval(form.get("approved") == "true", form.get("by", "somebody"))
+    sent = parse_qs((await request.body()).decode(errors="replace"))
+    form = {name: values[0] for name, values in sent.items()}
+    decision = {"true": True, "false": False}.get(form.get("approved", ""))
+    if decision is None:
+        raise HTTPException(422, "press one of the buttons")
+    approval = Approval(decision, form.get("by", "somebody")[:100])
     try:
         done = await jobs.executions.acomplete(form.get("token", ""), approval)
     except InvalidTokenError as error:
         raise HTTPException(403, "this form is not valid any more; open the page again") from error
     except AwaitTimeoutError as error:
         raise HTTPException(410, "it is too late for an answer") from error
+    except (ExecutionStateError, WaitNotFoundError) as error:
+        raise HTTPException(410, "the refund does not wait any more; open the page again") from error
     was = "was already" if done.duplicate else "is"
     decided = "approved" if done.answer.approved else "refused"
     return (

@@ -78,7 +78,8 @@ def _submission(execution: str) -> NewSubmission:
 
 def _finished(execution: str, step: int) -> Checkpoint:
     value = f'[["{PAYLOAD}"],{{}}]'
-    facts = (execution, "default", None, "OPEN", step + 1, step + 1, 1, step + 1, 0, 0, 0, 0, None, "", 0, 0, None)
+    position = (step + 1, step + 1, 1, step + 1, 0, 0, 0, 0, None, "")
+    facts = (execution, "default", None, "OPEN", *position, 0, 0, None, 1, -1)
     log = LogRow("step", step, 1, 1, None, None, 0, value)
     state = ExecutionState(*facts, 0, value)
     return Checkpoint(execution, 1, execution, mark=f"1:{step}", state=state, has_value=True, log=log)

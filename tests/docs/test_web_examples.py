@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -77,8 +78,26 @@ def test_the_approval_page_answers_what_waits(example: ModuleType):
         )
         assert client.post("/answers", data={**given, "token": f"{token}x"}).status_code == 403
         until(partial(over, client, f"/refunds/{refund}"), "the refund to be paid", LONG)
+        refuses_what_is_no_answer(example, client)
         assert client.get(f"/refunds/{refund}").json()["result"] == "paid: <Ada> agreed"
         assert client.get("/").text.endswith("none")
+
+
+def refuses_what_is_no_answer(example: ModuleType, client: Any) -> None:
+    """A form without a decision, a body that is no text, an id that is none, a refund that was canceled."""
+    refund = client.post("/refunds", params={"amount": 7}).json()["refund"]
+    until(lambda: "Refund 7?" in client.get("/").text, "the refund to wait", LONG)
+    (wait,) = example.jobs.executions.pending("refunds")
+    answers: list[dict[str, Any]] = [
+        {"data": {"token": wait.token, "by": "Ada"}},
+        {"content": b"token=\xff"},
+        {"content": b""},
+    ]
+    assert [client.post("/answers", **one).status_code for one in answers] == [422, 422, 422]
+    assert client.get(f"/refunds/{refund}").json()["status"] == "WAITING_EXTERNAL"
+    example.jobs.executions.handle(refund).cancel()
+    assert client.post("/answers", data={"token": wait.token, "approved": "true"}).status_code == 410
+    assert [client.get(f"/refunds/{name}").status_code for name in ("7", str(uuid4()))] == [422, 404]
 
 
 def over(client: Any, address: str) -> bool:

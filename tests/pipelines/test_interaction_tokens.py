@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from tests.support.facts import rows
 from windlass import (
     ConfigurationError,
+    InvalidOptionError,
     InvalidTokenError,
+    Job,
     JobContext,
     JobDeadLettered,
     JobFailed,
@@ -135,6 +137,19 @@ def test_a_wrong_token_is_refused_without_being_shown(apps: Any, change: Any, wh
     assert token[20:60] not in told
 
 
+@pytest.mark.parametrize("name", ["interaction_id", "correlation_id"])
+def test_a_token_given_as_an_id_is_not_shown(apps: Any, name: str):
+    """P8.1: a mistake that is easily made; the error says where tokens go, and is short whatever it was given."""
+    app = apps(OLD)
+    token = waiting_token(app)
+    with pytest.raises(InvalidOptionError, match="pass it as the first argument") as caught:
+        app.executions.complete(**{name: token}, answer=1)
+    assert token[20:60] not in str(caught.value)
+    with pytest.raises(InvalidOptionError) as caught:
+        app.executions.complete(**{name: "x" * 1_000_000}, answer=1)
+    assert len(str(caught.value)) < 500
+
+
 def test_a_token_of_removed_keys_is_refused(apps: Any):
     """P8.1: the error names the setting."""
     token = waiting_token(apps(OLD))
@@ -214,3 +229,37 @@ def test_other_bodies_have_no_token(apps: Any):
     handle = app.job(max_retries=0)(has_no_token).enqueue()
     drain(app)
     assert "await_external" in str(app.get(handle.id).error)
+
+
+class OnlyTheirs:
+    """Lets a principal read, and answer, executions with a correlation id that its sets name; everybody may list."""
+
+    def may(self, principal: object, action: str, job: Job | None) -> bool:
+        if principal is None or job is None:
+            return True
+        assert isinstance(principal, dict)
+        return job.correlation_id in principal[action]
+
+
+def test_who_may_not_read_or_answer_a_wait_gets_no_token_of_it(sqlite_url: str):
+    """P8.1, J6.5: a token is enough to answer wherever it is taken to, so the list gives none away."""
+    app = Windlass(sqlite_url, authorizer=OnlyTheirs())
+    app.migrate()
+    orders = app.pipeline("orders")
+
+    @orders.await_external(timeout=HOUR)
+    def ask(number: int) -> int:
+        return number
+
+    for number in range(3):
+        orders.submit(number, correlation_id=f"order-{number}")
+    drain(app)
+    with app.acting_as({"get": {"order-0", "order-1"}, "complete": {"order-1"}}):
+        waits = {wait.correlation_id: wait.token for wait in app.executions.pending()}
+        assert waits.keys() == {"order-0", "order-1"}
+        assert waits["order-0"] == ""
+        app.executions.complete(waits["order-1"], 1)
+        with pytest.raises(InvalidTokenError):
+            app.executions.complete(waits["order-0"], 1)
+    assert len([wait for wait in app.executions.pending() if wait.token]) == 2
+    app.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.damage import execute
 from tests.support.waiting import until
 from windlass import (
     AwaitTimeoutError,
@@ -17,6 +18,7 @@ from windlass import (
     Pipeline,
     SerializationError,
     Windlass,
+    WindlassError,
 )
 from windlass.testing import advance, drain, isolated
 
@@ -200,6 +202,39 @@ def test_many_answers_are_stored_all_or_none(app: Windlass):
         assert app.executions.complete_many([]) == []
         drain(app)
         assert run.result(0) == [2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (lambda token: (token[:-1], 2), r"answer 1 of 2, none of which is stored: the token is not valid"),
+        (lambda token: token, r"pairs of a token and an answer, and got at place 1 str"),
+        (lambda token: (token,), r"pairs of a token and an answer, and got at place 1 tuple"),
+    ],
+)
+def test_a_wrong_one_of_many_answers_is_named(app: Windlass, wrong: Any, why: str):
+    """P8.1: by its place, and not by its token; nothing is stored."""
+    shop = Shop(app)
+    with private(app):
+        shop.orders.submit(2)
+        drain(app)
+        first, second = (wait.token for wait in app.executions.pending("orders"))
+        with pytest.raises(WindlassError, match=why) as caught:
+            app.executions.complete_many([(first, 1), wrong(second)])
+        assert second[20:60] not in str(caught.value)
+        assert len(app.executions.pending("orders")) == 2
+
+
+def test_an_unreadable_answer_of_another_sender_hides_no_stored_one(app: Windlass):
+    """P8.2, J7.9: the others of the call are stored, and it says so; the damaged one comes as its text."""
+    shop = Shop(app)
+    shop.orders.submit(2)
+    drain(app)
+    first, second = app.executions.pending("orders")
+    app.executions.complete(first.token, 1)
+    execute(app.url, "UPDATE windlass_external_wait SET type = 99 WHERE status = 'COMPLETED'")
+    done = app.executions.complete_many([(first.token, 3), (second.token, 4)])
+    assert [(one.duplicate, one.answer) for one in done] == [(True, "[[1],{}]"), (False, 4)]
 
 
 def test_one_late_answer_of_many_stores_none(app: Windlass):

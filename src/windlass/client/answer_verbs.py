@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.redrive_order import process_owner
+from windlass.domain import interaction_tokens
 from windlass.domain.clock import from_micros
 from windlass.domain.external_wait import (
     ACCEPTED,
@@ -18,7 +20,7 @@ from windlass.domain.external_wait import (
     WaitKey,
     read_interaction_id,
 )
-from windlass.errors import ConfigurationError, InvalidOptionError, PayloadTooLargeError, SerializationError
+from windlass.errors import ConfigurationError, InvalidOptionError, SerializationError, WindlassError
 from windlass.execution_errors import AwaitTimeoutError, ExecutionStateError, WaitNotFoundError
 from windlass.pipelines.answer_values import encoded_answer
 from windlass.pipelines.declared_pipelines import DeclaredPipelines
@@ -30,6 +32,7 @@ from windlass.stores.plans import external_answers, external_waits
 from windlass.stores.plans.external_answers import AnsweringCall
 from windlass.stores.plans.external_waits import AwaitedExecution
 from windlass.submission.caller_group import CallerGroups
+from windlass.submission.error_text import short
 from windlass.submission.group_commit import GroupCommit
 
 MOST_ANSWERS: Final = 5_000
@@ -69,13 +72,15 @@ class AnswerVerbs:
         key = read_interaction_id(interaction_id) if isinstance(interaction_id, str) else None
         if key is None:
             raise InvalidOptionError(
-                f"interaction_id must be what ctx.interaction_id or app.executions.pending() gave, like "
-                f"<execution id>:<step>[:<item>], got {interaction_id!r}"
+                "interaction_id must be what ctx.interaction_id or app.executions.pending() gave, like "
+                f"<execution id>:<step>[:<item>], got {_shown(interaction_id)}"
             )
         return AddressedAnswer(key, value, tenant)
 
     def of_correlation(self, correlation_id: str, value: Any, tenant: str) -> Verb[AddressedAnswer]:
         """Return an answer to the only wait with a correlation id."""
+        if interaction_tokens.read(correlation_id) is not None:
+            raise InvalidOptionError(f"correlation_id must be that of an execution, got {_shown(correlation_id)}")
         found = yield from self._jobs.access.read(external_waits.of_correlation, tenant, correlation_id)
         if not found:
             raise WaitNotFoundError(f"correlation id {correlation_id!r}", tenant)
@@ -101,10 +106,10 @@ class AnswerVerbs:
         for place, one in enumerate(given):
             try:
                 pipeline, answer = self._checked(one, found.get(one.key.execution_id), by)
-            except (PayloadTooLargeError, SerializationError) as error:
+            except WindlassError as error:
                 if not several:
                     raise
-                raise type(error)(f"answer {place} of {len(given)}, none of which is stored: {error}") from None
+                raise with_place(error, place, len(given)) from None
             answers.append(answer)
             pipelines.append(pipeline)
         answered = yield from self._callers.submit(answers)
@@ -144,8 +149,27 @@ class AnswerVerbs:
         return stored.calls
 
 
+def _shown(given: object) -> str:
+    """Return a wrong id for an error, which never has a token in it."""
+    if isinstance(given, str) and given.startswith(f"{interaction_tokens.PREFIX}."):
+        return (
+            "a token, which is not shown here; pass it as the first argument, or on the command line with --token-stdin"
+        )
+    return short(given)
+
+
+def with_place(error: WindlassError, place: int, number: int) -> WindlassError:
+    """Return the error of one of several answers with its place."""
+    error.args = (f"answer {place} of {number}, none of which is stored: {error}",)
+    return error
+
+
 def _completion(pipeline: AppPipeline, answer: Answer, answered: AnsweredWait) -> Completion:
-    held = None if answered.value is None else pipeline.values.decode(answered.type or 0, answered.value)
+    held: Any = answered.value
+    if answered.value is not None:
+        # That of another sender may be damaged, or of another version: these answers are stored all the same.
+        with suppress(SerializationError, IndexError):
+            held = pipeline.values.decode(answered.type or 0, answered.value)
     return Completion(
         interaction_id=answer.key.interaction_id,
         execution_id=UUID(answer.key.execution_id),

@@ -36,8 +36,8 @@ def status_of(found: FoundExecution) -> ExecutionStatus:
     if any(status == "RUNNING" for status, _ in jobs):
         return ExecutionStatus.RUNNING
     dues = [due for _, due in jobs if due is not None]
-    waits = bool(dues) and min(dues) > found.now
-    if waits and stored.outside_until is not None and min(dues) >= stored.outside_until:
+    waits, until = bool(dues) and min(dues) > found.now, stored.outside_until
+    if waits and isinstance(until, int) and min(dues) >= until:  # else it has none, or is damaged
         return ExecutionStatus.WAITING_EXTERNAL
     return ExecutionStatus.WAIT_RETRY if waits else ExecutionStatus.QUEUED
 
@@ -169,7 +169,7 @@ class ExecutionReader:
         text = row.request or ""
         try:
             return self._plain(text) if known is None else known.values.decode_request(row.step, text)
-        except SerializationError:
+        except (SerializationError, LookupError, TypeError):  # damaged: it is shown as it is stored
             return text
 
     def _plain(self, text: str) -> Any:

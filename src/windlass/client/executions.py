@@ -9,7 +9,8 @@ from windlass.client.execution_reports import DEFAULT_TENANT
 from windlass.client.execution_views import status_of
 from windlass.client.external_wait_verbs import ExternalWaits
 from windlass.client.filters import Page, checked_limit
-from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of
+from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of, reached_by_items
+from windlass.domain.ended import NO_EFFECTS
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
 from windlass.domain.identity import parse_job_id
 from windlass.domain.keys import check_key
@@ -23,7 +24,7 @@ from windlass.pipelines.step_types import type_name
 from windlass.runtime.failpoints import reached
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import execution_progress, execution_reads, execution_redrives
-from windlass.stores.plans.execution_redrives import OtherVersion
+from windlass.stores.plans.execution_redrives import EVERY_STEP, OtherVersion
 
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 MOST_READ: Final = 5_000
@@ -184,7 +185,7 @@ class Executions(ExternalWaits):
         plan = (key, tenant, expected, rewind, moved, jobs.follow_ups)
         started = yield from jobs.access.run(execution_redrives.redrive, *plan, reset=reset, note=note)
         reached("redrive.after_commit")
-        if started.ended:
+        if started.ended or started.effects is not NO_EFFECTS:
             yield from jobs.publish(started)
         return (yield from self._verbs.get(key, None))
 
@@ -201,7 +202,9 @@ class Executions(ExternalWaits):
                 f"execution {stored.id} has passed step {stored.cursor}, and {definition.name}@{version} has "
                 f"{len(definition.steps)} steps"
             )
+        reached = EVERY_STEP
         if before is not None and before.definition.hash == stored.definition_hash:
+            reached = reached_by_items(before.definition, stored.cursor)
             ours = [_outline(step) for step in before.definition.steps[: stored.cursor]]
             theirs = [_outline(step) for step in definition.steps[: stored.cursor]]
             if ours != theirs:
@@ -210,7 +213,7 @@ class Executions(ExternalWaits):
                     f"{version}: {ours} and {theirs}; re-drive it from step 0, or submit it anew"
                 )
         lane = lane_of(definition, stored.cursor, stored.tenant) or None
-        return OtherVersion(version, definition.hash, definition.target, lane, int(definition.awaits))
+        return OtherVersion(version, definition.hash, definition.target, lane, int(definition.awaits), reached)
 
     def plan_redrive(
         self, execution_id: UUID | str, tenant: str | None = None, *, from_step: int | str | None = None

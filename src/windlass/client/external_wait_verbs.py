@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer
+from windlass import loggers
+from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer, with_place
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.filters import Page, checked_limit
-from windlass.domain.external_wait import Completion, ExternalWait, WaitKey, read_interaction_id
+from windlass.domain.external_wait import Completion, ExternalWait, WaitKey
+from windlass.domain.identity import parse_job_id
 from windlass.domain.interaction_tokens import TokenContent
 from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
+from windlass.execution_errors import InvalidTokenError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import external_waits
 from windlass.stores.plans.external_waits import OpenWait
+from windlass.submission.error_text import short
+
+logger = loggers.logger("windlass.pipelines")
 
 Spot = tuple[int, WaitKey]
+MOST_MICROS: Final = 2**63 - 1
+_CURSOR: Final = re.compile(
+    r"(?P<pipeline>\S+) (?P<deadline>[0-9]{1,19}) (?P<id>[0-9a-f-]{36}) "
+    r"(?P<step>[0-9]{1,4}) (?P<path>.*) (?P<round>[0-9]{1,4})"
+)
 START: Final[Spot] = (0, WaitKey("00000000-0000-0000-0000-000000000000", 0, "", 0))
 
 
@@ -113,13 +126,40 @@ class ExternalWaits(ExecutionReports):
             if len(found) < most:
                 following = yield from access.read(external_waits.next_pipeline, name)
                 name, spot = following if pipeline is None else None, START
-        waits = yield from self._shown(found)
-        return Page(waits, _cursor_of(found[-1]) if len(found) == most else None)
+        waits = yield from self._permitted((yield from self._shown(found)))
+        return Page(waits, _cursor_of(found) if len(found) == most else None)
 
     def _shown(self, found: list[OpenWait]) -> Verb[list[ExternalWait]]:
         yield from self._declared.tokens.ready(self._verbs.jobs.access.database)
-        sign, reader = self._declared.tokens.sign, self._verbs.reader
-        return [reader.external_wait(one, sign(TokenContent(one.key, one.deadline))) for one in found]
+        return [wait for one in found if (wait := self._readable(one)) is not None]
+
+    def _permitted(self, waits: list[ExternalWait]) -> Verb[list[ExternalWait]]:
+        """Leave out what the principal may not read, and the tokens of what it may not answer."""
+        authorization = self._verbs.jobs.authorization
+        if not authorization.is_asked:
+            return waits
+        seen = yield from authorization.permitted("get", [wait.execution_id for wait in waits])
+        answered = yield from authorization.permitted("complete", list(seen))
+        return [
+            wait if wait.execution_id in answered else dataclasses.replace(wait, token="")
+            for wait in waits
+            if wait.execution_id in seen
+        ]
+
+    def _readable(self, row: OpenWait) -> ExternalWait | None:
+        """Return a wait; None if its row is damaged, which hides no other."""
+        try:
+            token = self._declared.tokens.sign(TokenContent(row.key, row.deadline))
+            return self._verbs.reader.external_wait(row, token)
+        except Exception as error:  # noqa: BLE001 - whatever is stored there
+            logger.warning(
+                "an external wait is left out of the list because its row is damaged: execution_id=%s step=%s path=%s "
+                "round=%s (%s: %s)",
+                *row.key,
+                type(error).__name__,
+                error,
+            )
+            return None
 
     def _complete(
         self, token: object, answer: Any, interaction_id: object, correlation_id: str | None, tenant: str
@@ -141,7 +181,7 @@ class ExternalWaits(ExecutionReports):
         (completion,) = yield from verbs.complete([addressed])
         return completion
 
-    def _complete_many(self, answers: Iterable[tuple[str, Any]]) -> Verb[list[Completion]]:
+    def _complete_many(self, answers: Iterable[object]) -> Verb[list[Completion]]:
         given = list(answers)
         if len(given) > MOST_ANSWERS:
             raise InvalidOptionError(
@@ -149,19 +189,28 @@ class ExternalWaits(ExecutionReports):
                 "call it several times"
             )
         addressed: list[AddressedAnswer] = []
-        for token, answer in given:
-            addressed.append((yield from self._verbs.answers.of_token(token, answer)))
+        for place, pair in enumerate(given):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InvalidOptionError(
+                    f"complete_many() takes pairs of a token and an answer, and got at place {place} "
+                    f"{type(pair).__name__}; none of these answers is stored"
+                )
+            try:
+                addressed.append((yield from self._verbs.answers.of_token(*pair)))
+            except InvalidTokenError as error:
+                raise with_place(error, place, len(given)) from None
         return (yield from self._verbs.answers.complete(addressed)) if addressed else []
 
 
-def _cursor_of(last: OpenWait) -> str:
-    return f"{last.pipeline} {last.deadline} {last.key.interaction_id}"
+def _cursor_of(found: list[OpenWait]) -> str | None:
+    """Return where the next page begins: behind the last row whose place can be read."""
+    cursors = (" ".join(map(str, (one.pipeline, one.deadline, *one.key))) for one in reversed(found))
+    return next((cursor for cursor in cursors if _CURSOR.fullmatch(cursor)), None)
 
 
-def _parse_cursor(cursor: str, pipeline: str | None) -> tuple[str, Spot]:
-    name, _, rest = cursor.partition(" ")
-    deadline, _, interaction = rest.partition(" ")
-    key = read_interaction_id(interaction)
-    if key is None or not deadline.isdecimal() or pipeline not in (None, name):
-        raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {cursor!r}")
-    return name, (int(deadline), key)
+def _parse_cursor(cursor: object, pipeline: str | None) -> tuple[str, Spot]:
+    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    if found is None or pipeline not in (None, found["pipeline"]) or int(found["deadline"]) > MOST_MICROS:
+        raise InvalidOptionError(f"a cursor comes from the page before (page.next_cursor), got {short(cursor)}")
+    key = WaitKey(parse_job_id(found["id"]), int(found["step"]), found["path"], int(found["round"]))
+    return found["pipeline"], (int(found["deadline"]), key)

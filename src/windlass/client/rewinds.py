@@ -124,7 +124,14 @@ def choose_rewind(
             "latest value only, so an execution starts over at the first step, at one before its first expansion, or "
             "where a stage begins"
         )
-    return possible[wanted]
+    return possible[wanted]._replace(reached=reached_by_items(definition, stored.cursor))
+
+
+def reached_by_items(definition: Definition, cursor: int) -> int:
+    """Return the last step that items of an execution may have been given to."""
+    steps = definition.steps
+    first = cursor + 1 if cursor < len(steps) and steps[cursor].kind.gives_stream else cursor
+    return next((one.end - 1 for one in definition.segments() if one.first <= first < one.end), first)
 
 
 def _possible(definition: Definition, stored: StoredExecution, log: Sequence[StoredTransition]) -> dict[int, Rewind]:

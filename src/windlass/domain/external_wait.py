@@ -127,6 +127,8 @@ class KnownWait(NamedTuple):
     deadline: int | None
     before_closed: int
     """Whether the round before it is over; 1 for the first."""
+    first_round: int
+    """The first one since the execution started over."""
     now: int
 
     @property
@@ -168,11 +170,14 @@ def fate_of(answer: Answer, stored: KnownWait | None, *, is_open: bool) -> Answe
     deadlines = [one for one in (answer.deadline, stored.deadline) if one is not None]
     if deadlines and min(deadlines) <= stored.now:
         return AnswerFate.LATE
-    if stored.status is not None:
-        return AnswerFate.STORED
+    if stored.status is not None:  # another status is damage
+        return AnswerFate.STORED if stored.status == WaitStatus.WAITING else AnswerFate.UNKNOWN
+    if stored.round < stored.first_round:
+        return AnswerFate.ENDED
     signed = answer.deadline is not None
     comes = 0 <= stored.cursor <= answer.key.step if signed else stored.cursor == answer.key.step
-    return AnswerFate.EARLY if comes and stored.before_closed else AnswerFate.UNKNOWN
+    follows = stored.before_closed or stored.round == stored.first_round
+    return AnswerFate.EARLY if comes and follows else AnswerFate.UNKNOWN
 
 
 class AnsweredWait(NamedTuple):
@@ -196,7 +201,7 @@ class ExternalWait:
     interaction_id: str
     """Names it: the effect key of its step, with `~2` for a second round."""
     token: str = field(repr=False)
-    """Lets whoever has it answer, until the deadline."""
+    """Lets whoever has it answer, until the deadline. Empty where the authorizer refuses `complete` to who asks."""
     execution_id: UUID
     tenant: str
     pipeline: str

@@ -25,7 +25,7 @@ from windlass.pipelines.claimed_execution import ClaimedExecution, has_limits, i
 from windlass.pipelines.definition import PipelineStep, StepKind
 from windlass.pipelines.execution_results import result_of_items, result_of_value
 from windlass.pipelines.final_items import FinalItems
-from windlass.pipelines.interactions import Interactions, is_answered, is_expired, timeout_error, verdict_of_timeout
+from windlass.pipelines.interactions import Interactions, failure_of_wait, is_answered, is_waiting
 from windlass.pipelines.item_segments import ItemSegments
 from windlass.pipelines.item_values import ValueNotStoredError
 from windlass.pipelines.step_verdict import RejectValue, RetryStep, StepVerdict, step_verdict
@@ -160,9 +160,9 @@ class ExecutionRun:
         """Go on with an answer, fail if the deadline has passed, or wait for the rest of the time."""
         if is_answered(last):
             await self._answered(step, last)
-        elif is_expired(last):
-            error = timeout_error(step, last.deadline)
-            await self._failed(step, error, monotonic(), verdict_of_timeout(step, error))
+        elif not is_waiting(last):
+            error, verdict = failure_of_wait(step, last)
+            await self._failed(step, error, monotonic(), verdict)
         elif self._outside.left_us(last.deadline):
             raise self._outside.park(last.deadline)
         else:

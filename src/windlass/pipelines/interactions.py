@@ -18,6 +18,7 @@ from windlass.pipelines.token_keys import TokenKeys
 from windlass.runtime.verbs import adrive
 from windlass.stores.plans import external_waits
 from windlass.stores.plans.executions import Checkpoint
+from windlass.submission.error_text import short
 
 MICROSECONDS = 1_000_000
 
@@ -56,9 +57,11 @@ class Interactions:
 
     async def begin(self, step: PipelineStep, path: str, last: LastWait | None) -> Interaction:
         """Return the round that begins with a call of the body."""
-        runtime, number = self._claimed.runtime, 1 if last is None else last.next_round
+        runtime, state = self._claimed.runtime, self._claimed.state
+        first = state.first_round if step.index <= state.asked_to else 1
+        number = first if last is None else max(first, last.next_round)
         await adrive(runtime.parts.tokens.ready(runtime.database))
-        key = WaitKey(self._claimed.state.id, step.index, path, number)
+        key = WaitKey(state.id, step.index, path, number)
         return Interaction(key, self._claimed.store_now() + int(step.wait * MICROSECONDS), runtime.parts.tokens)
 
     def wait(self, step: PipelineStep, interaction: Interaction, result: Any) -> NewWait:
@@ -109,6 +112,14 @@ def is_waiting(last: LastWait | None) -> bool:
 def is_expired(last: LastWait | None) -> bool:
     """Return whether a step fails because no answer came in time."""
     return last is not None and not last.closed and last.status == WaitStatus.EXPIRED
+
+
+def failure_of_wait(step: PipelineStep, last: LastWait) -> tuple[Exception, RejectValue | FailExecution | None]:
+    """Return the failure of a step whose wait is over without an answer, and the verdict on it, if it has one."""
+    if is_expired(last):
+        late = timeout_error(step, last.deadline)
+        return late, verdict_of_timeout(step, late)
+    return ValueNotStoredError(f"the wait of step {step.name!r} is damaged: its status is {short(last.status)}"), None
 
 
 def timeout_error(step: PipelineStep, deadline: int) -> AwaitTimeoutError:

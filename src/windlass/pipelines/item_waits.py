@@ -9,7 +9,7 @@ from windlass.domain.external_wait import LastWait, NewWait, WaitKey, WaitStatus
 from windlass.pipelines.claimed_execution import ClaimedExecution
 from windlass.pipelines.claimed_item import ClaimedItem
 from windlass.pipelines.definition import PipelineStep
-from windlass.pipelines.interactions import Interactions, is_answered
+from windlass.pipelines.interactions import Interactions, is_answered, is_waiting
 from windlass.pipelines.step_context import StepContext
 from windlass.stores.plans.executions import Checkpoint
 
@@ -33,6 +33,8 @@ class ItemWaits:
         for step in self._steps:
             found = await self._interactions.rounds(step, page[0].path, page[-1].path)
             self._rounds.update({(step.index, path): last for path, last in found.items()})
+        for row in page:
+            self._note_damage(row)
         overdue = {key for row in page if (key := self._overdue(row)) is not None}
         claim, gone = self._claimed.context.claim, set[str]()
         if overdue:
@@ -47,6 +49,13 @@ class ItemWaits:
 
     def _of(self, row: ItemRow) -> LastWait | None:
         return self._rounds.get((row.cursor, row.path))
+
+    def _note_damage(self, row: ItemRow) -> None:
+        """Have a wait end with its item if it has another deadline: it would be looked at again and again."""
+        last = self._of(row)
+        if row.status == ItemStatus.OUTSIDE and last is not None and is_waiting(last) and last.deadline != row.due:
+            ended = last._replace(status=WaitStatus.EXPIRED, deadline=row.due or 0)
+            self._rounds[row.cursor, row.path] = ended
 
     def _overdue(self, row: ItemRow) -> WaitKey | None:
         last = self._of(row)

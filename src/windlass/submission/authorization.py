@@ -86,6 +86,14 @@ class Authorization:
         """Return the items of a page whose jobs the principal may read."""
         return items if self._authorizer is None else (yield from off_loop(self._visible, items))
 
+    def permitted(self, action: str, ids: Sequence[UUID]) -> Verb[frozenset[UUID]]:
+        """Return those of these jobs to which the principal may do this."""
+        wanted = frozenset(ids)
+        return wanted if self._authorizer is None else (yield from off_loop(self._permitted, action, wanted))
+
+    def _permitted(self, action: str, ids: frozenset[UUID]) -> frozenset[UUID]:
+        return frozenset(one for one in ids if self._refusal(action, self._read(str(one))) is None)
+
     def _check(self, action: str, job: JobOrId) -> None:
         found = job if isinstance(job, Job) or job is None else self._read(parse_job_id(job))
         refusal = self._refusal(action, found)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from windlass.domain.ended import Effects
 from windlass.domain.execution import DEAD, OPEN, ExecutionStatus, LogRow
 from windlass.domain.identity import new_job_id
 from windlass.execution_errors import ExecutionNotFoundError, ExecutionStateError, StaleVersionError
@@ -12,7 +13,10 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps, MovedJobs
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import external_waits, moves
+from windlass.stores.plans import executions, external_waits, items, moves
+
+EVERY_STEP: Final = 9_999
+"""Behind every step that an interaction id can name."""
 
 
 class Rewind(NamedTuple):
@@ -21,6 +25,8 @@ class Rewind(NamedTuple):
     step: int
     stage: int | None = None
     """The stage that is complete there; None: the value is a single one."""
+    reached: int = EVERY_STEP
+    """The last step that items may have reached."""
 
 
 class OtherVersion(NamedTuple):
@@ -32,6 +38,8 @@ class OtherVersion(NamedTuple):
     lane: str | None
     awaits: int = 0
     """1: it has steps that wait for answers from outside."""
+    reached: int = EVERY_STEP
+    """The last step that items may have reached in the version before."""
 
 
 def reopen(dialect: Dialect, ids: Sequence[str], *, reset: bool) -> Plan[None]:
@@ -69,31 +77,53 @@ def redrive(
     row = yield Step("execution_version", {"id": execution_id})
     if row is None or (tenant is not None and row[0] != tenant):
         raise ExecutionNotFoundError(execution_id, tenant or "any")
-    _, status, version, awaits = row
+    _, status, version, awaits, cursor, has_items = row
     _check(execution_id, status, version, expected_version, stranded=moved is not None)
     if status != OPEN and not reset:  # before the follow-up of the retry, which then finds it open
         yield Step("lock_ended", {"ids": dialect.ids([execution_id])})
         yield from reopen(dialect, [execution_id], reset=False)
-    started = MovedJobs([]) if status == OPEN else (yield from moves.retry(dialect, [execution_id], follow_ups))
+    if status == OPEN:
+        started = yield from _give_up_parts(dialect, execution_id)
+    else:
+        started = yield from moves.retry(dialect, [execution_id], follow_ups)
     if status != OPEN and not started.ended:
         raise ExecutionStateError(f"execution {execution_id} could not be started over: its job is no dead letter")
     if rewind is not None:
         yield from _rewind(execution_id, rewind)
-        if awaits:
-            yield from external_waits.close_from(dialect, execution_id, rewind.step)
+    other = moved or rewind
+    if awaits and other is not None:  # answers have types of the version that asked for them
+        step, last = 0 if moved is not None or rewind is None else rewind.step, other.reached if has_items else cursor
+        yield from external_waits.ask_again(dialect, execution_id, step, last)
     if note:
         yield Step("save_audit", _audit(execution_id, note))
     if moved is not None:
-        yield Step(
-            "move_execution", {"id": execution_id, "version": moved.version, "hash": moved.hash, "awaits": moved.awaits}
-        )
-        yield Step("retarget_job", {"id": execution_id, "target": moved.target})
-        yield Step("retarget_hot", {"id": execution_id, "target": moved.target, "lane": moved.lane})
-        if awaits:  # answers have types of the version that asked for them
-            yield from external_waits.close_from(dialect, execution_id, 0)
-            yield Step("ready_outside_items", {"id": execution_id})
-            yield Step("wake_answered", {"ids": dialect.ids([execution_id])})
+        yield from _move(dialect, execution_id, moved, awaits=awaits)
+    if status == OPEN:
+        work = yield from executions.wake(dialect, [execution_id])
+        started = started._replace(effects=started.effects | Effects(work=work))
     return started
+
+
+def _move(dialect: Dialect, execution_id: str, moved: OtherVersion, *, awaits: int) -> Plan[None]:
+    """Move an execution to another version."""
+    params = {"id": execution_id, "version": moved.version, "hash": moved.hash, "awaits": moved.awaits}
+    yield Step("move_execution", params)
+    yield Step("retarget_job", {"id": execution_id, "target": moved.target})
+    yield Step("retarget_hot", {"id": execution_id, "target": moved.target, "lane": moved.lane})
+    if awaits:
+        yield Step("ready_outside_items", {"id": execution_id})
+        yield Step("wake_answered", {"ids": dialect.ids([execution_id])})
+
+
+def _give_up_parts(dialect: Dialect, execution_id: str) -> Plan[MovedJobs]:
+    """Cancel the jobs of an open execution's parts, which are of the version before; its next claim makes others."""
+    yield from executions.lock_mains(dialect, [execution_id])
+    jobs = yield from items.live_jobs(dialect, [execution_id])
+    if not jobs:
+        return MovedJobs([])
+    stopped = yield from moves.cancel(dialect, jobs, reason="execution_moved", parts=True)
+    yield from items.detach(dialect, execution_id)
+    return MovedJobs([], Effects(canceled=tuple(stopped.ended)))
 
 
 def _audit(execution_id: str, note: str) -> dict[str, object]:

@@ -107,9 +107,16 @@ def close(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     yield Step("close_external_waits", {"ids": dialect.ids(sorted(ids))})
 
 
-def close_from(dialect: Dialect, execution_id: str, step: int) -> Plan[None]:
-    """Have an execution ask again at a step, and behind it."""
+def ask_again(dialect: Dialect, execution_id: str, step: int, reached: int) -> Plan[None]:
+    """Have an execution that starts over ask again at a step and behind it, in rounds that it has not asked in before.
+
+    Up to `reached` it may have: also bodies that failed, or whose process was killed, have sent tokens out, and no wait
+    of theirs was stored. Their answers are about values that the execution may not have any more.
+    """
     del dialect
+    first, last, following, redrives = yield Step("rounds_of_execution", {"id": execution_id, "step": step})
+    asked_in = max(first, following if redrives > 1 else last)  # before its first re-drive nothing follows a closed one
+    yield Step("begin_rounds", {"id": execution_id, "round": asked_in + 1, "reached": reached})
     yield Step("close_rounds_from", {"id": execution_id, "step": step})
 
 
@@ -128,7 +135,7 @@ def next_pipeline(dialect: Dialect, after: str) -> Plan[str | None]:
     """Return the next pipeline with open waits, by name."""
     del dialect
     row = yield Step("next_awaiting_pipeline", {"after": after}, autocommit=True)
-    return None if row is None else str(row[0])
+    return row[0] if row is not None and isinstance(row[0], str) else None  # damaged ones would come again and again
 
 
 def pending(
@@ -144,7 +151,7 @@ def pending(
 
 
 def of_correlation(dialect: Dialect, tenant: str, correlation_id: str) -> Plan[list[WaitKey]]:
-    """Return up to two waits with a correlation id: open ones, else completed ones."""
+    """Return up to two waits with a correlation id: open ones, else completed ones of rounds that are not over."""
     del dialect
     for status in ("WAITING", "COMPLETED"):
         params = {"correlation_id": correlation_id, "status": status, "tenant": tenant}

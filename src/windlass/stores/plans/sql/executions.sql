@@ -31,7 +31,7 @@ SELECT execution_id, version, {now}, kind, step, attempt, stage, node, fence, ru
 
 -- name: e_state :fragment
 e.id, e.tenant, e.key, e.status, e.row_version, e.cursor, e.attempt, e.value_version, e.stage, e.streams, e.filled, e.emitted,
-e.last_hash, e.cut, e.rejected, e.paused, e.failing, t.type, t.value
+e.last_hash, e.cut, e.rejected, e.paused, e.failing, e.first_round, e.asked_to, t.type, t.value
 
 -- name: load_executions :rows
 SELECT {e_state} FROM {ids} i CROSS JOIN windlass_execution e
@@ -192,7 +192,8 @@ ORDER BY t.version DESC LIMIT 1
 SELECT coalesce(max(t.stage), 0) FROM windlass_transition t WHERE t.execution_id = :id
 
 -- name: execution_version :row
-SELECT e.tenant, e.status, e.row_version, e.awaits FROM windlass_execution e WHERE e.id = :id
+SELECT e.tenant, e.status, e.row_version, e.awaits, e.cursor,
+    CASE WHEN e.streams = 1 OR e.filled > 0 THEN 1 ELSE 0 END FROM windlass_execution e WHERE e.id = :id
 
 -- name: save_pipeline :count
 INSERT INTO windlass_pipeline (name, version, hash, definition, seen_at) VALUES (:name, :version, :hash, :definition, {now})

@@ -92,6 +92,17 @@ WHERE execution_id {in_ids} AND closed = 0 AND status <> 'COMPLETED'
 UPDATE windlass_external_wait SET closed = 1, status = CASE WHEN status = 'WAITING' THEN 'CANCELED' ELSE status END
 WHERE execution_id = :id AND step >= :step AND closed = 0
 
+-- The rounds that an execution may have asked in: bodies whose wait was not stored, but which have sent a token, were of the round that
+-- follows the last closed one.
+-- name: rounds_of_execution :row
+SELECT e.first_round, coalesce(max(w.round), 0), coalesce(max(w.round + w.closed), 0), (
+    SELECT count(*) FROM windlass_transition t WHERE t.execution_id = e.id AND t.kind = 'redriven')
+FROM windlass_execution e LEFT JOIN windlass_external_wait w ON {w.execution_id = e.id} AND w.step >= :step
+WHERE e.id = :id GROUP BY e.id, e.first_round
+
+-- name: begin_rounds :count
+UPDATE windlass_execution SET first_round = :round, asked_to = CASE WHEN asked_to > :reached THEN asked_to ELSE :reached END WHERE id = :id
+
 -- Parts of the present stage of executions that have jobs: these wait for their items.
 -- name: parts_with_jobs :rows
 SELECT p.execution_id, p.lo, p.hi, p.job_id FROM windlass_part p JOIN windlass_execution e ON {e.id = p.execution_id}
@@ -105,7 +116,8 @@ SELECT k.execution_id, k.step, k.path, k.round, e.status, e.stage,
         WHERE i.execution_id = k.execution_id AND i.stage = e.stage AND i.path = k.path AND i.status IN (0, 1, 3)), -1) END,
     w.status, w.closed, w.answer, w.type, w.deadline, CASE WHEN k.round = 1 THEN 1 ELSE coalesce((
         SELECT b.closed FROM windlass_external_wait b
-        WHERE b.execution_id = k.execution_id AND b.step = k.step AND b.path = k.path AND b.round = k.round - 1), 0) END, {now}
+        WHERE b.execution_id = k.execution_id AND b.step = k.step AND b.path = k.path AND b.round = k.round - 1), 0) END,
+    CASE WHEN k.step <= e.asked_to THEN e.first_round ELSE 1 END, {now}
 FROM {wait_keys} k CROSS JOIN windlass_execution e
 LEFT JOIN windlass_external_wait w ON {w.execution_id = k.execution_id} AND w.step = k.step AND w.path = k.path AND w.round = k.round
 WHERE {e.id = k.execution_id}
@@ -150,7 +162,7 @@ ORDER BY w.deadline, w.execution_id, w.step, w.path, w.round LIMIT {window}
 
 -- name: waits_of_correlation :rows
 SELECT w.execution_id, w.step, w.path, w.round FROM windlass_external_wait w
-WHERE w.correlation_id = :correlation_id AND w.status = :status AND w.tenant = :tenant LIMIT 2
+WHERE w.tenant = :tenant AND w.correlation_id = :correlation_id AND w.status = :status AND w.closed = 0 LIMIT 2
 
 -- name: definitions_of_executions :rows
 SELECT e.id, e.tenant, e.pipeline, e.pipeline_version, e.definition_hash, e.status FROM windlass_execution e WHERE e.id {in_ids}

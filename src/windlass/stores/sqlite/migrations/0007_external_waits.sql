@@ -22,9 +22,13 @@ CREATE TABLE windlass_external_wait (
 CREATE INDEX windlass_external_wait_pending ON windlass_external_wait (pipeline, tenant, deadline, execution_id, step, path, round)
     WHERE status = 'WAITING';
 CREATE INDEX windlass_external_wait_first ON windlass_external_wait (execution_id, deadline) WHERE status = 'WAITING';
-CREATE INDEX windlass_external_wait_correlation ON windlass_external_wait (correlation_id, status);
+CREATE INDEX windlass_external_wait_correlation ON windlass_external_wait (tenant, correlation_id, status, closed);
 
 ALTER TABLE windlass_execution ADD COLUMN awaits integer NOT NULL DEFAULT 0; -- 1: it has steps that wait for answers from outside
+-- An execution that starts over at an earlier step asks again, maybe about another value, in rounds that had no answer before: from
+-- this one on, at the steps that it may have asked at, up to this step.
+ALTER TABLE windlass_execution ADD COLUMN first_round integer NOT NULL DEFAULT 1;
+ALTER TABLE windlass_execution ADD COLUMN asked_to integer NOT NULL DEFAULT -1;
 
 -- Keys that sign tokens, where the settings name none.
 CREATE TABLE windlass_secret (
