@@ -122,13 +122,14 @@ class Gate:
     def open(self) -> None:
         self.opened.set()
 
-    def open_once_draining(self, worker: Worker) -> threading.Thread:
-        """Let it go when the worker claims no more; gives the thread that waits for that."""
+    def open_once_draining(self, worker: Worker, also: Callable[[], bool] = lambda: True) -> threading.Thread:
+        """Let it go when the worker claims no more and this holds, too; gives the thread that waits for that."""
         node = worker.node
         assert node is not None
 
         def wait_and_open() -> None:
             until(lambda: not node.poller.alive)
+            until(also)
             self.open()
 
         opener = threading.Thread(target=wait_and_open)

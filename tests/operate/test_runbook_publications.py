@@ -1,13 +1,14 @@
 """docs/operate/runbook.md, section 2: a subscriber that is paused, and one that refuses."""
 
 import logging
+from collections.abc import Iterator
 
 import pytest
 
 from tests.operate.runbook import Runbook
 from tests.operate.shop import MOST_BILLED, Bank, Shop, declare
 from tests.support.waiting import until
-from windlass import Settings, Windlass
+from windlass import Delivery, DoNotRetry, Settings, Windlass
 
 LIST = "windlass publication list"
 FAILING = "windlass publication list --failing"
@@ -16,6 +17,7 @@ PAUSE = "windlass publication pause PUBLICATION SUBSCRIBER"
 RESUME = "windlass publication resume PUBLICATION SUBSCRIBER"
 RETRY_SOME = "windlass publication retry --publication PUBLICATION --subscriber SUBSCRIBER --limit 10"
 RETRY = "windlass publication retry --publication PUBLICATION --subscriber SUBSCRIBER"
+RETRY_REJECTED = "windlass publication retry --rejected"
 PIPELINES = "windlass pipeline list"
 HERE = {"PUBLICATION": "invoices", "SUBSCRIBER": "billing"}
 
@@ -108,3 +110,31 @@ def test_a_key_that_was_used_with_another_payload_is_rejected(runbook: Runbook, 
     assert "payload" in line[-1]
     assert (state(runbook)["rejected"], billed(shop)) == ("1", 1)
     assert "0 hand-offs will be tried again now" in runbook.says(RETRY, **HERE)
+
+
+def test_what_a_place_outside_has_refused_is_handed_over_once_it_accepts(runbook: Runbook):
+    """P7.1, P10.2: a wrong password rejects hand-offs; their payload is kept, and none has to be published again."""
+    password, got = "wrong", list[str]()
+
+    def crm(delivery: Delivery) -> None:
+        if password == "wrong":
+            raise DoNotRetry("401 Unauthorized")
+        got.append(delivery.idempotency_key)
+
+    app = Windlass(runbook.url, settings=Settings())
+    refunds = app.pipeline("refunds")
+
+    @refunds.expand
+    def lines(number: int) -> Iterator[int]:
+        yield from range(number)
+
+    app.migrate()
+    refunds.publish("refunds", key=lambda line: f"refund-{line}", to={"crm": crm})
+    with app.worker():
+        refunds.submit(2).result(timeout=90)
+        until(lambda: [line[2] for line in runbook.lines(FAILING)] == ["REJECTED"] * 2, "both to be refused")
+        assert all("401 Unauthorized" in line[-1] for line in runbook.lines(FAILING))
+        password = "right"
+        assert "2 hand-offs" in runbook.says(RETRY_REJECTED)
+        until(lambda: sorted(got) == ["refund-0", "refund-1"], "both to be handed over")
+    app.close()
