@@ -32,6 +32,7 @@ GROWING = {
     *LARGE,
     *("windlass_execution", "windlass_transition", "windlass_item", "windlass_part", "windlass_group"),
     *("windlass_signal_wait", "windlass_key", "windlass_live_key", "windlass_progress"),
+    *("windlass_external_wait", "windlass_handoff", "windlass_outbox"),
 }
 RARE = {
     "groups_of_flows",  # for operators, the archive and the purge: all of them begin with ids, and read a table
@@ -39,6 +40,12 @@ RARE = {
     "reopening_groups",
     "flows_of_jobs",
     "forget_revivals",
+    "delete_empty_lane",  # reads jobs that are paused or wait for signals
+    "forget_lost_nodes",  # reads what runs, once in a while
+    "left_parked",  # so do checks of the sweeper
+    "recount_children",
+    "recount_members",
+    "purge_external_waits",
 }
 PICKY = ("claim", "claim_level", "claim_lane_level", "claim_gated", "heads", "waiting_lanes")
 """Statements that read the first few of many rows."""
@@ -53,7 +60,8 @@ SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexre
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 WHERE c.relname ~ '^windlass' AND i.indpred IS NULL
 """
-"""The first column of every index that is not partial: a condition on another one reads all entries."""
+"""The first column of every index that is not partial: a condition on another one reads all entries. Of a partial index
+it is enough to have any condition; those of `windlass_flow` are left out (see `KEPT`)."""
 
 
 def nothing(connection: psycopg.Connection[Any]) -> None:
@@ -122,14 +130,16 @@ def at_a_moment(request: pytest.FixtureRequest, postgres_server: PostgresServer)
 
 
 def scans_of(plan: dict[str, Any], leading: dict[str, str]) -> list[str]:
-    """Growing tables of which a plan reads all rows, or all entries of an index that is not partial."""
+    """Growing tables of which a plan reads all rows, or all entries of an index."""
     found = []
     for node, bounded in nodes_of(plan):
         if bounded or node.get("Relation Name") not in GROWING or node["Node Type"] == "ModifyTable":
             continue
         column, condition = leading.get(node.get("Index Name", "")), node.get("Index Cond", "")
-        anywhere = r"\w+" if node["Relation Name"] in KEPT else rf"\b{column}\b"
-        walks = column is not None and re.search(anywhere, condition) is None
+        if column is None and node["Relation Name"] == "windlass_flow":
+            continue
+        anywhere = r"\w+" if node["Relation Name"] in KEPT or column is None else rf"\b{column}\b"
+        walks = re.search(anywhere, condition) is None
         if node["Node Type"] == "Seq Scan" or (node["Node Type"].startswith("Index") and walks):
             found.append(f"{node['Node Type']} of {node['Relation Name']} {node.get('Index Name', '')}")
     return found

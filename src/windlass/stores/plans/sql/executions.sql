@@ -13,6 +13,10 @@ SELECT e.tenant, e.id, e.key, e.input_hash FROM {wanted_keys} w CROSS JOIN windl
 WHERE e.tenant = w.tenant AND e.pipeline = w.pipeline AND e.pipeline_version = w.pipeline_version AND e.key = w.key
     AND e.key IS NOT NULL
 
+-- Of an execution whose id is known, in a form that keeps the planner from the index of all that are open.
+-- name: still_open :fragment
+coalesce(windlass_execution.status, '') = 'OPEN'
+
 -- name: insert_executions :count
 INSERT INTO windlass_execution (id, tenant, pipeline, pipeline_version, definition_hash, key, input_hash, dlq, status, row_version,
     written_by, cursor, attempt, value_version, stage, streams, filled, emitted, cut, rejected, paused, source, awaits, created_at, updated_at)
@@ -58,7 +62,7 @@ id id, written_by text, cursor integer, attempt integer, has_value integer
 -- name: advance_executions :rows
 UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
     value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END
-FROM {execution_advances} a WHERE {windlass_execution.id = a.id} AND windlass_execution.status = 'OPEN'
+FROM {execution_advances} a WHERE {windlass_execution.id = a.id} AND {still_open}
     AND windlass_execution.written_by <> a.written_by
 RETURNING windlass_execution.id, windlass_execution.row_version
 
@@ -71,7 +75,7 @@ emitted integer, last_hash text, cut text
 UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
     value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END,
     stage = a.stage, streams = a.streams, filled = a.filled, emitted = a.emitted, last_hash = a.last_hash, cut = a.cut
-FROM {stage_advances} a WHERE {windlass_execution.id = a.id} AND windlass_execution.status = 'OPEN'
+FROM {stage_advances} a WHERE {windlass_execution.id = a.id} AND {still_open}
     AND windlass_execution.written_by <> a.written_by
 RETURNING windlass_execution.id, windlass_execution.row_version
 
@@ -83,7 +87,7 @@ UPDATE windlass_execution SET status = CASE WHEN r.status <> 'FAILED' THEN r.sta
     row_version = row_version + 1, transition_key = coalesce(r.transition_key, CASE WHEN r.status <> 'FAILED'
         THEN windlass_execution.transition_key ELSE windlass_execution.id || ':' || cursor || ':' || attempt END),
     error_code = r.error_code, error_message = r.error_message, paused = 0, updated_at = {now}
-FROM {execution_ends} r WHERE {windlass_execution.id = r.id} AND windlass_execution.status = 'OPEN'
+FROM {execution_ends} r WHERE {windlass_execution.id = r.id} AND {still_open}
 RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
     windlass_execution.stage, windlass_execution.awaits
 
@@ -99,7 +103,7 @@ SELECT h.id, h.status, h.due, h.queue, h.priority FROM windlass_hot h WHERE h.id
 -- name: wake_mains :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status IN ('PENDING', 'PAUSED') AND due IS NULL AND EXISTS (
     SELECT 1 FROM windlass_execution e WHERE {e.id = windlass_hot.id} AND e.paused = 0 AND (e.failing IS NOT NULL OR NOT EXISTS (
-        SELECT 1 FROM windlass_part p WHERE {p.execution_id = e.id} AND p.job_id IS NOT NULL)))
+        SELECT 1 FROM windlass_part p WHERE {p.execution_id = e.id} AND {p_live})))
 RETURNING queue, priority
 
 -- Parked because they were paused, and resumed meanwhile.
@@ -109,12 +113,13 @@ UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND
 RETURNING queue, priority
 
 -- name: wake_parts :rows
-UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due IS NULL AND EXISTS (
-    SELECT 1 FROM windlass_part p JOIN windlass_execution e ON {e.id = p.execution_id} WHERE {p.job_id = windlass_hot.id} AND e.paused = 0)
+UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due IS NULL AND (
+    SELECT 1 FROM windlass_part p JOIN windlass_execution e ON {e.id = p.execution_id}
+    WHERE p.job_id = windlass_hot.id AND e.paused = 0 LIMIT 1) = 1
 RETURNING queue, priority
 
 -- name: note_failing :count
-UPDATE windlass_execution SET failing = :failing WHERE id = :id AND status = 'OPEN' AND failing IS NULL
+UPDATE windlass_execution SET failing = :failing WHERE id = :id AND {still_open} AND failing IS NULL
 
 -- name: clear_failing :count
 UPDATE windlass_execution SET failing = NULL WHERE id = :id
@@ -124,11 +129,11 @@ UPDATE windlass_execution SET rejected = rejected + :added WHERE id = :id
 
 -- name: pause_executions :rows
 UPDATE windlass_execution SET paused = 1, row_version = row_version + 1, updated_at = {now}
-WHERE id {in_ids} AND status = 'OPEN' AND paused = 0 RETURNING id, row_version, cursor, attempt, stage
+WHERE id {in_ids} AND {still_open} AND paused = 0 RETURNING id, row_version, cursor, attempt, stage
 
 -- name: resume_executions :rows
 UPDATE windlass_execution SET paused = 0, row_version = row_version + 1, updated_at = {now}
-WHERE id {in_ids} AND status = 'OPEN' AND paused = 1 RETURNING id, row_version, cursor, attempt, stage
+WHERE id {in_ids} AND {still_open} AND paused = 1 RETURNING id, row_version, cursor, attempt, stage
 
 -- name: wake_resumed :rows
 UPDATE windlass_hot SET due = {now} WHERE status = 'PENDING' AND due IS NULL AND id {in_ids}
@@ -176,7 +181,7 @@ ORDER BY e.id DESC LIMIT {window}
 
 -- name: part_states :rows
 SELECT p.execution_id, h.status, h.due, n.lease_until FROM windlass_part p JOIN windlass_hot h ON {h.id = p.job_id}
-LEFT JOIN windlass_node n ON n.id = h.node WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL
+LEFT JOIN windlass_node n ON n.id = h.node WHERE p.execution_id {in_ids} AND {p_live}
 
 -- name: transitions_of :rows
 SELECT version, at, kind, step, attempt, stage, node, fence, run_us, error_class, error, type, value FROM windlass_transition
@@ -233,7 +238,7 @@ SELECT h.id FROM windlass_hot h WHERE h.id > :after ORDER BY h.id LIMIT 1 OFFSET
 -- Executions that wait for parts although one has failed, or none of them has a live job.
 -- name: left_waiting :rows
 SELECT h.id FROM windlass_hot h JOIN windlass_execution e ON {e.id = h.id}
-WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND e.status = 'OPEN' AND e.paused = 0
+WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND coalesce(e.status, '') = 'OPEN' AND e.paused = 0
     AND (e.failing IS NOT NULL OR NOT EXISTS (
         SELECT 1 FROM windlass_part p WHERE {p.execution_id = e.id} AND (SELECT 1 FROM windlass_hot l WHERE l.id = p.job_id) = 1))
 ORDER BY h.id LIMIT {most}
@@ -241,7 +246,7 @@ ORDER BY h.id LIMIT {most}
 -- Jobs of parts that wait to be resumed although their execution is not paused.
 -- name: left_parked :rows
 SELECT h.id, p.execution_id FROM windlass_hot h JOIN windlass_part p ON {p.job_id = h.id} JOIN windlass_execution e ON {e.id = p.execution_id}
-WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND e.status = 'OPEN' AND e.paused = 0
+WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND coalesce(e.status, '') = 'OPEN' AND e.paused = 0
 ORDER BY h.id LIMIT {most}
 
 -- Items of all stages of an execution, by the step that they are given to next.
@@ -259,7 +264,7 @@ SELECT count(*) FROM windlass_part WHERE execution_id = :id
 
 -- name: jobs_of_live_parts :rows
 SELECT p.job_id, p.stage, p.segment, p.lo, p.hi, h.status, h.due, h.node FROM windlass_part p JOIN windlass_hot h ON {h.id = p.job_id}
-WHERE p.execution_id = :id AND p.job_id IS NOT NULL ORDER BY p.stage, p.segment, p.lo LIMIT {window}
+WHERE p.execution_id = :id AND {p_live} ORDER BY p.stage, p.segment, p.lo LIMIT {window}
 
 -- name: next_retried_item :row
 SELECT path, cursor, attempt, due, error FROM windlass_item

@@ -32,9 +32,10 @@ FROM {answered_items} k WHERE {windlass_item.execution_id = k.execution_id} AND 
 
 -- name: early_answers :rows
 SELECT k.execution_id, k.step, k.path, k.round, w.type, w.answer FROM {wait_keys} k CROSS JOIN windlass_external_wait w
-WHERE {w.execution_id = k.execution_id} AND w.step = k.step AND w.path = k.path AND w.round = k.round AND w.status = 'COMPLETED'
+WHERE {w.execution_id = k.execution_id} AND w.step = k.step AND w.path = k.path AND w.round = k.round AND coalesce(w.status, '') = 'COMPLETED'
 
--- Waits that are open, in a form that keeps the planner from the indexes of all open waits: it is to go by the primary key.
+-- Waits that are open, in a form that keeps the planner from the indexes of all open waits: it is to go by the primary key. So are other
+-- conditions on the status here, and on whether a wait is closed.
 -- name: is_open :fragment
 coalesce(windlass_external_wait.status, '') = 'WAITING'
 
@@ -47,7 +48,7 @@ WHERE {same_wait} AND {is_open} AND windlass_external_wait.deadline <= {now}
 
 -- name: expired_external_waits :rows
 SELECT k.execution_id, k.step, k.path, k.round FROM {wait_keys} k CROSS JOIN windlass_external_wait w
-WHERE {w.execution_id = k.execution_id} AND w.step = k.step AND w.path = k.path AND w.round = k.round AND w.status = 'EXPIRED'
+WHERE {w.execution_id = k.execution_id} AND w.step = k.step AND w.path = k.path AND w.round = k.round AND coalesce(w.status, '') = 'EXPIRED'
 
 -- The rounds of a step, for a single value or for items from one path to another.
 -- name: rounds_of_step :rows
@@ -59,8 +60,8 @@ WHERE w.execution_id = :id AND w.step = :step AND w.path >= :first AND w.path <=
 UPDATE windlass_hot SET due = p.due FROM (
     SELECT e.id, CASE WHEN w.status = 'COMPLETED' THEN {now} ELSE w.deadline END AS due
     FROM {ids} i CROSS JOIN windlass_execution e CROSS JOIN windlass_external_wait w
-    WHERE {e.id = i.id} AND {w.execution_id = i.id} AND w.step = e.cursor AND w.path = '' AND w.closed = 0
-        AND w.status IN ('WAITING', 'COMPLETED')
+    WHERE {e.id = i.id} AND {w.execution_id = i.id} AND coalesce(w.step, 0) = e.cursor AND coalesce(w.path, '') = '' AND coalesce(w.closed, 0) = 0
+        AND coalesce(w.status, '') IN ('WAITING', 'COMPLETED')
 ) p WHERE {windlass_hot.id = p.id} AND windlass_hot.status = 'PENDING'
 RETURNING windlass_hot.queue, windlass_hot.priority, CASE WHEN windlass_hot.due <= {now} THEN 1 ELSE 0 END
 
@@ -77,27 +78,27 @@ UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND
 RETURNING queue, priority
 
 -- name: wake_ready_parts :rows
-UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due > {now} AND EXISTS (
+UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due > {now} AND (
     SELECT 1 FROM windlass_part p JOIN windlass_item i ON {i.execution_id = p.execution_id} AND i.stage = p.stage
     WHERE p.job_id = windlass_hot.id AND i.path >= p.lo AND i.path < p.hi AND i.status = 0
-        AND (:ordered = 0 OR NOT {held_up}))
+        AND (:ordered = 0 OR NOT {held_up}) LIMIT 1) = 1
 RETURNING queue, priority
 
 -- name: close_external_waits :count
 UPDATE windlass_external_wait SET closed = 1, status = CASE WHEN status = 'WAITING' THEN 'CANCELED' ELSE status END
-WHERE execution_id {in_ids} AND closed = 0 AND status <> 'COMPLETED'
+WHERE execution_id {in_ids} AND coalesce(closed, 0) = 0 AND status <> 'COMPLETED'
 
 -- An execution that starts over at a step asks again there, and behind it.
 -- name: close_rounds_from :count
 UPDATE windlass_external_wait SET closed = 1, status = CASE WHEN status = 'WAITING' THEN 'CANCELED' ELSE status END
-WHERE execution_id = :id AND step >= :step AND closed = 0
+WHERE execution_id = :id AND step >= :step AND coalesce(closed, 0) = 0
 
 -- The rounds that an execution may have asked in: bodies whose wait was not stored, but which have sent a token, were of the round that
 -- follows the last closed one.
 -- name: rounds_of_execution :row
 SELECT e.first_round, coalesce(max(w.round), 0), coalesce(max(w.round + w.closed), 0), (
     SELECT count(*) FROM windlass_transition t WHERE t.execution_id = e.id AND t.kind = 'redriven')
-FROM windlass_execution e LEFT JOIN windlass_external_wait w ON {w.execution_id = e.id} AND w.step >= :step
+FROM windlass_execution e LEFT JOIN windlass_external_wait w ON {w.execution_id = e.id} AND coalesce(w.step, 0) >= :step
 WHERE e.id = :id GROUP BY e.id, e.first_round
 
 -- name: begin_rounds :count
@@ -106,7 +107,7 @@ UPDATE windlass_execution SET first_round = :round, asked_to = CASE WHEN asked_t
 -- Parts of the present stage of executions that have jobs: these wait for their items.
 -- name: parts_with_jobs :rows
 SELECT p.execution_id, p.lo, p.hi, p.job_id FROM windlass_part p JOIN windlass_execution e ON {e.id = p.execution_id}
-WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL AND p.stage = e.stage ORDER BY p.execution_id, p.lo
+WHERE p.execution_id {in_ids} AND {p_live} AND p.stage = e.stage ORDER BY p.execution_id, p.lo
 
 -- What answers meet: read under the locks of the jobs that wait.
 -- name: waits_of_answers :rows

@@ -77,6 +77,14 @@ ON CONFLICT (execution_id, stage, segment, lo) DO NOTHING
 -- name: part_of_job :rows
 SELECT p.execution_id, p.stage, p.segment, p.lo, p.hi, p.trying, p.job_id FROM windlass_part p WHERE p.job_id {in_ids}
 
+-- Parts with a job, in the words of their index. A part that is looked up by its job is one of them, too, but not in these words, which
+-- keeps the planner from reading all of them.
+-- name: live :fragment
+CASE WHEN job_id IS NULL THEN 0 ELSE 1 END = 1
+
+-- name: p_live :fragment
+CASE WHEN p.job_id IS NULL THEN 0 ELSE 1 END = 1
+
 -- name: set_trying :count
 UPDATE windlass_part SET trying = :trying WHERE job_id = :job_id
 
@@ -87,11 +95,11 @@ DELETE FROM windlass_part WHERE job_id {in_ids} RETURNING execution_id, stage, s
 UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE job_id {in_ids}
 
 -- name: strand_left_parts :count
-UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE execution_id {in_ids} AND job_id IS NOT NULL
+UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE execution_id {in_ids} AND {live}
     AND NOT EXISTS (SELECT 1 FROM windlass_hot l WHERE {l.id = windlass_part.job_id})
 
 -- name: live_parts :row
-SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS NOT NULL
+SELECT count(*) FROM windlass_part WHERE execution_id = :id AND stage = :stage AND segment = :segment AND {live}
 
 -- name: waiting_parts :rows
 SELECT lo FROM windlass_part
@@ -100,10 +108,11 @@ WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS
 -- name: released_parts :table
 execution_id id, stage integer, segment integer, lo text, job_id id
 
+-- The last condition is in a form that keeps the planner from the index of all parts without a job.
 -- name: give_jobs :count
 UPDATE windlass_part SET job_id = r.job_id FROM {released_parts} r
 WHERE {windlass_part.execution_id = r.execution_id} AND windlass_part.stage = r.stage AND windlass_part.segment = r.segment
-    AND windlass_part.lo = r.lo AND windlass_part.job_id IS NULL
+    AND windlass_part.lo = r.lo AND CASE WHEN windlass_part.job_id IS NULL THEN 1 ELSE 0 END = 1
 
 -- name: drop_parts :count
 DELETE FROM windlass_part WHERE execution_id = :id
@@ -115,10 +124,10 @@ UPDATE windlass_part SET job_id = NULL, trying = NULL WHERE execution_id = :id
 SELECT segment FROM windlass_part WHERE execution_id = :id LIMIT 1
 
 -- name: any_live_part :row
-SELECT segment FROM windlass_part WHERE execution_id = :id AND job_id IS NOT NULL LIMIT 1
+SELECT segment FROM windlass_part WHERE execution_id = :id AND {live} LIMIT 1
 
 -- name: jobs_of_parts :rows
-SELECT p.job_id FROM windlass_part p WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL ORDER BY p.job_id
+SELECT p.job_id FROM windlass_part p WHERE p.execution_id {in_ids} AND {p_live} ORDER BY p.job_id
 
 -- name: rejected_lately :rows
 SELECT l.pipeline, count(*) FROM (

@@ -31,7 +31,7 @@ FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} WHERE d.id {in_ids} AN
 -- name: cancel_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, ended_at, outcome)
 SELECT h.id, h.fence, {next_attempt}, h.node, h.picked_at, {now}, 'canceled'
-FROM windlass_hot h WHERE h.id {in_ids} AND h.status = 'RUNNING'
+FROM windlass_hot h WHERE h.id {in_ids} AND {h_runs}
 
 -- name: cancel_live :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, reason, picked_at, finished_at)

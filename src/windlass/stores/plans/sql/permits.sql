@@ -79,7 +79,7 @@ SELECT id, fence, node, holds FROM windlass_hot WHERE id = :job_id AND fence = :
 
 -- name: holders :rows
 SELECT h.id, h.fence, h.node, h.holds FROM windlass_hot h
-WHERE h.id {in_ids} AND h.status = 'RUNNING' AND h.holds IS NOT NULL
+WHERE h.id {in_ids} AND {h_runs} AND h.holds IS NOT NULL
 
 -- name: keep_permits :count
 INSERT INTO windlass_permit (job_id, fence, node, holds) VALUES (:job_id, :fence, :node, :holds)

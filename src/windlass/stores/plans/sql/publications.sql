@@ -74,13 +74,17 @@ SELECT h.id, h.tenant, h.key, h.correlation_id, h.payload, h.payload_hash, h.att
 WHERE h.status = 'WAITING' AND h.publication = :publication AND h.subscriber = :subscriber AND h.due <= {now}
 ORDER BY h.due, h.id LIMIT {window}
 
+-- Of a hand-off whose id is known, in a form that keeps the planner from the index of all that wait.
+-- name: still_waits :fragment
+coalesce(windlass_handoff.status, '') = 'WAITING'
+
 -- name: admitted_rows :table
 id id, execution_id id
 
 -- name: admit_handoffs :rows
 UPDATE windlass_handoff SET status = 'ADMITTED', execution_id = a.execution_id, payload = NULL, due = NULL, reason = NULL,
     settled_at = {now}
-FROM {admitted_rows} a WHERE {windlass_handoff.id = a.id} AND windlass_handoff.status = 'WAITING'
+FROM {admitted_rows} a WHERE {windlass_handoff.id = a.id} AND {still_waits}
 RETURNING windlass_handoff.id, windlass_handoff.settled_at - windlass_handoff.created_at
 
 -- name: refused_rows :table
@@ -88,10 +92,10 @@ id id, delay_us integer, reason text
 
 -- name: refuse_handoffs :count
 UPDATE windlass_handoff SET attempts = attempts + 1, due = {now} + r.delay_us, reason = r.reason
-FROM {refused_rows} r WHERE {windlass_handoff.id = r.id} AND windlass_handoff.status = 'WAITING'
+FROM {refused_rows} r WHERE {windlass_handoff.id = r.id} AND {still_waits}
 
 -- name: hurry_handoffs :count
-UPDATE windlass_handoff SET due = {now} WHERE id {in_ids} AND status = 'WAITING'
+UPDATE windlass_handoff SET due = {now} WHERE id {in_ids} AND {still_waits}
 
 -- The next subscription with hand-offs that wait: a walk over the index, however many there are of each.
 -- name: next_waiting_place :row

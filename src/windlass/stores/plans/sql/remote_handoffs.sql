@@ -25,20 +25,20 @@ ORDER BY h.due DESC, h.id DESC LIMIT {most}
 UPDATE windlass_handoff
 SET status = 'ADMITTED', payload = NULL, due = NULL, reason = NULL, settled_at = {now}
 FROM {settled_deliveries} r
-WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND {still_waits}
 RETURNING settled_at - created_at
 
 -- name: postpone_remote_handoffs :count
 UPDATE windlass_handoff SET attempts = r.attempts + 1, due = {now} + r.delay_us, reason = r.reason
 FROM {settled_deliveries} r
-WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND {still_waits}
 
 -- The payload stays: what was refused for a wrong password, say, is handed over when that is corrected.
 -- name: refuse_remote_handoffs :count
 UPDATE windlass_handoff
 SET status = 'REJECTED', attempts = r.attempts + 1, due = NULL, seen_key = NULL, reason = r.reason, settled_at = {now}
 FROM {settled_deliveries} r
-WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND windlass_handoff.status = 'WAITING'
+WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND {still_waits}
 
 -- Those whose key no other hand-off has taken meanwhile.
 -- name: revive_handoffs :rows

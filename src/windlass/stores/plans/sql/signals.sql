@@ -27,7 +27,7 @@ ORDER BY w.job_id LIMIT {most} {lock_h}
 -- name: waiter :rows
 SELECT h.id, h.queue, h.priority, h.target, j.correlation_id, w.key, CASE WHEN h.due IS NULL THEN 0 ELSE 1 END
 FROM windlass_hot h CROSS JOIN windlass_signal_wait w CROSS JOIN windlass_job j
-WHERE h.id = :id AND h.status = 'WAITING' AND {w.job_id = h.id} AND w.open = 1 AND {j.id = h.id} {lock_h}
+WHERE h.id = :id AND h.status = 'WAITING' AND {w.job_id = h.id} AND coalesce(w.open, 0) = 1 AND {j.id = h.id} {lock_h}
 
 -- name: deliver_signal :count
 UPDATE windlass_signal_wait SET open = 0, signal = :signal, by_whom = :by_whom, at = {now} WHERE job_id {in_ids} AND open = 1

@@ -89,11 +89,11 @@ WHERE h.id {in_ids} AND h.status = 'PENDING' AND h.due IS NOT NULL AND h.attempt
 
 -- name: retried_steps :rows
 SELECT e.pipeline, e.pipeline_version, e.cursor, e.attempt FROM windlass_execution e
-WHERE e.id {in_ids} AND e.status = 'OPEN' AND e.attempt > 1
+WHERE e.id {in_ids} AND coalesce(e.status, '') = 'OPEN' AND e.attempt > 1
 
 -- name: retried_items :rows
 SELECT e.pipeline, e.pipeline_version, i.cursor, i.attempt FROM windlass_part p
 JOIN windlass_execution e ON {e.id = p.execution_id}
 JOIN windlass_item i ON {i.execution_id = p.execution_id} AND i.stage = p.stage AND i.path >= p.lo AND i.path < p.hi AND i.status = 1
-WHERE p.execution_id {in_ids} AND p.job_id IS NOT NULL
+WHERE p.execution_id {in_ids} AND {p_live}
 LIMIT {window}
