@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.crash.programs.application import make_app
-from tests.support.facts import rows
+from tests.support.facts import one, rows
 from tests.support.pipeline_invariants import check_executions
 from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import until
 from windlass import NodeSettings, Settings, Windlass
 
 QUICK = Settings(node=NodeSettings(heartbeat_interval=0.5, missed_heartbeats=60, recovery_interval=0.2))
@@ -84,4 +85,31 @@ def check(app: Windlass, proxy: TcpProxy, pg_url: str, mark: bytes, called: Coun
     assert proxy.cuts == CUTS
     assert called == Counter(["lines", "total", *range(LINES)])
     assert rows(pg_url, "SELECT DISTINCT attempt FROM windlass_transition") == [(1,)]
+    check_executions(pg_url)
+
+
+@pytest.mark.parametrize("on_a_thread", [True, False], ids=["thread", "loop"])
+def test_a_worker_that_is_stopped_while_a_step_waits_for_its_reads_exits(
+    app: Windlass, proxy: TcpProxy, pg_url: str, on_a_thread: bool
+):
+    """J7.6, J7.8: the wait ends with the drain, and another worker goes on."""
+    called: Counter[object] = Counter()
+
+    def total(prices: Iterable[int]) -> list[int]:
+        called["total"] += 1
+        return list(prices)
+
+    async def total_on_the_loop(prices: AsyncIterable[int]) -> list[int]:
+        called["total"] += 1
+        return [price async for price in prices]
+
+    run = shop_of(app, called, total if on_a_thread else total_on_the_loop).submit(LINES)
+    proxy.cut_before(READS["items of the stage"], 1_000_000)
+    with app.worker(drain_timeout=1):
+        until(lambda: proxy.cuts > 2, "the step to wait", RUN)
+    assert one(pg_url, "SELECT status FROM windlass_execution") == "OPEN"
+    proxy.cut_before(b"", 0)
+    with app.worker():
+        assert run.result(RUN) == list(range(LINES))
+    assert called["total"] == 2
     check_executions(pg_url)
