@@ -23,7 +23,7 @@ from windlass.testing.embedded_postgres import EmbeddedPostgres
 def parsed(arguments: list[str]) -> Options:
     """Every field of `Options` is an argument of the same name."""
     parser = argparse.ArgumentParser(prog="make chaos", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    choices: dict[str, Any] = {"store": ["sqlite", "postgres"], "broken": ["", *broken.STATEMENTS], "mix": list(MIXES)}
+    choices: dict[str, Any] = {"store": ["sqlite", "postgres"], "broken": ["", *broken.NAMES], "mix": list(MIXES)}
     for option in fields(Options):
         name = f"--{option.name.replace('_', '-')}"
         if isinstance(option.default, bool):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import bodies
+from tests.chaos import bodies, pipelines
 from windlass import Windlass
 from windlass.domain.clock import SystemClock
 
@@ -48,6 +48,7 @@ def protect(app: Any) -> None:
     """Set what some jobs wait behind: a resource, one with keys, and a circuit."""
     app.configure_resource("stripe", max_concurrent=CAP, retry_delay=1)
     app.configure_resource("tenants", max_concurrent=1, retry_delay=1)
+    app.configure_resource(pipelines.TILLS, max_concurrent=pipelines.TILLS_CAP)
     app.configure_circuit("gateway", **CIRCUIT)
 
 
@@ -56,4 +57,5 @@ def make_app(url: str) -> Windlass:
     app = Windlass(url, clock=clock) if clock else Windlass(url)
     for body in bodies.ALL:
         app.job(body)
+    pipelines.declare(app)
     return app

@@ -4,19 +4,28 @@ program asks for one by name when it starts, and its own process is changed.
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
+from windlass.domain.ended import Effects
 from windlass.engine.attempt import Attempt
 from windlass.engine.completer import Completer
+from windlass.pipelines import follow_ups
+from windlass.pipelines.final_items import FinalItems
 from windlass.stores import queries
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
+from windlass.stores.plans import handoffs
 
 T = TypeVar("T")
 
 GAP = 0.15
 """Seconds between the two halves of a completion that should be one: kills hit it now and then."""
+PUBLISHED_AFTER = 2.0
+"""Seconds between a success and its publication, which should be one: whoever is killed has some of these."""
+PUBLISHED_LATER = "published later"
 
 _DELETED = re.compile(r"DELETE FROM windlass_hot h USING input i WHERE (.+)\n\s+RETURNING (.+)")
 _COUNTED = """CAST((SELECT count(*) FROM windlass_hot h WHERE h.holds LIKE '%"' || g.name || '"%') + coalesce((
@@ -63,6 +72,7 @@ STATEMENTS: dict[str, Change] = {
     "counted permits": counted_permits,
 }
 """What each broken build does to named statements."""
+NAMES = (*STATEMENTS, PUBLISHED_LATER)
 
 
 def changed(dialect: str, name: str) -> dict[str, queries.Query]:
@@ -79,8 +89,11 @@ def install(name: str) -> None:
     """Break this process; an empty name leaves it as it is."""
     if not name:
         return
+    if name == PUBLISHED_LATER:
+        _publish_later()
+        return
     if name not in STATEMENTS:
-        raise ValueError(f"no broken build is called {name!r}; there are {', '.join(STATEMENTS)}")
+        raise ValueError(f"no broken build is called {name!r}; there are {', '.join(NAMES)}")
     for dialect in ("sqlite", "postgres"):
         broken = changed(dialect, name)
         queries.load(dialect).update(broken)  # cached: every session shares this very dictionary
@@ -115,6 +128,29 @@ def _split_commits() -> None:
 
     Dialect.finish = without_deleting  # type: ignore[method-assign]
     Completer._write = in_two  # type: ignore[method-assign]
+
+
+def _publish_later() -> None:
+    """Items of an execution are handed over in a transaction of their own, a while after that of its success."""
+    prepared = FinalItems._prepared
+    databases: list[Any] = []
+
+    async def remembering(self: FinalItems, given: Any) -> Any:
+        databases[:] = [self._claimed.runtime.database]
+        return await prepared(self, given)
+
+    def hand_over(outgoing: Any) -> None:
+        threading.Event().wait(PUBLISHED_AFTER)
+        databases[0].run(handoffs.publish, outgoing)
+
+    def publish(dialect: Dialect, ended: Any, **options: Any) -> Plan[Effects]:
+        del dialect, options
+        yield from ()
+        outgoing = [one for job in ended for one in job.cargo.outgoing]
+        return Effects(calls=(threading.Thread(target=partial(hand_over, outgoing), daemon=True).start,))
+
+    FinalItems._prepared = remembering  # type: ignore[method-assign]
+    follow_ups._publish = publish
 
 
 def _delete_hot(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.chaos.facts import AttemptRow, DoneRow, Facts, GateRow, HotRow, JobRow, Tables
+from tests.chaos.facts import AttemptRow, DoneRow, ExecutionRow, Facts, GateRow, HandoffRow, HotRow, JobRow, Tables
+from tests.chaos.pipelines import Order
 from tests.chaos.witness import Accepted, Account, Fault, Lease, Run
 
 JOB = "job-1"
@@ -52,9 +53,36 @@ def leased(node: str, since: float, until: float) -> Lease:
     return Lease(node, since, until)
 
 
+def step(fence: int = 1, **more: Any) -> Run:
+    """A run of a step of an execution."""
+    return run(fence, **{"step": f"{JOB}:1:0", **more})
+
+
+def publishing(order: Order, *, status: str = "SUCCEEDED", result: Any = None, admitted: int = 1, **more: Any) -> Facts:
+    """An execution of an order for one line, and what became of the item that it has published."""
+    ended = done("SUCCEEDED" if status == "SUCCEEDED" else "FAILED", result=result, reason=more.pop("reason", None))
+    key = f"{JOB}:0"
+    executions = [ExecutionRow(JOB, "orders", "plain-1", status, None)]
+    handoffs = [HandoffRow(f"h{n}", "books", key, JOB, "ADMITTED", f"{OTHER}{n}") for n in range(admitted)]
+    executions += [ExecutionRow(f"{OTHER}{n}", "books", key, "SUCCEEDED", f"h{n}") for n in range(admitted)]
+    tables = {
+        "jobs": {JOB: job(target="pipeline/orders@1#0")},
+        "done": (ended, *(done(id=f"{OTHER}{n}", result=0) for n in range(admitted))),
+        "executions": tuple(executions),
+        "handoffs": tuple(handoffs),
+    }
+    return facts(account={"runs": []}, tables={**tables, **more}, orders={1: order})
+
+
 SOUND = Facts(
     account=Account(
-        runs=[run()], leases=[leased(A, 0, 100)], taken=[], accepted=[Accepted(JOB, None, 9)], canceled=[], faults=[]
+        runs=[run()],
+        leases=[leased(A, 0, 100)],
+        taken=[],
+        accepted=[Accepted(JOB, None, 9)],
+        canceled=[],
+        faults=[],
+        steps=[],
     ),
     tables=Tables(jobs={JOB: job()}, done=(done(),), history=(attempt(),)),
     began=0,

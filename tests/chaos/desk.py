@@ -3,14 +3,16 @@
 import queue
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tests.chaos.application import make_app, protect
 from tests.chaos.faults import Options
+from tests.chaos.pipelines import SUBSCRIBERS, pipeline_of
 from tests.chaos.witness import NOTHING, say
-from tests.chaos.workload import call, is_unwanted, key_of
-from windlass import Call, Flow, JobHandle, StoreUnavailableError
+from tests.chaos.workload import Execution, Made, call, is_unwanted, key_of
+from windlass import JobHandle, StoreUnavailableError
 from windlass.domain.clock import monotonic
 
 MAX_AT_ONCE = 40
@@ -66,23 +68,37 @@ class Desk:
         waiting, self._unwanted = self._unwanted, []
         while first < last:
             upto = min(last, first + self._dice.choice([1, 1, 3, MAX_AT_ONCE]))
-            self._store([self._call(number) for number in range(first, upto)])
+            self._store_all([self._call(number) for number in range(first, upto)])
             first = upto
         if self._keyed:  # somebody asks again for what was asked before
-            self._store([self._call(self._dice.choice(self._keyed))])
+            self._store_all([self._call(self._dice.choice(self._keyed))])
         for handle in waiting:
             self._cancel(handle)
 
-    def _call(self, number: int) -> Call[Any] | Flow[Any]:
+    def _call(self, number: int) -> Made:
         what = (self._app, self._options.mix, self._options.seed, number)
         if number % KEYED_EVERY:
             return call(*what)
         self._keyed.append(number)
         return call(*what, f"desk-{number}")
 
-    def _store(self, calls: list[Call[Any] | Flow[Any]]) -> None:
+    def _store_all(self, made: list[Made]) -> None:
+        """Jobs and flows in one bulk, the executions of each pipeline in another one."""
+        calls = [one for one in made if not isinstance(one, Execution)]
+        if calls:
+            self._store(calls, lambda: self._app.enqueue_many(calls) if len(calls) > 1 else [calls[0].enqueue()])
+        for name in SUBSCRIBERS:
+            some = [one for one in made if isinstance(one, Execution) and one.order.pipeline == name]
+            if some:
+                self._store(some, partial(self._submit_many, name, some))
+
+    def _submit_many(self, name: str, executions: list[Execution]) -> Sequence[Any]:
+        keys = [one.key for one in executions]
+        return pipeline_of(self._app, name).submit_many([one.order for one in executions], keys=keys)
+
+    def _store(self, calls: Sequence[Made], store: Callable[[], Sequence[Any]]) -> None:
         try:
-            handles = self._app.enqueue_many(calls) if len(calls) > 1 else [calls[0].enqueue()]
+            handles = store()
         except StoreUnavailableError:
             return  # it may be stored or not; if it is, it must end like any other
         for made, handle in zip(calls, handles, strict=True):

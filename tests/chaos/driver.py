@@ -22,6 +22,7 @@ from tests.chaos.leases import worker_of
 from tests.chaos.oracle import AT_ANY_MOMENT, Violation, judge
 from tests.chaos.watch import Sight, Watch
 from tests.chaos.witness import say
+from tests.chaos.workload import orders
 from tests.support.facts import rows
 from windlass.domain.clock import monotonic
 from windlass.testing.embedded_postgres import EmbeddedPostgres
@@ -63,7 +64,7 @@ class Driver:
         self._clock = SettableClock(clock) if options.jumps else None
         self.environ = {witness.PLACE: str(self._witness), "CHAOS_BROKEN": options.broken, **options.environ}
         self.environ |= {CLOCK: str(clock)} if options.jumps else {}
-        self._url = url
+        self.url = url
         self._crew = Crew(folder, url, self.environ)
         limit = 4 * options.lease + 2 * options.scan + ORPHAN_SLACK
         self._watch = Watch(url, self._clock, limit)
@@ -73,13 +74,14 @@ class Driver:
         self._numbers = count()
         self._next_look = 0.0
         self._next_judgement = 0.0
+        self._orders = orders(options.mix, options.seed, options.jobs)
         self.standing = Standing(options)
 
     def run(self, show: Callable[[Standing], None] = lambda standing: None) -> Facts:
         """The whole run, and what there is to judge by."""
         self._show = show
         with self._surroundings():
-            desk = Desk(self._options, self._url)
+            desk = Desk(self._options, self.url)
             desk.open()
             try:
                 self._begin()
@@ -90,7 +92,7 @@ class Driver:
             finally:
                 self._crew.close()
                 desk.close()
-            return self._facts(read_tables(partial(rows, self._url)))
+            return self._facts(read_tables(partial(rows, self.url)))
 
     # ------------------------------------------------------------------ the parts of a run
 
@@ -106,7 +108,7 @@ class Driver:
         lasts = sum(fault.after for fault in faults)
         per_second = (self._options.jobs - mine) / max(lasts, 1)
         what = (self._options.mix, self._options.seed, mine, self._options.jobs)
-        self._submitter = (self._url, *what, per_second)
+        self._submitter = (self.url, *what, per_second)
         self._crew.submitter = self._crew.start("submitter", *self._submitter)
         ordered = 0
         for number, fault in enumerate(faults, 1):
@@ -153,6 +155,7 @@ class Driver:
             lease_seconds=self._options.lease,
             orphans=self._watch.found(),
             odd_exits=tuple(self._crew.odd_exits),
+            orders=self._orders,
         )
 
     # ------------------------------------------------------------------ faults
@@ -186,7 +189,7 @@ class Driver:
                 self._watch.begin_anew()
             case "cut":
                 say("fault", "cut", 0, f"{monotonic():.6f}")
-                rows(self._url, CUT_ALL_SESSIONS)
+                rows(self.url, CUT_ALL_SESSIONS)
 
     def _stop(self, seconds: float) -> None:
         """Until others have its jobs, and a while longer; or for long enough, if no node claims them."""
@@ -248,7 +251,7 @@ class Driver:
     def _judge_so_far(self) -> None:
         """The account first: of a claim that it names the store then knows whose it was."""
         facts = self._facts(Tables())
-        facts = replace(facts, tables=read_tables(partial(rows, self._url)))
+        facts = replace(facts, tables=read_tables(partial(rows, self.url)))
         self.standing.violations = judge(facts, AT_ANY_MOMENT)
 
     @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tests.chaos.pipelines import Order
 from tests.chaos.witness import Account, Run
 
 
@@ -77,6 +78,30 @@ class FlowRow(NamedTuple):
     group: str | None
 
 
+class ExecutionRow(NamedTuple):
+    """A row of windlass_execution."""
+
+    id: str
+    pipeline: str
+    key: str | None
+    status: str
+    source: str | None
+    """The hand-off that it was admitted by."""
+
+
+class HandoffRow(NamedTuple):
+    """A row of windlass_handoff: an item on its way to a subscriber."""
+
+    id: str
+    subscriber: str
+    key: str
+    source: str | None
+    """The execution that published it."""
+    status: str
+    execution: str | None
+    """The one that it was admitted as."""
+
+
 class Orphan(NamedTuple):
     """A claim that was seen RUNNING without a live lease, time and again, over `seconds`."""
 
@@ -102,6 +127,10 @@ class Tables:
     permits: int = 0
     dead_letters: frozenset[str] | None = None
     """Jobs of which there is an envelope; None in a build that keeps none."""
+    executions: tuple[ExecutionRow, ...] = ()
+    handoffs: tuple[HandoffRow, ...] = ()
+    rejects: Mapping[str, int] = field(default_factory=dict)
+    """How many items of an execution were rejected."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +147,8 @@ class Facts:
     orphans: tuple[Orphan, ...] = ()
     odd_exits: tuple[str, ...] = ()
     """Processes that ended without being stopped, or not cleanly."""
+    orders: Mapping[int, Order] = field(default_factory=dict)
+    """The executions that were to be submitted, by number."""
 
     @cached_property
     def done(self) -> Mapping[str, DoneRow]:
@@ -147,6 +178,19 @@ class Facts:
             runs.sort(key=lambda run: run.fence)
         return found
 
+    @cached_property
+    def steps(self) -> Mapping[str, list[Run]]:
+        """The runs of each step of an execution with each item, in order."""
+        found: dict[str, list[Run]] = defaultdict(list)
+        for run in sorted(self.account.steps, key=lambda run: run.started):
+            found[run.step or ""].append(run)
+        return found
+
+    def is_of_pipeline(self, job: str) -> bool:
+        """Whether a job runs an execution, or some of its items: its steps are witnessed, and not its claims."""
+        row = self.tables.jobs.get(job)
+        return row is not None and row.target.startswith("pipeline/")
+
     def outcome(self, run: Run) -> AttemptRow | None:
         """What the history says of a run."""
         return self.history.get(run.job, {}).get(run.fence)
@@ -167,15 +211,23 @@ def read_tables(ask: Ask) -> Tables:
         done=tuple(_done(row) for row in ask(_DONE)),
         hot=tuple(HotRow(str(row[0]), *row[1:]) for row in ask(_HOT)),
         history=tuple(_attempt(row) for row in ask(_HISTORY)),
-        keys={key: str(job) for key, job in ask("SELECT idempotency_key, job_id FROM windlass_key")},
+        keys={key: str(job) for key, job in ask(_KEYS)},
         live_keys={key: str(job) for key, job in ask("SELECT business_key, holder_id FROM windlass_live_key")},
         flow=tuple(_flow(row) for row in ask("SELECT job_id, parent_id, follows, group_id FROM windlass_flow")),
         gates=tuple(GateRow(*row) for row in ask(_GATES)),
         permits=ask("SELECT count(*) FROM windlass_permit")[0][0],
         dead_letters=frozenset(str(job) for (job,) in ask(_DEAD_LETTERS)),
+        executions=tuple(ExecutionRow(*map(_text, row)) for row in ask(_EXECUTIONS)),  # type: ignore[arg-type]
+        handoffs=tuple(HandoffRow(*map(_text, row)) for row in ask(_HANDOFFS)),  # type: ignore[arg-type]
+        rejects={str(execution): count for execution, count in ask(_REJECTS)},
     )
 
 
+_KEYS = """SELECT idempotency_key, job_id FROM windlass_key
+    UNION ALL SELECT key, id FROM windlass_execution WHERE key IS NOT NULL"""
+_EXECUTIONS = "SELECT id, pipeline, key, status, source FROM windlass_execution"
+_HANDOFFS = "SELECT id, subscriber, key, source_id, status, execution_id FROM windlass_handoff"
+_REJECTS = "SELECT execution_id, count(*) FROM windlass_reject GROUP BY execution_id"
 _JOBS = "SELECT id, target, options, idempotency_key, business_key, parent_id FROM windlass_job"
 _DEAD_LETTERS = "SELECT job_id FROM windlass_dead_letter"
 _HOT = "SELECT id, status, fence, node FROM windlass_hot"
@@ -184,6 +236,10 @@ _GATES = """SELECT g.name, g.cap, g.in_use - coalesce((
     SELECT CAST(sum(f.places) AS bigint) FROM windlass_freed f WHERE f.gate = g.name), 0) FROM windlass_gate g"""
 _HISTORY = """SELECT job_id, fence, node, outcome, error_class, CASE WHEN started_at IS NULL THEN 0 ELSE 1 END
     FROM windlass_attempt"""
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _job(row: tuple[Any, ...]) -> JobRow:

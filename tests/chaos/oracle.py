@@ -12,6 +12,12 @@ from tests.chaos.facts import AttemptRow, DoneRow, Facts, JobRow
 from tests.chaos.flow_rules import followers_end_as_their_parents_say, followers_run_after_the_end_they_follow
 from tests.chaos.leases import Deaths, Leases, claimed_by, over_at
 from tests.chaos.permits import permits_return_to_zero, permits_stay_below_their_cap
+from tests.chaos.pipeline_rules import (
+    a_step_is_entered_once_for_each_claim,
+    executions_end_as_planned,
+    published_items_are_admitted_once,
+    steps_run_again_only_after_a_failure_or_a_lost_claim,
+)
 from tests.chaos.witness import Run
 
 ENDS = {"SUCCEEDED": {"succeeded"}, "FAILED": {"failed", "lost"}}
@@ -71,9 +77,9 @@ def an_outcome_is_written_once_by_its_holder(facts: Facts) -> Iterator[tuple[str
 
 
 def runs_overlap_only_after_a_lost_lease(facts: Facts) -> Iterator[tuple[str | None, str]]:
-    """(b) Two runs of a job, or of one business key, overlap only if the earlier one's lease had run out."""
+    """(b) Two runs of a job, a step or a business key overlap only if the earlier one's lease had run out."""
     leases, deaths = Leases(facts.account.leases), Deaths(facts)
-    for runs in [*facts.runs.values(), *_runs_by_business_key(facts)]:
+    for runs in [*facts.runs.values(), *facts.steps.values(), *_runs_by_business_key(facts)]:
         for earlier, later in _overlapping(runs, lambda run: over_at(facts, deaths, run)):
             if leases.held(claimed_by(facts, earlier), later.started):
                 of_whom = "" if earlier.job == later.job else f" of job {earlier.job}"
@@ -93,10 +99,12 @@ def attempts_counted_are_attempts_completed(facts: Facts) -> Iterator[tuple[str 
     """(c) `attempts` is the number of bodies that ended and were counted, as those bodies themselves saw it."""
     for done in facts.tables.done:
         counted = [row for row in facts.history.get(done.id, {}).values() if row.outcome in COUNTED]
-        if len(counted) != done.attempts:
+        if len(counted) != done.attempts and not facts.is_of_pipeline(done.id):
             yield done.id, f"counts {done.attempts} attempts, its history has {len(counted)}: {_told(counted)}"
     runs = {(run.job, run.fence): run for run in facts.account.runs}
     for row in facts.tables.history:
+        if facts.is_of_pipeline(row.job):
+            continue
         seen = _contradicted(row, runs.get((row.job, row.fence)), facts.tables.jobs.get(row.job))
         if seen:
             yield row.job, f"claim {row.fence} is {row.outcome} in the history, but its body {seen}"
@@ -124,7 +132,7 @@ def dead_letters_have_a_real_cause(facts: Facts) -> Iterator[tuple[str | None, s
     """(d) What is FAILED failed as often as it may, or refused to be retried, or lost its worker too often."""
     for done in facts.tables.done:
         job = facts.tables.jobs.get(done.id)
-        if done.status == "FAILED" and job is not None:
+        if done.status == "FAILED" and job is not None and not facts.is_of_pipeline(done.id):
             history = facts.history.get(done.id, {})
             seen = _unfounded(facts, done, job, history.get(done.fence), list(history.values()))
             if seen:
@@ -182,7 +190,11 @@ def what_was_canceled_stays_canceled(facts: Facts) -> Iterator[tuple[str | None,
 def callbacks_follow_once(facts: Facts) -> Iterator[tuple[str | None, str]]:
     """An outcome with a callback has exactly one job that follows it; what has none is followed by nothing."""
     linked = {row.job for row in facts.tables.flow}
-    followers = Counter(job.parent_id for job in facts.tables.jobs.values() if job.parent_id and job.id not in linked)
+    followers = Counter(
+        job.parent_id
+        for job in facts.tables.jobs.values()
+        if job.parent_id and job.id not in linked and not facts.is_of_pipeline(job.id)
+    )
     for done in facts.tables.done:
         wanted = {"SUCCEEDED": "on_success", "FAILED": "on_failure"}.get(done.status)
         job = facts.tables.jobs.get(done.id)
@@ -208,6 +220,7 @@ AT_ANY_MOMENT: tuple[Check, ...] = (
     nothing_runs_without_a_lease,
     processes_leave_in_good_order,
     followers_run_after_the_end_they_follow,
+    a_step_is_entered_once_for_each_claim,
 )
 """True while work is going on."""
 AT_THE_END: tuple[Check, ...] = (
@@ -221,6 +234,9 @@ AT_THE_END: tuple[Check, ...] = (
     what_was_canceled_stays_canceled,
     callbacks_follow_once,
     followers_end_as_their_parents_say,
+    executions_end_as_planned,
+    published_items_are_admitted_once,
+    steps_run_again_only_after_a_failure_or_a_lost_claim,
 )
 """True once everything has come to rest, in addition."""
 

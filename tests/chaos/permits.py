@@ -13,7 +13,7 @@ def permits_stay_below_their_cap(facts: Facts) -> Iterator[tuple[str | None, str
     caps = {gate.name: gate.cap for gate in facts.tables.gates}
     leases = Leases(facts.account.leases)
     behind: dict[str, list[Run]] = defaultdict(list)
-    for run in facts.account.runs:
+    for run in (*facts.account.runs, *facts.account.steps):
         if run.resource is not None:
             behind[run.resource].append(run)
     for resource, runs in behind.items():

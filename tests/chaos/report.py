@@ -1,6 +1,7 @@
 """What a run shows: a line while it goes on, a table at the end."""
 
 import sys
+from collections import Counter
 from itertools import pairwise
 from math import inf
 from statistics import median
@@ -47,13 +48,13 @@ def line(standing: Standing) -> str:
 
 
 def recoveries(facts: Facts) -> list[float]:
-    """For every run that a kill cut off: seconds until its job was running again somewhere else.
+    """For every run that a kill cut off: seconds until its job, or step, was running again somewhere else.
 
     A worker that was killed while it stood still may have lost its jobs before: those are not counted.
     """
     found = []
     killed = {fault.pid: fault.at for fault in facts.account.faults if fault.kind == "kill"}
-    for runs in facts.runs.values():
+    for runs in (*facts.runs.values(), *facts.steps.values()):
         for run, later in pairwise(runs):
             at = killed.get(worker_of(run.node), inf)
             if run.started <= at < later.started and (run.ended is None or run.ended > at):
@@ -69,6 +70,7 @@ def table(facts: Facts, standing: Standing, violations: list[Violation]) -> list
     outcomes: dict[str, int] = {}
     for attempt in facts.tables.history:
         outcomes[attempt.outcome] = outcomes.get(attempt.outcome, 0) + 1
+    executions = dict(Counter(row.status for row in facts.tables.executions))
     again = recoveries(facts)
     lost = sum(job not in facts.done for job in {entry.job for entry in facts.account.accepted})
     double = sum(violation.rule == "an_outcome_is_written_once_by_its_holder" for violation in violations)
@@ -77,7 +79,9 @@ def table(facts: Facts, standing: Standing, violations: list[Violation]) -> list
         ("lasted", f"{facts.ended - facts.began:.1f} s; lease {facts.lease_seconds:g} s"),
         ("jobs", f"{len(facts.tables.jobs):,}: {_counts(statuses)}"),
         ("claims", f"{len(facts.tables.history):,}: {_counts(outcomes)}"),
-        ("bodies entered", f"{len(facts.account.runs):,}"),
+        ("bodies, steps entered", f"{len(facts.account.runs):,}, {len(facts.account.steps):,}"),
+        ("executions", f"{len(facts.tables.executions):,}: {_counts(executions)}"),
+        ("items handed over", f"{len(facts.tables.handoffs):,}"),
         ("faults", _counts(dict(standing.faults))),
         ("nodes given up", f"{len({taken.node for taken in facts.account.taken}):,}"),
         ("started again after SIGKILL", _seconds(again)),
@@ -104,4 +108,4 @@ def _counts(counts: dict[str, int]) -> str:
 def _seconds(values: list[float]) -> str:
     if not values:
         return "no job was running when its worker was killed"
-    return f"median {median(values):.2f} s, worst {max(values):.2f} s, of {len(values)} jobs"
+    return f"median {median(values):.2f} s, worst {max(values):.2f} s, of {len(values)} jobs and steps"

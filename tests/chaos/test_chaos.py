@@ -13,12 +13,14 @@ import pytest
 from tests.chaos.conftest import Chaos
 from tests.chaos.faults import Options
 from tests.chaos.report import recoveries, table
+from tests.support.pipeline_invariants import check_executions
 
 # One at a time: each has several processes of its own.
 pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.timeout(900)]
 
 SHORT: dict[str, Any] = {"seed": 20, "jobs": 600, "kills": 3, "stops": 1, "naps": 1, "jumps": 1, "pace": 0.5}
 LIMITED: dict[str, Any] = {"seed": 3, "mix": "limited", "jobs": 400, "pace": 1.0}
+PIPELINES: dict[str, Any] = {"mix": "pipelines", "seed": 5, "jobs": 60, "kills": 2, "stops": 1, "naps": 1, "pace": 0.5}
 NO_FAULTS: dict[str, Any] = {
     "kills": 0,
     "stops": 0,
@@ -44,6 +46,26 @@ def test_a_mix_of_everything_survives_kills_stops_restarts_and_clock_jumps(chaos
     assert any(row.outcome == "lost" for row in facts.tables.history)
     assert all(seconds > 0 for seconds in recoveries(facts))
     assert ("violations", "0") in table(facts, driver.standing, violations)
+
+
+def test_executions_that_publish_survive_kills_stops_restarts_and_clock_jumps(chaos: Chaos, store: str):
+    """P2.3, P4.2, P5.3, P7.1, P7.2 (P9.C1, P9.C5, P9.C5b, P9.C7): all end as planned, publish once; V1 to V8 hold."""
+    driver, facts = chaos(Options(store=store, **PIPELINES))
+    violations = driver.judge(facts)
+    assert violations == [], "\n".join(map(str, violations[:20]))
+    accepted = {accepted.job for accepted in facts.account.accepted}
+    assert accepted <= {execution.id for execution in facts.tables.executions}
+    assert len(facts.tables.handoffs) >= len(accepted) / 2, "most executions succeed, and publish at least one item"
+    check_executions(driver.url)
+    assert {"DLQ", "SUCCEEDED"} == {execution.status for execution in facts.tables.executions}
+
+
+@pytest.mark.soak
+def test_a_build_that_publishes_after_the_success_is_caught(chaos: Chaos, store: str):
+    """P7.1: what a killed worker had not published yet is lost."""
+    plan = {**NO_FAULTS, **PIPELINES, "jobs": 120, "stops": 0, "naps": 0, "kills": 3, "settle": 90}
+    driver, facts = chaos(Options(store=store, broken="published later", **plan))
+    assert "published_items_are_admitted_once" in {violation.rule for violation in driver.judge(facts)}
 
 
 @pytest.mark.soak

@@ -1,14 +1,34 @@
 """The oracle on facts made by hand: it finds each kind of wrong, and leaves alone what only looks like it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from tests.chaos.cases import JOB, OTHER, SOUND, A, B, attempt, done, facts, gate, hot, job, killed, leased, run
-from tests.chaos.facts import Facts, FlowRow, Orphan
+from tests.chaos.cases import (
+    JOB,
+    OTHER,
+    SOUND,
+    A,
+    B,
+    attempt,
+    done,
+    facts,
+    gate,
+    hot,
+    job,
+    killed,
+    leased,
+    publishing,
+    run,
+    step,
+)
+from tests.chaos.facts import Facts, FlowRow, HandoffRow, Orphan
 from tests.chaos.oracle import AT_ANY_MOMENT, AT_THE_END, judge
+from tests.chaos.pipelines import Order
 from tests.chaos.witness import Accepted, Canceled, Taken
 
+ORDER = Order("orders", 1, 1)
 LOST_THEN_DONE = (attempt(1, "lost", entered=False), attempt(3, "succeeded", B))
 
 
@@ -26,6 +46,27 @@ def handed_over(later_start: float, lease_until: float, first_ended: float | Non
 def test_a_sound_run_is_found_sound():
     """J7.2: the oracle has nothing against a job that ran once and succeeded."""
     assert judge(SOUND) == []
+
+
+def test_an_execution_that_published_what_it_had_to_is_found_sound():
+    """P7.1: so is one that died of the line that had to fail."""
+    of_pipelines = {"executions_end_as_planned", "published_items_are_admitted_once"}
+    assert rules(publishing(ORDER, result=0)) & of_pipelines == set()
+    dead = publishing(Order("orders", 1, 1, hopeless=0), status="DLQ", reason="retry_exhausted", admitted=0)
+    assert rules(dead) & of_pipelines == set()
+
+
+def test_a_step_may_run_again_after_a_failure_or_a_lost_claim():
+    """P4.4: nothing of either was stored; a worker that stood still may enter the step under the claim it has lost."""
+    of_pipeline = {JOB: job(target="pipeline/orders@1#0")}
+    lost = {"runs": [], "steps": [step(1), step(3, started=12, ended=13)]}
+    tables = {"jobs": of_pipeline, "done": (done(fence=3),), "history": LOST_THEN_DONE}
+    leases = [leased(A, 0, 11.5), leased(B, 0, 100)]
+    assert judge(facts(account={**lost, "leases": leases}, tables=tables)) == []
+    woken = [step(3, node=B, started=12, ended=13), step(1, started=14, ended=15, how="CancelledError")]
+    assert judge(facts(account={**lost, "steps": woken, "leases": leases}, tables=tables)) == []
+    retried = {"runs": [], "steps": [step(1, how="ConnectionError"), step(1, attempt=2, started=12, ended=13)]}
+    assert judge(facts(account=retried, tables={"jobs": of_pipeline})) == []
 
 
 WRONG: dict[str, tuple[Facts, str]] = {
@@ -156,6 +197,45 @@ WRONG: dict[str, tuple[Facts, str]] = {
             },
         ),
         "followers_end_as_their_parents_say",
+    ),
+    "a result that is not that of its items": (
+        publishing(ORDER, result=7),
+        "executions_end_as_planned",
+    ),
+    "a reject that is not there": (
+        publishing(Order("orders", 1, 2, rejected=[1]), result=0),
+        "executions_end_as_planned",
+    ),
+    "dead of nothing": (
+        publishing(ORDER, status="DLQ", reason="retry_exhausted", admitted=0),
+        "executions_end_as_planned",
+    ),
+    "alive though a line has failed for good": (
+        publishing(Order("orders", 1, 1, hopeless=0), result=0),
+        "executions_end_as_planned",
+    ),
+    "never asked for": (
+        replace(publishing(ORDER, result=0), orders={}),
+        "executions_end_as_planned",
+    ),
+    "published, and not admitted": (publishing(ORDER, result=0, admitted=0), "published_items_are_admitted_once"),
+    "published twice": (publishing(ORDER, result=0, admitted=2), "published_items_are_admitted_once"),
+    "still in the backlog": (
+        publishing(ORDER, result=0, handoffs=(HandoffRow("h0", "books", f"{JOB}:0", JOB, "WAITING", None),)),
+        "published_items_are_admitted_once",
+    ),
+    "an item of nobody": (publishing(ORDER, result=0, handoffs=()), "published_items_are_admitted_once"),
+    "published by what has failed": (
+        publishing(Order("orders", 1, 1, hopeless=0), status="DLQ", reason="retry_exhausted"),
+        "published_items_are_admitted_once",
+    ),
+    "a finished step that runs again": (
+        facts(account={"steps": [step(1), step(3, started=12, ended=13)]}),
+        "steps_run_again_only_after_a_failure_or_a_lost_claim",
+    ),
+    "a step entered twice by one claim": (
+        facts(account={"steps": [step(how="Error"), step(started=12, ended=13)]}),
+        "a_step_is_entered_once_for_each_claim",
     ),
     "left by itself": (facts(odd_exits=("worker 7 ended by itself with 1",)), "processes_leave_in_good_order"),
 }

@@ -10,7 +10,8 @@ from tests.chaos.facts import Orphan
 from tests.support.facts import is_sqlite, now_of, rows
 from windlass.domain.clock import micros, monotonic
 
-_LIVE = "SELECT count(*) FROM windlass_hot"
+_LIVE = """SELECT (SELECT count(*) FROM windlass_hot) + (
+    SELECT count(*) FROM windlass_handoff WHERE status = 'WAITING')"""
 _ENDED = "SELECT count(*) FROM windlass_done"
 _ORPHANS = """SELECT h.id, h.fence FROM windlass_hot h
     LEFT JOIN windlass_node n ON n.id = h.node AND n.state = 'alive' AND n.lease_until >= {now}
@@ -18,7 +19,7 @@ _ORPHANS = """SELECT h.id, h.fence FROM windlass_hot h
 
 
 class Sight(NamedTuple):
-    """How many jobs live, and how many have ended."""
+    """How many jobs live or wait to be admitted, and how many have ended."""
 
     live: int
     ended: int

@@ -6,6 +6,8 @@ clock jump moves.
 
     start     job fence attempt node pid at resource      a body was entered
     end       job fence attempt node pid at how           it was left: `returned`, or the name of what it raised
+    step      key job fence attempt node pid at resource  a step of a pipeline was entered, by which claim
+    left      key job fence attempt node pid at how       it was left
     lease     node since until                            a heartbeat was answered; at least until then it holds
     taken     node at                                     somebody gave that node up and has its jobs back
     accepted  job key at                                  an enqueue returned
@@ -21,6 +23,7 @@ from typing import NamedTuple
 
 from windlass import JobContext
 from windlass.domain.clock import monotonic
+from windlass.pipelines.step_context import StepContext
 
 PLACE = "CHAOS_WITNESS"
 """The variable that names the file."""
@@ -42,6 +45,8 @@ class Run(NamedTuple):
     """None: its process did not live to say so."""
     how: str | None = None
     resource: str | None = None
+    step: str | None = None
+    """Of a step of a pipeline: its effect key, the same for every attempt of it with the same item."""
 
 
 class Lease(NamedTuple):
@@ -91,6 +96,8 @@ class Account(NamedTuple):
     accepted: list[Accepted]
     canceled: list[Canceled]
     faults: list[Fault]
+    steps: list[Run]
+    """Entries of steps of pipelines: many for one claim."""
 
 
 def say(*words: object) -> None:
@@ -122,10 +129,28 @@ def witnessed(resource: str | None = None) -> Iterator[JobContext]:
         say("end", *who, f"{monotonic():.6f}", how)
 
 
+@contextmanager
+def witnessed_step(resource: str | None = None) -> Iterator[StepContext]:
+    """Around a step of a pipeline: that it was entered, and how it was left."""
+    context = JobContext.current()
+    assert isinstance(context, StepContext)
+    claim = context._claimed
+    who = (context.effect_key, claim.job_id, claim.fence, context.attempt, claim.node, os.getpid())
+    say("step", *who, f"{monotonic():.6f}", resource or NOTHING)
+    how = "returned"
+    try:
+        yield context
+    except BaseException as error:
+        how = type(error).__name__
+        raise
+    finally:
+        say("left", *who, f"{monotonic():.6f}", how)
+
+
 def read(path: Path) -> Account:
     """Put the lines together; a start and an end of the same claim are one run."""
-    account = Account([], [], [], [], [], [])
-    places: dict[tuple[str, str], int] = {}
+    account = Account([], [], [], [], [], [], [])
+    places: dict[tuple[str, ...], int] = {}
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             if line.endswith("\n"):  # else somebody is writing it at this moment
@@ -150,7 +175,7 @@ class Tail:
         return [line.split("\t") for line in whole.decode().splitlines()]
 
 
-def _add(account: Account, places: dict[tuple[str, str], int], words: list[str]) -> None:
+def _add(account: Account, places: dict[tuple[str, ...], int], words: list[str]) -> None:
     match words:
         case ["start", job, fence, attempt, node, pid, at, resource]:
             places[job, fence] = len(account.runs)
@@ -159,6 +184,14 @@ def _add(account: Account, places: dict[tuple[str, str], int], words: list[str])
         case ["end", job, fence, _, _, _, at, how]:
             place = places[job, fence]
             account.runs[place] = account.runs[place]._replace(ended=float(at), how=how)
+        case ["step", step, job, fence, attempt, node, pid, at, resource]:
+            places[step, job, fence, attempt] = len(account.steps)
+            named = None if resource == NOTHING else resource
+            entered = Run(job, int(fence), int(attempt), node, int(pid), float(at), resource=named, step=step)
+            account.steps.append(entered)
+        case ["left", step, job, fence, attempt, _, _, at, how]:
+            place = places[step, job, fence, attempt]
+            account.steps[place] = account.steps[place]._replace(ended=float(at), how=how)
         case ["lease", node, since, until]:
             account.leases.append(Lease(node, float(since), float(until)))
         case ["taken", node, at]:

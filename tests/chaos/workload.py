@@ -2,15 +2,30 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.chaos import bodies
+from tests.chaos.pipelines import Order, pipeline_of
 from windlass import Backoff, Call, Flow, Windlass, group
+from windlass.pipelines.execution_handle import ExecutionHandle
 from windlass.submission.flow_layout import answering_call
 
 BUSINESS_KEYS = 40
 LATER = 0.3
 
+
+class Execution(NamedTuple):
+    """An execution to be submitted. It has a key in any case, which names what is to become of it."""
+
+    app: Windlass
+    order: Order
+    key: str
+
+    def enqueue(self) -> ExecutionHandle:
+        return pipeline_of(self.app, self.order.pipeline).submit(self.order, key=self.key)
+
+
+Made = Call[Any] | Flow[Any] | Execution
 Maker = Callable[[Windlass, int, random.Random], Call[Any]]
 Linker = Callable[[Windlass, int, random.Random, Call[Any]], Flow[Any]]
 
@@ -121,6 +136,28 @@ def _joined(app: Windlass, number: int, dice: random.Random, first: Call[Any]) -
     return fanned.then(_quick(app, number, dice))
 
 
+def _ordered(app: Windlass, number: int, dice: random.Random) -> Call[Any]:
+    """Stands for an execution."""
+    raise NotImplementedError
+
+
+def order(number: int, dice: random.Random) -> Order:
+    """The execution of a number: one of four dies, one of four rejects."""
+    lines = dice.randint(1, 20)
+    some = dice.sample(range(lines), dice.randint(0, min(2, lines - 1)))
+    hopeless = dice.choice([line for line in range(lines) if line not in some]) if dice.random() < 0.15 else -1
+    return Order(
+        pipeline=dice.choice(["orders", "parcels"]),
+        number=number,
+        lines=lines,
+        seconds=round(dice.uniform(0, 0.1), 3),
+        rejected=some if dice.random() < 0.4 else [],
+        flaky=dice.sample(range(lines), dice.randint(0, min(2, lines))),
+        hopeless=hopeless,
+        refuses=dice.random() < 0.5,
+    )
+
+
 _LINKED: dict[Maker, Linker] = {_first: _chain, _first_of_groups: _joined}
 """What follows the job that a maker has made."""
 
@@ -142,6 +179,7 @@ _EVERYTHING: tuple[tuple[Maker, float], ...] = (
     (_followed, 4),
     (_first, 2),
     (_first_of_groups, 1),
+    (_ordered, 2),
     (_business, 5),
 )
 _GATED: tuple[tuple[Maker, float], ...] = ((_limited, 4), (_limited_by_key, 2), (_behind_circuit, 2))
@@ -150,27 +188,44 @@ MIXES = {
     "long": ((_long, 1.0),),
     "limited": ((_limited, 1.0),),
     "flows": ((_first, 1.0), (_first_of_groups, 1.0)),
+    "pipelines": ((_ordered, 1.0),),
 }
 """Named, for runs that are after one thing."""
 
 
-def call(app: Windlass, mix: str, seed: int, number: int, key: str | None = None) -> Call[Any] | Flow[Any]:
-    """The job or flow of a number. With a business key it takes no idempotency key: two would decide what it is."""
+def _drawn(mix: str, seed: int, number: int) -> tuple[Maker, random.Random]:
+    """What a number is to be, and the dice that decide the rest."""
     dice = random.Random(f"{seed}/{number}")
     makers, shares = zip(*MIXES[mix], strict=True)
     (maker,) = dice.choices(makers, shares)
+    return maker, dice
+
+
+def call(app: Windlass, mix: str, seed: int, number: int, key: str | None = None) -> Made:
+    """The job, flow or execution of a number. With a business key it takes no idempotency key: two would decide it."""
+    maker, dice = _drawn(mix, seed, number)
+    if maker is _ordered:
+        return Execution(app, order(number, dice), key or f"plain-{number}")
     made: Call[Any] = maker(app, number, dice)
     if key is not None and not isinstance(made.options.business_key, str):
         made = made.using(idempotency_key=key)
     return _LINKED[maker](app, number, dice, made) if maker in _LINKED else made
 
 
-def is_unwanted(made: Call[Any] | Flow[Any]) -> bool:
+def orders(mix: str, seed: int, count: int) -> dict[int, Order]:
+    """All executions of a run, by number."""
+    drawn = ((number, *_drawn(mix, seed, number)) for number in range(count))
+    return {number: order(number, dice) for number, maker, dice in drawn if maker is _ordered}
+
+
+def is_unwanted(made: Made) -> bool:
     """Whether the driver is to cancel it."""
     return isinstance(made, Call) and made.target.endswith(":unwanted")
 
 
-def key_of(made: Call[Any] | Flow[Any]) -> str | None:
-    """The idempotency key it was given; of a flow, its first job."""
+def key_of(made: Made) -> str | None:
+    """The key it was given; of a flow, its first job."""
+    if isinstance(made, Execution):
+        return made.key
     key = (made if isinstance(made, Call) else answering_call(made)).options.idempotency_key
     return key if isinstance(key, str) else None

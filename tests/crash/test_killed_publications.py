@@ -6,6 +6,7 @@ from tests.crash.programs.pipelines import SUBSCRIBERS, Order
 from tests.support.crashing import KILLED
 from tests.support.facts import literal, one, rows
 from tests.support.pipeline_crashing import DeadWorker, PipelineStage
+from tests.support.pipeline_invariants import broken_rules
 from tests.support.waiting import until
 
 FEW = 5
@@ -94,6 +95,30 @@ def test_a_worker_that_dies_while_it_drains_the_backlog_admits_nothing_twice(pip
     for order in orders:
         admitted_once(stage, order)
     assert stage.counts("named") == Counter(order.name for order in orders)
+
+
+def test_a_build_that_publishes_outside_of_the_success_is_found(pipeline_stage: PipelineStage):
+    """P9.C7, P7.1: subscribers have items of an execution that has not succeeded when its worker dies."""
+    stage, rule = pipeline_stage, "V7 what was handed over is of a success, or of a stored chunk"
+    for number, build in enumerate(("", "published apart")):
+        stage.submit("publisher", Order(f"o{number}", FEW), f"victim-{number}")
+        dying = stage.start("completer.before_commit=kill", f"victim-{number}", {"TEST_BROKEN_BUILD": build})
+        assert dying.exit_code() == KILLED, dying.said
+        assert (rule in broken_rules(stage.url)) == bool(build)
+
+
+def test_a_build_that_ignores_the_keys_of_hand_offs_is_found(pipeline_stage: PipelineStage):
+    """P7.2: what was published twice under one key is handed over twice; a sound build suppresses it."""
+    stage, rule = pipeline_stage, "V7 a key is handed over once"
+    for number, build in enumerate(("", "keys ignored")):
+        for _ in range(2):
+            stage.submit("publisher", Order(f"o{number}", FEW))
+        worker = stage.start(environ={"TEST_BROKEN_BUILD": build})
+        assert worker.node
+        stage.settled()
+        worker.terminate()
+        assert worker.exit_code() == 0
+        assert (rule in broken_rules(stage.url)) == bool(build)
 
 
 def waiting(stage: PipelineStage) -> int:

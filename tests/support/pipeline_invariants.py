@@ -35,6 +35,9 @@ def broken_rules(url: str) -> dict[str, list[Any]]:
         "V7 what was handed over to a pipeline is an execution of its own": rows(url, _HANDED_OVER),
         "V7 an execution of a hand-off has that one": rows(url, _HANDOFFS),
         "V7 a hand-off keeps its payload while it waits": rows(url, _SETTLED),
+        "V7 a key is handed over once": rows(url, _REPEATED),
+        "V7 two hand-offs are not one execution": rows(url, _SHARED),
+        "V7 what was handed over is of a success, or of a stored chunk": rows(url, _TOO_EARLY),
         "V8 what runs has a live node": rows(url, _RUNNING.format(now=now_of(url))),
     }
     return {rule: broken for rule, broken in checks.items() if broken}
@@ -69,6 +72,13 @@ _HANDOFFS = """SELECT e.id, e.source, h.status, h.execution_id FROM windlass_exe
     JOIN windlass_handoff h ON CAST(h.id AS text) = e.source WHERE h.status <> 'ADMITTED' OR h.execution_id <> e.id"""
 _SETTLED = """SELECT id, status FROM windlass_handoff
     WHERE (status = 'WAITING') <> (payload IS NOT NULL) OR (status = 'WAITING') <> (settled_at IS NULL)"""
+_REPEATED = """SELECT publication, subscriber, tenant, key, count(*) FROM windlass_handoff WHERE status <> 'REJECTED'
+    GROUP BY publication, subscriber, tenant, key HAVING count(*) > 1"""
+_SHARED = """SELECT publication, subscriber, execution_id, count(*) FROM windlass_handoff WHERE execution_id IS NOT NULL
+    GROUP BY publication, subscriber, execution_id HAVING count(*) > 1"""
+_TOO_EARLY = """SELECT h.id, h.source_id, e.status FROM windlass_handoff h
+    JOIN windlass_execution e ON e.id = h.source_id WHERE e.status <> 'SUCCEEDED' AND NOT EXISTS (
+        SELECT 1 FROM windlass_transition t WHERE t.execution_id = e.id AND t.kind = 'published')"""
 _RUNNING = """SELECT h.id, h.node FROM windlass_hot h WHERE h.status = 'RUNNING' AND NOT EXISTS (
     SELECT 1 FROM windlass_node n WHERE n.id = h.node AND n.state = 'alive' AND n.lease_until >= {now})"""
 

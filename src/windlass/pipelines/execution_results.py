@@ -30,7 +30,7 @@ async def result_of_items(claimed: ClaimedExecution) -> str | None:
     found: list[Any] = []
     while True:
         place = (claimed.state.id, claimed.state.stage, after, PAGE)
-        page = await claimed.runtime.database.aread(items.done, *place)
+        page = await claimed.runtime.read(items.done, *place)
         size += sum(len(item.value or "") for item in page)
         if size > limit:
             reason = f"its items take more than {limit:,} bytes (pipelines.max_value_bytes); read them with items()"

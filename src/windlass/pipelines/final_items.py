@@ -83,7 +83,7 @@ class FinalItems:
         state, found, size = self._claimed.state, list[DoneItem](), 0
         while True:
             after = found[-1].path if found else state.cut
-            page = await self._claimed.runtime.database.aread(items.done, state.id, state.stage, after, PAGE)
+            page = await self._claimed.runtime.read(items.done, state.id, state.stage, after, PAGE)
             for item in page:
                 if len(found) == MOST or size >= MOST_BYTES:
                     return found, True

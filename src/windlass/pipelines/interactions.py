@@ -53,14 +53,14 @@ class Interactions:
     async def rounds(self, step: PipelineStep, first: str, last: str) -> dict[str, LastWait]:
         """Return the last round of a step's waits by path, from one path to another."""
         place = (self._claimed.state.id, step.index, first, last)
-        return await self._claimed.runtime.database.aread(external_waits.last_rounds, *place)
+        return await self._claimed.runtime.read(external_waits.last_rounds, *place)
 
     async def begin(self, step: PipelineStep, path: str, last: LastWait | None) -> Interaction:
         """Return the round that begins with a call of the body."""
         runtime, state = self._claimed.runtime, self._claimed.state
         first = state.first_round if step.index <= state.asked_to else 1
         number = first if last is None else max(first, last.next_round)
-        await adrive(runtime.parts.tokens.ready(runtime.database))
+        await runtime.patiently(lambda: adrive(runtime.parts.tokens.ready(runtime.database)))
         key = WaitKey(state.id, step.index, path, number)
         return Interaction(key, self._claimed.store_now() + int(step.wait * MICROSECONDS), runtime.parts.tokens)
 

@@ -94,7 +94,7 @@ class ItemRun:
     async def next_due(self) -> int | None:
         """Return the microseconds until what is left is due; None: all items have ended."""
         place = (self._claimed.state.id, *self._range)
-        return await self._claimed.runtime.database.aread(partial(items.next_due, ordered=self._ordered), place)
+        return await self._claimed.runtime.read(partial(items.next_due, ordered=self._ordered), place)
 
     async def _work_together(self, workers: int) -> None:
         tasks = [asyncio.ensure_future(self._work()) for _ in range(workers)]
@@ -141,7 +141,7 @@ class ItemRun:
 
     async def _read_page(self) -> None:
         place = (self._claimed.state.id, self._range.stage, self._from, self._range.hi)
-        page = await self._claimed.runtime.database.aread(items.to_run, place, self._buffer, self._ahead_us)
+        page = await self._claimed.runtime.read(items.to_run, place, self._buffer, self._ahead_us)
         self._exhausted = len(page) < self._buffer
         if page:
             self._from = right_behind(page[-1].path)

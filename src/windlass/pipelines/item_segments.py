@@ -40,9 +40,9 @@ class ItemSegments:
         assert segment is not None
         if claimed.state.filled != COMPLETE:
             await self._cut(segment)
-        database, state = claimed.runtime.database, claimed.state
-        if await database.aread(items.any_part, state.id):
-            if not await database.aread(items.any_live_part, state.id):  # it was started over, or a crash came between
+        read, state = claimed.runtime.read, claimed.state
+        if await read(items.any_part, state.id):
+            if not await read(items.any_live_part, state.id):  # it was started over, or a crash came between
                 await self._release(segment)
             raise EndAttempt("advanced", delay_us=NEVER_DUE, lane=claimed.item_lane, cargo=Boundary())
         await self._run_here(segment)
@@ -60,7 +60,7 @@ class ItemSegments:
         while claimed.state.filled != COMPLETE:
             state = claimed.state
             place = (state.id, state.stage, state.cut, segment.first)
-            paths = await claimed.runtime.database.aread(items.to_cut, *place, most)
+            paths = await claimed.runtime.read(items.to_cut, *place, most)
             filled = COMPLETE if len(paths) < most else state.filled
             log = LogRow("chunk", segment.first, state.attempt)
             if not paths:
@@ -97,7 +97,7 @@ class ItemSegments:
         """Leave items to a part after a crash: it finds the one that kills its process, which the others survive."""
         claimed, state = self._claimed, self._claimed.state
         place = (state.id, state.stage, FIRST, LAST)
-        left = await claimed.runtime.database.aread(items.to_run, place, 1)
+        left = await claimed.runtime.read(items.to_run, place, 1)
         if not left:
             return
         first = child(FIRST, 0)
@@ -110,7 +110,7 @@ class ItemSegments:
         claimed = self._claimed
         if claimed.definition.max_rejected is not None:
             state = claimed.state
-            counts = await claimed.runtime.database.aread(items.counts, state.id, state.stage)
+            counts = await claimed.runtime.read(items.counts, state.id, state.stage)
             total = sum(counts.values()) - counts.get(ItemStatus.EXPANDED, 0)
             await self._transitions.check_rejects(segment.end - 1, counts.get(ItemStatus.REJECTED, 0), total)
         following = claimed.state._replace(cursor=segment.end, attempt=1, filled=EMPTY, cut="")
@@ -123,7 +123,7 @@ class ItemSegments:
         """
         claimed, state = self._claimed, self._claimed.state
         segment = claimed.segment_at(failing.step)
-        row = await claimed.runtime.database.aread(items.item, state.id, state.stage, failing.path)
+        row = await claimed.runtime.read(items.item, state.id, state.stage, failing.path)
         if row is None or segment is None:
             return failing
         changes: dict[str, Any] = {}

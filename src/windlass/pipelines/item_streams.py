@@ -7,15 +7,15 @@ from typing import Any
 
 from windlass.domain.item_paths import FIRST
 from windlass.pipelines.item_values import Values
-from windlass.stores.database import Database
+from windlass.pipelines.node_runtime import NodeRuntime
 from windlass.stores.plans import items
 
 
 class ItemStream:
     """The values of a stage's items, in the order of the expansion; one page is in memory at a time."""
 
-    def __init__(self, database: Database, values: Values, execution: str, stage: int, page: int) -> None:
-        self._database = database
+    def __init__(self, runtime: NodeRuntime, values: Values, execution: str, stage: int, page: int) -> None:
+        self._runtime = runtime
         self._values = values
         self._execution = execution
         self._stage = stage
@@ -24,7 +24,7 @@ class ItemStream:
     def __iter__(self) -> Iterator[Any]:
         after = FIRST
         while True:
-            page = self._database.read(items.done, self._execution, self._stage, after, self._page)
+            page = self._runtime.read_blocking(items.done, self._execution, self._stage, after, self._page)
             for item in page:
                 yield self._values.decode(item.type, item.value)
             if len(page) < self._page:
@@ -34,7 +34,7 @@ class ItemStream:
     async def __aiter__(self) -> AsyncIterator[Any]:
         after = FIRST
         while True:
-            page = await self._database.aread(items.done, self._execution, self._stage, after, self._page)
+            page = await self._runtime.read(items.done, self._execution, self._stage, after, self._page)
             for item in page:
                 yield self._values.decode(item.type, item.value)
             if len(page) < self._page:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from windlass import loggers
 from windlass.context import JobContext
@@ -17,12 +17,15 @@ from windlass.pipelines.pipeline_parts import PipelineParts
 from windlass.pipelines.step_calls import StepCalls
 from windlass.runtime.batcher import Batcher
 from windlass.runtime.failpoints import reached
-from windlass.stores.database import StoreDataError
+from windlass.stores.database import PlanFunction, StoreDataError
 from windlass.stores.plans import executions, items
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import StoredPart
 
 logger = loggers.logger("windlass.pipelines")
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST_IN_A_COMMIT: Final = 500
 FIRST_PAUSE: Final = 0.05
@@ -64,6 +67,34 @@ class NodeRuntime:
     async def part(self, job_id: str) -> StoredPart | None:
         """Return the part of a job; None if it has none any more."""
         return await self._parts.call(job_id)
+
+    async def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a plan that writes nothing; again while the store is away: an outage is no failure of a step."""
+        return await self.patiently(lambda: self.database.aread(plan, *args, **kwargs))
+
+    async def patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask the store something that may be repeated; again while it is away."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await ask()
+            except StoreUnavailableError as error:
+                if pause == FIRST_PAUSE:
+                    logger.warning("the store does not answer; a step waits for what it reads: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+
+    def read_blocking(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the same as `read` on a thread."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return self.database.read(plan, *args, **kwargs)
+            except StoreUnavailableError as error:
+                if pause == FIRST_PAUSE:
+                    logger.warning("the store does not answer; a step waits for what it reads: %s", error)
+                threading.Event().wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
 
     async def checkpoint(self, write: Checkpoint) -> CheckpointAnswer:
         """Write what a claim has finished; return when it is committed. Raises `StaleClaimError` if it was lost."""
@@ -114,11 +145,11 @@ class NodeRuntime:
             self.tools.new_work(work)
 
     async def _load(self, ids: Sequence[str]) -> list[ExecutionState | None]:
-        found = await self.database.aread(executions.load, sorted(set(ids)))
+        found = await self.read(executions.load, sorted(set(ids)))
         return [found.get(one) for one in ids]
 
     async def _load_parts(self, ids: Sequence[str]) -> list[StoredPart | None]:
-        found = await self.database.aread(items.parts_of_jobs, sorted(set(ids)))
+        found = await self.read(items.parts_of_jobs, sorted(set(ids)))
         return [found.get(one) for one in ids]
 
     async def _write(self, batch: Sequence[Checkpoint]) -> list[CheckpointAnswer | Exception]:

@@ -91,7 +91,7 @@ class StreamSteps:
         if not state.streams:
             return SingleStream(given)
         stage = self._input_stage()
-        return ItemStream(claimed.runtime.database, claimed.values, state.id, stage, step.options.buffer)
+        return ItemStream(claimed.runtime, claimed.values, state.id, stage, step.options.buffer)
 
     # ------------------------------------------------------------------ expansions and transformations
 
@@ -197,8 +197,7 @@ class StreamSteps:
                 return claimed.rejects.of_item(step, attempt, "", value, error, (0, claimed.values.encode(0, value)))
             stored = None if text is None else (state.type or 0, text)
             return claimed.rejects.of_item(step, attempt, "", value, error, stored)
-        database, stage = claimed.runtime.database, self._input_stage()
-        page = await database.aread(items.done, state.id, stage, FIRST, SAMPLE)
+        page = await claimed.runtime.read(items.done, state.id, self._input_stage(), FIRST, SAMPLE)
         sample = [(item.type, item.value) for item in page if item.value is not None]
         count = await self.items_given(step)
         return claimed.rejects.of_whole_stream(step, attempt, sample, count, error)
@@ -215,7 +214,7 @@ class StreamSteps:
             return (0 if self._emitter is None else self._emitter.count) + self.rejected
         if not state.streams:
             return 1
-        counts = await self._claimed.runtime.database.aread(items.counts, state.id, self._input_stage())
+        counts = await self._claimed.runtime.read(items.counts, state.id, self._input_stage())
         return counts.get(ItemStatus.DONE, 0)
 
     @property

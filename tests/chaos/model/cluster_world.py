@@ -93,7 +93,7 @@ class ClusterWorld:
         if defect:
             self._session._queries = broken.changed("sqlite", defect)
         nodes = (Node("a"), Node("b"))
-        self._state = State(1_000 * SECOND, nodes, budget, Account([], [], [], [], [], []))
+        self._state = State(1_000 * SECOND, nodes, budget, Account([], [], [], [], [], [], []))
         self._depth = 0
         self._run(migrate.make_current(DIALECT))
         job = NewJob(JOB, "default", "model:body", 2, "[[],{}]", options='{"max_retries":9}')

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from windlass.domain.execution import OPEN
+from windlass.pipelines.final_items import FinalItems
 from windlass.stores.plan import Plan, Step
-from windlass.stores.plans import executions, items
+from windlass.stores.plans import executions, handoffs, items
 
 
 def _no_fence() -> None:
@@ -55,10 +56,41 @@ def _no_lock() -> None:
     executions.lock_mains = lock_mains
 
 
+def _published_apart() -> None:
+    """Items are handed over in a transaction of their own, before that of the success."""
+    of_value, next_chunk = FinalItems.of_value, FinalItems.next_chunk
+
+    async def hand_over(self: FinalItems, outgoing: Any) -> Any:
+        if outgoing:
+            await self._claimed.runtime.database.arun(handoffs.publish, outgoing)
+        return None if outgoing is None else ()
+
+    async def value_apart(self: FinalItems, value: Any) -> Any:
+        return await hand_over(self, await of_value(self, value))
+
+    async def chunk_apart(self: FinalItems) -> Any:
+        return await hand_over(self, await next_chunk(self))
+
+    FinalItems.of_value, FinalItems.next_chunk = value_apart, chunk_apart  # type: ignore[method-assign]
+
+
+def _keys_ignored() -> None:
+    """The key of a hand-off does not make a repeat known."""
+    sound, seen = handoffs._NewHandoff.row, 5
+
+    def row(self: Any, *args: Any, **options: Any) -> tuple[object, ...]:
+        values = sound(self, *args, **options)
+        return (*values[:seen], None, *values[seen + 1 :])
+
+    handoffs._NewHandoff.row = row  # type: ignore[method-assign]
+
+
 BUILDS: dict[str, Callable[[], None]] = {
     "no fence": _no_fence,
     "parts end first": _parts_end_first,
     "no lock": _no_lock,
+    "published apart": _published_apart,
+    "keys ignored": _keys_ignored,
 }
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tests.crash.programs.application import make_app
 from tests.crash.programs.bodies import PAUSE, write_down
-from windlass import JobContext, Windlass
+from windlass import Delivery, JobContext, Windlass
 from windlass.domain.clock import SystemClock, micros
 from windlass.pipelines.pipeline import AppPipeline
 from windlass.pipelines.step_context import StepContext
@@ -199,6 +199,25 @@ def declare_subscriber(app: Windlass, queue: str, name: str) -> AppPipeline:
     return subscriber
 
 
+def declare_sales(app: Windlass, queue: str) -> list[AppPipeline]:
+    """Orders whose sums are handed over to another pipeline, and to a place outside."""
+    sales = declare_orders(app, queue, "sales")
+    sales.publish("totals", to={"ledger": enter})
+    books = app.pipeline("books", version="1", queue=queue, subscribe="totals")
+
+    @books.step
+    async def book(total: int) -> int:
+        note("book", str(running_step().execution_id))
+        return total
+
+    return [sales, books]
+
+
+def enter(delivery: Delivery) -> None:
+    """Write down what comes to the place outside; it does not know which keys it had."""
+    write_down("ledger", f"{delivery.idempotency_key},{delivery.payload}")
+
+
 class Pipelines(NamedTuple):
     """An application and its pipelines, by name."""
 
@@ -218,5 +237,6 @@ def pipelines_app(url: str, queue: str = "default") -> Pipelines:
         declare_asking(app, queue),
         declare_orders(app, queue, "wide", buffer=128, concurrency=128),
         *declare_publisher(app, queue),
+        *declare_sales(app, queue),
     ]
     return Pipelines(app, {one.name: one for one in found})
