@@ -35,6 +35,7 @@ class Peer(NamedTuple):
 
 PEERS = (
     Peer("pgqueuer", "PgQueuer", ("asyncpg", "pgqueuer", "uvloop")),
+    Peer("procrastinate", "Procrastinate", ("procrastinate", "psycopg", "psycopg_pool", "uvloop")),
     Peer("huey", "Huey", ("huey",)),
 )
 BY_KEY = {peer.key: peer for peer in PEERS}
