@@ -36,6 +36,7 @@ class Peer(NamedTuple):
 PEERS = (
     Peer("pgqueuer", "PgQueuer", ("asyncpg", "pgqueuer", "uvloop")),
     Peer("procrastinate", "Procrastinate", ("procrastinate", "psycopg", "psycopg_pool", "uvloop")),
+    Peer("graphile", "Graphile Worker", ("psycopg",), npm="graphile-worker"),
     Peer("huey", "Huey", ("huey",)),
 )
 BY_KEY = {peer.key: peer for peer in PEERS}

@@ -175,6 +175,7 @@ TARGETS: dict[str, dict[str, Target]] = {
         "W5": Target("≤ 1 ms", lambda value, ratio: value <= 1.0),
     },
     "procrastinate": FIRST,
+    "graphile": FIRST | {"W3": at_least(2), "W4": at_least(2)},
     "huey": {"W8": at_least(8)},
 }
 COMPARISONS = tuple(
