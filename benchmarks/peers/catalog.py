@@ -37,6 +37,7 @@ PEERS = (
     Peer("pgqueuer", "PgQueuer", ("asyncpg", "pgqueuer", "uvloop")),
     Peer("procrastinate", "Procrastinate", ("procrastinate", "psycopg", "psycopg_pool", "uvloop")),
     Peer("graphile", "Graphile Worker", ("psycopg",), npm="graphile-worker"),
+    Peer("awa", "Awa", ("awa", "psycopg", "uvloop")),
     Peer("huey", "Huey", ("huey",)),
 )
 BY_KEY = {peer.key: peer for peer in PEERS}

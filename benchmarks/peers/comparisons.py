@@ -176,6 +176,7 @@ TARGETS: dict[str, dict[str, Target]] = {
     },
     "procrastinate": FIRST,
     "graphile": FIRST | {"W3": at_least(2), "W4": at_least(2)},
+    "awa": FIRST,
     "huey": {"W8": at_least(8)},
 }
 COMPARISONS = tuple(

@@ -20,6 +20,7 @@ TRIALS: dict[str, tuple[tuple[str, ...], list[tuple[int, ...]]]] = {
     "pgqueuer": (("batch",), [(10,), (50,), (100,), (256,), (500,), (1_000,)]),
     "procrastinate": (("concurrency", "connections"), [(10, 4), (100, 4), (100, 8), (100, 16), (100, 32)]),
     "graphile": (("local queue", "jobs at a time"), [(24, 24), (100, 24), (500, 24), (500, 100), (2_000, 24)]),
+    "awa": (("workers", "claimers"), [(100, 1), (200, 1), (500, 1), (500, 2), (500, 4), (1_000, 1)]),
 }
 """What the arguments of `drain` mean, and which to try."""
 HUEY_WORKERS = (1, 2, 4, 8)
