@@ -104,6 +104,7 @@ bench-peers: $(VENV)/.installed-peers
 # The peer that is no Python package, beside the others in VENV. It needs Node.js 18 or newer with npm (Debian: apt-get install nodejs npm);
 # 0.17 is the last version for Node.js before 22. No scripts of packages are run.
 bench-peers-npm: | $(BIN)/python
+	@command -v npm >/dev/null || { echo "npm is not installed; Debian: apt-get install nodejs npm" >&2; exit 1; }
 	@npm install --prefix $(VENV)/npm --no-audit --no-fund --ignore-scripts --loglevel=error graphile-worker@0.17
 
 docs: $(VENV)/.installed-docs
