@@ -268,7 +268,7 @@ def installed(monkeypatch, tmp_path: Path):
     (tmp_path / "graphile-worker").mkdir()
     monkeypatch.setattr(catalog, "NODE_MODULES", tmp_path)
     monkeypatch.setattr(catalog, "find_spec", lambda name: name if name in state.packages else None)
-    monkeypatch.setattr(catalog.shutil, "which", lambda name: state.node)
+    monkeypatch.setattr("shutil.which", lambda name: state.node)
     return state
 
 
