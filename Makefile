@@ -24,7 +24,7 @@ find_python = for candidate in $(PYTHON) python3.13 python3.12 python3.11 python
 	echo "No working Python >= 3.11 with venv found; set one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow test-fast test-servers soak chaos check hooks format bench bench-peers docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-layers docs-pictures clean
+.PHONY: help demo test test-slow test-fast test-servers soak chaos check hooks format bench bench-peers bench-peers-npm docs docs-parts docs-rules docs-settings docs-cli docs-api docs-failpoints docs-matrix docs-layers docs-pictures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -100,6 +100,12 @@ bench: $(VENV)/.installed-dev
 
 bench-peers: $(VENV)/.installed-peers
 	@$(BIN)/python -m benchmarks.peers.run $(ARGS)
+
+# The peer that is no Python package, beside the others in VENV. It needs Node.js 18 or newer with npm (Debian: apt-get install nodejs npm);
+# 0.17 is the last version for Node.js before 22. No scripts of packages are run.
+bench-peers-npm: | $(BIN)/python
+	@command -v npm >/dev/null || { echo "npm is not installed; Debian: apt-get install nodejs npm" >&2; exit 1; }
+	@npm install --prefix $(VENV)/npm --no-audit --no-fund --ignore-scripts --loglevel=error graphile-worker@0.17
 
 docs: $(VENV)/.installed-docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html $(ARGS)

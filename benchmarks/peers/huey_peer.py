@@ -1,4 +1,4 @@
-"""Huey on SQLite, on our W3. As a program it is a consumer that talks like `windlass.cli.bench.child`.
+"""Huey on SQLite, on our W3. As a program it is a consumer that reports like `windlass.cli.bench.child`.
 
 Settings, chosen to be its fastest here with durable commits (`tune.py` shows the trials): fsync on, as ours; four
 worker threads; no results, no periodic tasks, its logging off.
@@ -7,7 +7,6 @@ worker threads; no results, no periodic tasks, its logging off.
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import sys
 import threading
@@ -16,19 +15,16 @@ from typing import Any
 
 from huey import SqliteHuey
 
+from benchmarks.peers.reports import differences, report, wait_for_go
+
 PAYLOAD = "x" * 200
 WORKERS = 4
 
 logging.getLogger("huey").setLevel(logging.CRITICAL)
 
 
-def tell(event: str, **facts: Any) -> None:
-    sys.stdout.write(json.dumps({"event": event, "at": time.monotonic(), **facts}) + "\n")
-    sys.stdout.flush()
-
-
 def open_huey(url: str) -> tuple[SqliteHuey, Any, threading.Event, list[int]]:
-    """The queue, its no-op task, and what tells that so many ran."""
+    """The queue, its no-op task, and an event that is set when so many ran."""
     huey = SqliteHuey("bench", filename=url.removeprefix("sqlite:///"), fsync=True, results=False)
     over = threading.Event()
     expected = [0]
@@ -60,21 +56,20 @@ def problems(url: str, count: int, bodies: int) -> list[str]:
     left = huey.pending_count()
     huey.storage.close()
     facts = (("left", 0, left), ("bodies", count, bodies))
-    return [f"Huey: {what}: expected {want}, found {got}" for what, want, got in facts if want != got]
+    return differences("Huey", *facts)
 
 
 def drain(url: str, count: int, workers: int = WORKERS) -> None:
     huey, _, over, expected = open_huey(url)
     expected[0] = count
     consumer = huey.create_consumer(workers=workers, periodic=False, initial_delay=0.001, check_worker_health=False)
-    tell("prepared")
-    sys.stdin.readline()
-    tell("ready", rss=0)
+    wait_for_go()
+    report("ready", rss=0)
     consumer.start()
     over.wait(300)
     last = time.monotonic()
     consumer.stop(graceful=True)
-    tell("end", count=count, last=last, bodies=count if over.is_set() else -1, code=0, starts=[], peak=0)
+    report("end", count=count, last=last, bodies=count if over.is_set() else -1, code=0, starts=[], peak=0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""PgQueuer on our workloads. As a program it is a worker process that talks like `windlass.cli.bench.child`.
+"""PgQueuer on our workloads. As a program it is a worker process that reports like `windlass.cli.bench.child`.
 
 Settings, chosen to be its fastest here (`tune.py` shows the trials): asyncpg in a pool, so that dequeues and
 completions overlap; a batch size of 500; uvloop; default (durable) tables; its logging off; no periodic aggregation of
@@ -8,7 +8,6 @@ its log.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 import sys
@@ -24,16 +23,16 @@ from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 from pgqueuer.types import QueueExecutionMode
 
+from benchmarks.peers.reports import differences, report, wait_for_go
+
 logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)
 
 PAYLOAD = b"x" * 200
-BATCH = 500
+DRAIN = 500
+"""The batch size."""
+IDLE = 10
+ENDS = True
 CONNECTIONS = 4
-
-
-def tell(event: str, **facts: Any) -> None:
-    sys.stdout.write(json.dumps({"event": event, "at": time.monotonic(), **facts}) + "\n")
-    sys.stdout.flush()
 
 
 # ---------------------------------------------------------------------- what the runner calls
@@ -48,16 +47,23 @@ def install(url: str) -> None:
     uvloop.run(run())
 
 
-def enqueue_one_by_one(url: str, count: int) -> float:
+def enqueue(url: str, count: int, callers: int = 1) -> float:
+    """A connection for each caller: a pool would reset it after every call."""
+
     async def run() -> float:
-        connection = await asyncpg.connect(url)
-        queries = Queries(AsyncpgDriver(connection))
-        await queries.enqueue("noop", PAYLOAD)
+        connections = [await asyncpg.connect(url) for _ in range(callers)]
+
+        async def call(connection: asyncpg.Connection, number: int) -> None:
+            queries = Queries(AsyncpgDriver(connection))
+            for _ in range(number):
+                await queries.enqueue("noop", PAYLOAD)
+
+        await asyncio.gather(*(call(connection, 1) for connection in connections))
         began = time.monotonic()
-        for _ in range(count):
-            await queries.enqueue("noop", PAYLOAD)
+        await asyncio.gather(*(call(connection, count // callers) for connection in connections))
         seconds = time.monotonic() - began
-        await connection.close()
+        for connection in connections:
+            await connection.close()
         return seconds
 
     return uvloop.run(run())
@@ -97,16 +103,25 @@ def send(url: str, total: int, every: float) -> dict[int, float]:
     return uvloop.run(run())
 
 
+def waiting(url: str) -> int:
+    return fetch(url, "SELECT count(*) FROM pgqueuer")
+
+
 def problems(url: str, count: int, bodies: int) -> list[str]:
-    async def run() -> list[str]:
+    done = fetch(
+        url, "SELECT count(*) FROM pgqueuer_log WHERE status = 'successful' AND entrypoint IN ('noop', 'stamp')"
+    )
+    facts = (("left", 0, waiting(url)), ("logged as successful", count, done), ("bodies", count, bodies))
+    return differences("PgQueuer", *facts)
+
+
+def fetch(url: str, query: str) -> int:
+    async def run() -> int:
         connection = await asyncpg.connect(url)
-        left = await connection.fetchval("SELECT count(*) FROM pgqueuer")
-        done = await connection.fetchval(
-            "SELECT count(*) FROM pgqueuer_log WHERE status = 'successful' AND entrypoint IN ('noop', 'stamp')"
-        )
-        await connection.close()
-        facts = (("left", 0, left), ("logged as successful", count, done), ("bodies", count, bodies))
-        return [f"PgQueuer: {what}: expected {want}, found {got}" for what, want, got in facts if want != got]
+        try:
+            return await connection.fetchval(query)
+        finally:
+            await connection.close()
 
     return uvloop.run(run())
 
@@ -121,14 +136,14 @@ class Clock:
         self.last = 0.0
         self._dequeue = queries.dequeue
         self._log_jobs = queries.log_jobs
-        self._told = False
+        self._reported = False
         queries.dequeue = self.dequeue  # type: ignore[method-assign]
         queries.log_jobs = self.log_jobs  # type: ignore[method-assign]
 
     async def dequeue(self, *args: Any, **options: Any) -> Any:
-        if not self._told:
-            self._told = True
-            tell("ready", rss=0)
+        if not self._reported:
+            self._reported = True
+            report("ready", rss=0)
         return await self._dequeue(*args, **options)
 
     async def log_jobs(self, *args: Any, **options: Any) -> None:
@@ -153,19 +168,18 @@ async def work(kind: str, url: str, batch: int) -> None:
         nonlocal bodies
         starts.append((int(job.payload or b"0"), time.monotonic()))
         bodies += 1
-        tell("count", count=bodies)
+        report("count", count=bodies)
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queuer.shutdown.set)
     clock = Clock(queuer.qm.queries)
-    tell("prepared")
-    await asyncio.to_thread(sys.stdin.readline)
+    await asyncio.to_thread(wait_for_go)
     drain = kind == "drain"
     await queuer.qm.run(
         batch_size=batch,
         mode=QueueExecutionMode.drain if drain else QueueExecutionMode.continuous,
         log_aggregation_interval=timedelta(0),
     )
-    tell("end", count=bodies, last=clock.last, bodies=bodies, code=0, starts=starts, peak=0)
+    report("end", count=bodies, last=clock.last, bodies=bodies, code=0, starts=starts, peak=0)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""Windlass beside PgQueuer (PostgreSQL) and Huey (SQLite): the same workloads, in interleaved pairs, in one run.
+"""Windlass beside other queues, on PostgreSQL and SQLite: the same workloads, in interleaved pairs, in one run.
 
     make bench-peers                                  # or, with the packages installed:
-    python -m benchmarks.peers.run [--pairs 5] [--workload W1,W3] [--jobs N] [--store URL] [--json]
+    python -m benchmarks.peers.run [--peer pgqueuer,huey] [--workload W1,W3] [--pairs 5] [--jobs N] [--store URL]
 
 Each pair measures both, one right after the other, who goes first changes with every pair, and each side has a fresh
 database. The ratio is the median over the pairs: machines are noisy, a moment of noise meets both sides of a pair.
-Without --store a durable PostgreSQL is started for the run. Nothing is installed.
+Without --store a durable PostgreSQL is started for the run. Nothing is installed: a peer that is not installed is named
+and left out, and refused if --peer asks for it.
+
+Exit codes: 0 if every job of both sides ran exactly once, else 1; missed targets and lost comparisons are shown, no
+error.
 """
 
 from __future__ import annotations
@@ -13,146 +17,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-HOW_TO_INSTALL = "pip install -e '.[dev,peers]'   (or: make bench-peers, which does it)"
+from benchmarks.peers import catalog
+from benchmarks.peers.catalog import PEERS, Peer
+from benchmarks.peers.comparisons import COMPARISONS, WORKLOADS, Comparison
+from windlass.cli.bench.scratch import Stores, open_stores
 
-try:
-    from benchmarks.peers import huey_peer, pgqueuer_peer
-except ImportError as missing:
-    sys.exit(f"{missing.name} is not installed; {HOW_TO_INSTALL}")
-
-from benchmarks.verify import verify  # noqa: E402 - after the check above
-from windlass.cli.bench import latency, measure  # noqa: E402
-from windlass.cli.bench.processes import Children, Drained  # noqa: E402
-from windlass.cli.bench.scratch import Scratch, Stores, open_stores, settle  # noqa: E402
-
-
-class Score(NamedTuple):
-    value: float
-    problems: list[str]
-
-
-class Duel(NamedTuple):
-    key: str
-    title: str
-    peer: str
-    jobs: int
-    ours: Callable[[Scratch, int], Score]
-    theirs: Callable[[Scratch, int], Score]
-    target: str
-    met: Callable[[float, float], bool]
-    """Of our median and the median ratio (ours / theirs)."""
-    on_sqlite: bool = False
-    unit: str = "jobs/s"
-
-
-def ours(run: Callable[..., measure.Measure], **options: object) -> Callable[[Scratch, int], Score]:
-    def score(scratch: Scratch, jobs: int) -> Score:
-        found = run(scratch, measure.Load(jobs, check=verify), **options)
-        return Score(found.value, found.problems)
-
-    return score
-
-
-# ---------------------------------------------------------------------- PgQueuer
-
-
-def pgqueuer_enqueue(scratch: Scratch, jobs: int) -> Score:
-    with scratch.fresh() as url:
-        pgqueuer_peer.install(url)
-        return Score(jobs / pgqueuer_peer.enqueue_one_by_one(url, jobs), [])
-
-
-def pgqueuer_bulk(scratch: Scratch, jobs: int) -> Score:
-    with scratch.fresh() as url:
-        pgqueuer_peer.install(url)
-        return Score(jobs / pgqueuer_peer.enqueue_bulk(url, jobs, measure.KEYED_EVERY), [])
-
-
-def pgqueuer_drain(processes: int) -> Callable[[Scratch, int], Score]:
-    def score(scratch: Scratch, jobs: int) -> Score:
-        with scratch.fresh() as url:
-            pgqueuer_peer.install(url)
-            pgqueuer_peer.enqueue_bulk(url, jobs - 1, 0)  # it enqueues one more, to connect
-            settle(url)
-            run = peer("pgqueuer_peer", "drain", url, pgqueuer_peer.BATCH, processes, jobs)
-            return Score(run.ended / run.seconds, pgqueuer_peer.problems(url, jobs, run.bodies))
-
-    return score
-
-
-def pgqueuer_latency(scratch: Scratch, jobs: int) -> Score:
-    total = jobs + latency.WARM_UP
-    with scratch.fresh() as url:
-        pgqueuer_peer.install(url)
-        with Children(url, 10, program=program("pgqueuer_peer", "work")) as children:
-            children.go()
-            sent = pgqueuer_peer.send(url, total, latency.EVERY)
-            run = children.finish(total)
-        waits = latency.waits(sent, run.starts)
-        return Score(latency.percentile(waits, 0.5), pgqueuer_peer.problems(url, total, run.bodies))
-
-
-# ---------------------------------------------------------------------- Huey
-
-
-def huey_drain(scratch: Scratch, jobs: int) -> Score:
-    with scratch.fresh() as url:
-        huey_peer.fill(url, jobs)
-        run = peer("huey_peer", str(huey_peer.WORKERS), url, jobs, 1, jobs)
-        return Score(run.ended / run.seconds, huey_peer.problems(url, jobs, run.bodies))
-
-
-def program(module: str, kind: str) -> tuple[str, ...]:
-    return ("-m", f"benchmarks.peers.{module}", kind)
-
-
-def peer(module: str, kind: str, url: str, argument: int, processes: int, jobs: int) -> Drained:
-    with Children(url, argument, count=processes, program=program(module, kind), ends=True) as children:
-        children.go()
-        return children.finish(jobs)
-
-
-def at_least(ratio: float) -> Callable[[float, float], bool]:
-    return lambda value, found: found >= ratio
-
-
-DUELS = (
-    Duel(
-        "W1", "enqueue one by one", "PgQueuer", 2_000, ours(measure.enqueue_each), pgqueuer_enqueue,
-        "≥ 1.1 x", at_least(1.1),
-    ),
-    Duel(
-        "W2", "enqueue in bulk", "PgQueuer", 50_000, ours(measure.enqueue_bulk), pgqueuer_bulk,
-        "≥ 40,000/s", lambda value, ratio: value >= 40_000,
-    ),
-    Duel(
-        "W3", "drain, one process", "PgQueuer", 20_000, ours(measure.drain), pgqueuer_drain(1),
-        "≥ 1.5 x", at_least(1.5),
-    ),
-    Duel(
-        "W4", "drain, two processes", "PgQueuer", 20_000, ours(measure.drain, processes=2), pgqueuer_drain(2),
-        "≥ 1.2 x", at_least(1.2),
-    ),
-    Duel(
-        "W5", "idle wakeup, p50", "PgQueuer", 100, ours(latency.latency), pgqueuer_latency,
-        "≤ 1 ms", lambda value, ratio: value <= 1.0, unit="ms",
-    ),
-    Duel(
-        "W8", "drain, SQLite", "Huey", 20_000, ours(measure.drain), huey_drain,
-        "≥ 8 x", at_least(8), on_sqlite=True,
-    ),
-)  # fmt: skip
-
-
-# ---------------------------------------------------------------------- pairs
+COLUMNS = ("", "workload", "jobs", "windlass", "peer", "", "ratio", "of pairs", "windlass is", "target", "")
 
 
 class Outcome(NamedTuple):
-    duel: Duel
+    comparison: Comparison
     jobs: int
     ours: list[float]
     theirs: list[float]
@@ -163,82 +41,147 @@ class Outcome(NamedTuple):
         return [mine / other if other else float("inf") for mine, other in zip(self.ours, self.theirs, strict=True)]
 
     @property
+    def ahead(self) -> bool:
+        """Whether we are at least as fast; of a time, less is faster."""
+        ratio = median(self.ratios)
+        return ratio <= 1 if self.comparison.workload.unit == "ms" else ratio >= 1
+
+    @property
     def met(self) -> bool:
-        return self.duel.met(median(self.ours), median(self.ratios))
+        return self.comparison.target.met(median(self.ours), median(self.ratios))
 
 
-def fight(duel: Duel, stores: Stores, jobs: int, pairs: int) -> Outcome:
-    scratch = stores.sqlite if duel.on_sqlite else stores.main
-    outcome = Outcome(duel, jobs, [], [], [])
+def measure_pairs(comparison: Comparison, stores: Stores, jobs: int, pairs: int) -> Outcome:
+    workload, peer, _ = comparison
+    scratch = stores.sqlite if workload.on_sqlite else stores.main
+    outcome = Outcome(comparison, jobs, [], [], [])
     for number in range(pairs):
-        sides = [(duel.ours, outcome.ours), (duel.theirs, outcome.theirs)]
+        sides = [(workload.ours, outcome.ours), (workload.theirs(peer), outcome.theirs)]
         for side, values in sides if number % 2 == 0 else sides[::-1]:
             score = side(scratch, jobs)
             values.append(score.value)
             outcome.problems.extend(score.problems)
         print(
-            f"{duel.key} pair {number + 1} of {pairs}: windlass {outcome.ours[-1]:,.2f}, "
-            f"{duel.peer} {outcome.theirs[-1]:,.2f} {duel.unit}",
+            f"{workload.key} pair {number + 1} of {pairs}: windlass {outcome.ours[-1]:,.2f}, "
+            f"{peer.name} {outcome.theirs[-1]:,.2f} {workload.unit}",
             file=sys.stderr,
             flush=True,
         )
     return outcome
 
 
-def lines(outcomes: list[Outcome]) -> Iterator[list[str]]:
-    yield ["", "workload", "jobs", "windlass", "peer", "", "ratio", "of pairs", "target", ""]
+# ---------------------------------------------------------------------- what is shown
+
+
+def lines(outcomes: Sequence[Outcome]) -> Iterator[Sequence[str]]:
+    yield COLUMNS
     for found in outcomes:
-        duel = found.duel
-        form = "{:.2f} ms" if duel.unit == "ms" else "{:,.0f}/s"
+        workload, peer, target = found.comparison
+        form = "{:.2f} ms" if workload.unit == "ms" else "{:,.0f}/s"
         spread = f"{min(found.ratios):.2f} … {max(found.ratios):.2f}"
         mine, other = form.format(median(found.ours)), form.format(median(found.theirs))
-        ratio, mark = f"{median(found.ratios):.2f}", "✓" if found.met else "✗"
-        yield [duel.key, duel.title, f"{found.jobs:,}", mine, other, duel.peer, ratio, spread, duel.target, mark]
+        ratio, place, mark = (
+            f"{median(found.ratios):.2f}",
+            "ahead" if found.ahead else "BEHIND",
+            "✓" if found.met else "✗",
+        )
+        counted = (workload.key, workload.title, f"{found.jobs:,}", mine, other, peer.name)
+        yield (*counted, ratio, spread, place, target.text, mark)
 
 
-def as_json(outcomes: list[Outcome], store: str) -> str:
+def show(outcomes: Sequence[Outcome]) -> None:
+    texts = list(lines(outcomes))
+    widths = [max(len(text) for text in column) for column in zip(*texts, strict=True)]
+    for row in texts:
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def as_json(outcomes: Sequence[Outcome], store: str, missing: Mapping[str, str]) -> str:
     results = [
         {
-            "workload": found.duel.key,
-            "title": found.duel.title,
-            "peer": found.duel.peer,
+            "workload": found.comparison.workload.key,
+            "title": found.comparison.workload.title,
+            "peer": found.comparison.peer.name,
             "jobs": found.jobs,
-            "unit": found.duel.unit,
+            "unit": found.comparison.workload.unit,
             "windlass": found.ours,
             "theirs": found.theirs,
             "ratio": median(found.ratios),
-            "target": found.duel.target,
+            "ahead": found.ahead,
+            "target": found.comparison.target.text,
             "met": found.met,
             "problems": found.problems,
         }
         for found in outcomes
     ]
-    return json.dumps({"store": store, "results": results}, indent=2)
+    return json.dumps({"store": store, "missing": missing, "results": results}, indent=2)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def report_missing(missing: Mapping[str, str]) -> None:
+    for name, reason in missing.items():
+        print(f"not measured: {name}: {reason}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def chosen_workloads(text: str) -> list[str]:
+    by_name = {key.upper(): key for key in WORKLOADS}
+    names = [name.strip() for name in text.upper().split(",")]
+    if set(names) - set(by_name):
+        raise argparse.ArgumentTypeError(f"expected some of {', '.join(WORKLOADS)}, got {text!r}")
+    return [key for name, key in by_name.items() if name in names]
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers.run",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--peer", type=catalog.chosen, help=f"some of {', '.join(catalog.BY_KEY)}; all that are installed"
+    )
+    parser.add_argument("--workload", "-w", type=chosen_workloads, default=list(WORKLOADS))
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--workload", default=",".join(duel.key for duel in DUELS))
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--store")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    names = asked.workload.upper().split(",")
+    asked = parser.parse_args(arguments)
+    asked.missing = catalog.all_missing(asked.peer or list(PEERS))
+    if asked.peer and asked.missing:
+        parser.error("\n".join(f"{name}: {reason}" for name, reason in asked.missing.items()))
+    asked.comparisons = chosen(asked.peer or PEERS, asked.workload, asked.missing)
+    if not asked.comparisons:
+        report_missing(asked.missing)
+        parser.error("nothing to compare: no chosen peer that is installed has one of the chosen workloads")
+    return asked
+
+
+def chosen(peers: Sequence[Peer], workloads: Sequence[str], missing: Mapping[str, str]) -> list[Comparison]:
+    return [
+        one
+        for one in COMPARISONS
+        if one.peer in peers and one.peer.name not in missing and one.workload.key in workloads
+    ]
+
+
+def main() -> int:
+    asked = parse()
+    report_missing(asked.missing)
     with open_stores(asked.store) as stores:
-        if stores.main is stores.sqlite:
-            sys.exit(f"PgQueuer needs PostgreSQL: {stores.note or 'give --store postgresql://…'}")
+        if stores.main is stores.sqlite and not all(one.workload.on_sqlite for one in asked.comparisons):
+            sys.exit(f"the peers need PostgreSQL: {stores.note or 'give --store postgresql://…'}")
         store = stores.main.description
         print(f"{store}; {stores.sqlite.description}", file=sys.stderr)
-        chosen = [duel for duel in DUELS if duel.key in names]
-        outcomes = [fight(duel, stores, asked.jobs or duel.jobs, asked.pairs) for duel in chosen]
+        outcomes = [
+            measure_pairs(one, stores, asked.jobs or one.workload.jobs, asked.pairs) for one in asked.comparisons
+        ]
     if asked.json:
-        print(as_json(outcomes, store))
+        print(as_json(outcomes, store, asked.missing))
     else:
-        texts = list(lines(outcomes))
-        widths = [max(len(text) for text in column) for column in zip(*texts, strict=True)]
-        for row in texts:
-            print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        show(outcomes)
+        report_missing(asked.missing)  # again, below the table that lacks them
     problems = [problem for found in outcomes for problem in found.problems]
     for problem in problems:
         print(problem, file=sys.stderr)

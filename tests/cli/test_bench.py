@@ -13,6 +13,9 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
+from benchmarks.peers import catalog
+from benchmarks.peers.comparisons import COMPARISONS
+from benchmarks.peers.run import Outcome, lines, parse
 from benchmarks.run import BESIDE, GOALS
 from benchmarks.verify import verify
 from tests.cli.commands import Commands
@@ -27,6 +30,7 @@ from windlass.cli.bench.scratch import SqliteScratch
 from windlass.cli.bench.workloads import Result
 
 ROOT = Path(__file__).parents[2]
+ON_POSTGRES = ("pgqueuer", "procrastinate", "graphile", "awa")
 EVERY_CHECK = pytest.mark.parametrize("find_problems", [check, verify], ids=["of the command", "of benchmarks/"])
 
 
@@ -251,3 +255,83 @@ def test_a_job_that_still_waits_is_found(measured, find_problems):
 def test_a_job_that_failed_is_found(measured):
     rows(measured.url, "UPDATE windlass_done SET status = 'FAILED' WHERE id IN (SELECT id FROM windlass_done LIMIT 1)")
     assert verify(measured.evidence) != []
+
+
+# ---------------------------------------------------------------------- beside other queues: what needs none of them
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path: Path):
+    """Peers as they are after `make bench-peers-npm`, or with a part of that taken away."""
+    packages = {package for peer in catalog.PEERS for package in peer.packages}
+    state = SimpleNamespace(packages=packages, node="/usr/bin/node", modules=tmp_path)
+    (tmp_path / "graphile-worker").mkdir()
+    monkeypatch.setattr(catalog, "NODE_MODULES", tmp_path)
+    monkeypatch.setattr(catalog, "find_spec", lambda name: name if name in state.packages else None)
+    monkeypatch.setattr("shutil.which", lambda name: state.node)
+    return state
+
+
+def compared(*arguments: str) -> list[tuple[str, str]]:
+    return [(one.workload.key, one.peer.key) for one in parse(arguments).comparisons]
+
+
+def test_each_peer_is_compared_on_its_workloads(installed):
+    assert set(compared()) == {
+        *((key, peer) for key in ("W1", "W1c", "W2", "W3", "W4", "W5") for peer in ON_POSTGRES),
+        ("W8", "huey"),
+    }
+
+
+def test_peers_and_workloads_are_selected(installed):
+    assert compared("--peer", "graphile,Procrastinate", "-w", "w1C,w3") == [
+        *(("W1c", "procrastinate"), ("W1c", "graphile")),
+        *(("W3", "procrastinate"), ("W3", "graphile")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--peer", "graphile,celery"], "expected some of pgqueuer, procrastinate, graphile, awa, huey"),
+        (["--workload", "W1,W77"], "expected some of W1, W1c, W2, W3, W4, W5, W8, got 'W1,W77'"),
+        (["--peer", "huey", "--workload", "W1"], "nothing to compare"),
+    ],
+)
+def test_a_comparison_that_does_not_exist_is_refused(installed, capsys, arguments: list[str], message: str):
+    with pytest.raises(SystemExit, match="2"):
+        parse(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_a_missing_peer_is_left_out_and_named_with_its_installation(installed):
+    installed.packages.remove("awa")
+    (installed.modules / "graphile-worker").rmdir()
+    asked = parse(["--workload", "W3"])
+    assert [one.peer.key for one in asked.comparisons] == ["pgqueuer", "procrastinate"]
+    assert asked.missing == {
+        "Graphile Worker": f"the npm package graphile-worker is not in {installed.modules}: make bench-peers-npm",
+        "Awa": "the Python package awa is not installed: pip install -e '.[dev,peers]'   (make bench-peers does it)",
+    }
+
+
+def test_a_missing_peer_is_refused_if_it_is_asked_for(installed, capsys):
+    installed.node = None
+    with pytest.raises(SystemExit, match="2"):
+        parse(["--peer", "graphile"])
+    assert "Graphile Worker: there is no `node` on the PATH: install Node.js 18 or newer" in capsys.readouterr().err
+
+
+def test_the_table_names_the_peer_and_who_is_behind(installed):
+    by_key = {(one.workload.key, one.peer.key): one for one in COMPARISONS}
+    outcomes = [
+        Outcome(by_key["W3", "graphile"], 400, [3000.0, 2000.0], [2000.0, 2000.0], []),
+        Outcome(by_key["W3", "awa"], 400, [1000.0], [2000.0], []),
+        Outcome(by_key["W5", "graphile"], 100, [0.5], [1.0], []),
+    ]
+    _, *rows = lines(outcomes)
+    assert [tuple(row[5:]) for row in rows] == [
+        ("Graphile Worker", "1.25", "1.00 … 1.50", "ahead", "≥ 2 x", "✗"),
+        ("Awa", "0.50", "0.50 … 0.50", "BEHIND", "≥ 1 x", "✗"),
+        ("Graphile Worker", "0.50", "0.50 … 0.50", "ahead", "≤ 1 x", "✓"),
+    ]
