@@ -35,7 +35,7 @@ class ClaimReach(NamedTuple):
 
         All that is wanted of one or two levels, a share of many. Powers of two, for few distinct statements.
         """
-        share = wanted if levels <= 2 else max(SMALLEST_CHUNK, 2 * wanted // levels) * self.widening
+        share = wanted if levels <= 2 else max(SMALLEST_CHUNK, wanted // levels) * self.widening
         return 1 << (min(share, wanted) - 1).bit_length()
 
     def after_claim(self, claim: ClaimDue, jobs: Sequence[Claim], *, cut: bool) -> ClaimReach:
