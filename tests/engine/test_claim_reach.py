@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.engine.test_outlook import FRESH, STORE, due_in, found, jobs
 from windlass.domain.job import Claim
-from windlass.engine.claim_reach import ALL, FEW, choose, is_cut, needed
+from windlass.engine.claim_reach import ALL, FEW, ClaimReach, choose, is_cut, needed
 from windlass.engine.outlook import Outlook
-from windlass.engine.poll_steps import Pause
+from windlass.engine.poll_steps import ClaimDue, Pause
 from windlass.stores.claim_order import Head, effective_priority
 
 MINUTE_US = 60_000_000
@@ -129,3 +129,13 @@ def test_jobs_of_an_unknown_level_come_from_the_first_tier():
     """J7.9: a damaged row may claim to be of any."""
     assert needed(jobs(2, "unknown"), {("mail", 2, None): 3}) == 1
     assert needed([], {}) == 1
+
+
+def test_contention_for_hours_is_over_after_some_full_claims():
+    """J3.1: else chunks would stay large for as long as other nodes held all that was due."""
+    reach = ClaimReach()
+    for _ in range(1_000):
+        reach = reach.after_look(due=True)
+    for _ in range(10):
+        reach = reach.after_claim(ClaimDue([], 8, 8), jobs(8), cut=False)
+    assert reach.widening == 1
