@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.engine.test_outlook import DUE, found, jobs
+from tests.engine.test_outlook import DUE, IDLE, due_in, found, jobs
 from windlass.engine.arrivals import GIVEN_UP_AFTER, LONGEST_GAP, Arrivals
 from windlass.engine.outlook import Outlook
-from windlass.engine.poll_steps import ClaimDue, Rest
+from windlass.engine.poll_steps import ClaimDue, Pause, Rest
 
 
 def stream(gap: float, number: int = 20) -> Arrivals:
@@ -58,3 +58,31 @@ def test_a_poller_in_a_steady_stream_rests_as_long_as_the_next_job_takes():
 
     assert rested(DUE) == Rest(float("inf"))
     assert rested(DUE._replace(arrivals=stream(0.004))) == Rest(stream(0.004).gap)
+
+
+def test_jobs_that_have_waited_keep_their_due_time_in_a_steady_stream():
+    """J3.1: waiting raises a priority; else the level would be left out, for others that rank behind it."""
+    waiting, others = due_in(-600), [due_in(-60, f"q{nth}", 4) for nth in range(5)]
+    known = DUE.begin_look(0.0).after_look(found(waiting, *others), 0.0)._replace(arrivals=stream(0.001))
+    narrow = known._replace(boost_us=60_000_000, reach=known.reach._replace(tiers=1)).begin_poll(8, 0.0)
+    assert narrow.claim(8, 0.0).heads == [waiting]
+
+
+def test_jobs_of_a_claim_that_was_cut_are_no_stream():
+    """They have waited; how often new ones come is not known."""
+    many = DUE.begin_look(0.0).after_look(found(*(due_in(0, f"q{nth}") for nth in range(16))), 0.0)
+    begun = many.begin_poll(64, 0.0)
+    cut = begun.after_claim(begun.claim(64, 0.0), jobs(8, "q1"), 0.0)
+    assert cut.next_action(0.0) == Pause(0)
+    assert cut.arrivals == Arrivals()
+
+
+def test_empty_polls_in_a_steady_stream_do_not_slow_polling_down():
+    """J3.5: the delay doubles with each empty poll that the strategy has asked for."""
+    poller = IDLE._replace(arrivals=stream(0.001))
+    for nth in range(10):
+        begun = poller.begin_poll(8, nth / 1000)
+        poller = begun.after_claim(begun.claim(8, nth / 1000), [], nth / 1000)
+    assert poller.observation(1.0, 0.0).recent == ()
+    ended = poller.begin_poll(8, 1.0)
+    assert ended.after_claim(ended.claim(8, 1.0), [], 1.0).observation(1.0, 0.0).recent == ((8, 0),)

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from tests.engine.test_outlook import FRESH, STORE, due_in, found, jobs
 from windlass.domain.job import Claim
-from windlass.engine.claim_reach import ALL, FEW, choose, is_cut, needed
-from windlass.engine.outlook import Outlook
-from windlass.engine.poll_steps import Pause
+from windlass.engine.claim_reach import ALL, FEW, ClaimReach, choose, is_cut, needed
+from windlass.engine.low_water import LOOK_BACK, LowWater
+from windlass.engine.outlook import BUSY_FRESH, Outlook
+from windlass.engine.poll_steps import ClaimDue, Look, Pause
 from windlass.stores.claim_order import Head, effective_priority
 
 MINUTE_US = 60_000_000
@@ -129,3 +130,41 @@ def test_jobs_of_an_unknown_level_come_from_the_first_tier():
     """J7.9: a damaged row may claim to be of any."""
     assert needed(jobs(2, "unknown"), {("mail", 2, None): 3}) == 1
     assert needed([], {}) == 1
+
+
+def cut_short() -> Outlook:
+    """The last claim took all that it read of a level, and not all that it wanted."""
+    many = [due_in(0, f"q{number}", 3) for number in range(16)]
+    known = Outlook(FRESH, 0.0).begin_look(0.0).after_look(found(*many), 0.0)
+    return after(known, 64, jobs(8, "q1", 3))
+
+
+def test_new_work_is_looked_for_while_claims_are_cut_short():
+    """J3.1: it may be in a lane; the bound of claims that come back full holds, since no look follows these either."""
+    told = cut_short().new_work([("mail", 9)], 0.0).begin_poll(64, 0.0)
+    assert isinstance(told.next_action(BUSY_FRESH), ClaimDue)
+    assert told.next_action(BUSY_FRESH + 0.01) == Look()
+
+
+def test_lanes_are_looked_at_while_claims_are_cut_short():
+    """J3.1: 64 of them every 0.1 s."""
+    assert cut_short()._replace(many_lanes=True).begin_poll(64, 0.0).next_action(BUSY_FRESH + 0.01) == Look()
+
+
+def test_the_first_entries_are_looked_at_while_claims_are_cut_short():
+    """J3.1: a job below a low-water mark waits about a second, however long there is a backlog."""
+    cut = cut_short()
+    marked = cut._replace(low_water=LowWater(in_use=True, whole=False, checked_at=0.0))
+    begun = marked.begin_poll(64, LOOK_BACK)
+    assert begun.next_action(LOOK_BACK) == Look()
+    assert begun.begin_look(LOOK_BACK).low_water.whole
+
+
+def test_contention_for_hours_is_over_after_some_full_claims():
+    """J3.1: else chunks would stay large for as long as other nodes held all that was due."""
+    reach = ClaimReach()
+    for _ in range(1_000):
+        reach = reach.after_look(due=True)
+    for _ in range(10):
+        reach = reach.after_claim(ClaimDue([], 8, 8), jobs(8), cut=False)
+    assert reach.widening == 1

@@ -20,6 +20,8 @@ FEW: Final = 4
 """Number of levels up to which all are read."""
 ALL: Final = 1 << 16
 SMALLEST_CHUNK: Final = 8
+WIDEST: Final = 1 << 10
+"""Longer contention widens no further: it takes as many full claims to come back from."""
 
 
 class ClaimReach(NamedTuple):
@@ -45,14 +47,14 @@ class ClaimReach(NamedTuple):
         if full:
             widening = max(widening // 2, 1)
         elif cut and 2 * got < claim.wanted:
-            widening *= 2
+            widening = min(2 * widening, WIDEST)
         if claim.tiers:
             tiers = needed(jobs, claim.tiers) if full or cut else min(2 * tiers, ALL)
         return ClaimReach(tiers, widening)
 
     def after_look(self, *, due: bool) -> ClaimReach:
         """Record a look after a claim that was not full: whether jobs are due all the same."""
-        return self._replace(widening=2 * self.widening if due else 1)
+        return self._replace(widening=min(2 * self.widening, WIDEST) if due else 1)
 
 
 class Chosen(NamedTuple):

@@ -25,7 +25,7 @@ from windlass.stores.plans.queues import FIRST_LANE, Heads
 LANES_REST = 1.0
 """Seconds between two rounds through more lanes than one query covers, if a round takes hardly any time."""
 BUSY_FRESH = 0.1
-"""Longest time in seconds that heads are used while claims come back full and something has changed.
+"""Longest time in seconds that heads are used while claims follow each other and something has changed.
 
 A store that only reports that a write happened does so all the time then, and mostly for writes of this node.
 """
@@ -63,10 +63,12 @@ class Outlook(NamedTuple):
     woken: bool = False
     """A notification has arrived since the last rest."""
     recent: tuple[tuple[int, int], ...] = ()
-    """(wanted, got) of the last polls."""
+    """(wanted, got) of the last polls, but for empty ones in a steady stream."""
     last_job: float | None = None
     """When a poll last returned a job."""
     reach: ClaimReach = ClaimReach()
+    busy: bool = False
+    """Whether the last claim returned all it asked for, or all that it read of a level: another follows at once."""
     claim_in_doubt_since: float | None = None
     """When a claim failed without an answer, as long as it may still have been carried out."""
     poll: Poll | None = None
@@ -94,11 +96,6 @@ class Outlook(NamedTuple):
         return self.answer.after != FIRST_LANE
 
     @property
-    def claims_full(self) -> bool:
-        """Whether the last claim returned all it asked for."""
-        return bool(self.recent) and self.recent[-1][0] == self.recent[-1][1]
-
-    @property
     def wants_room(self) -> bool:
         """Whether the last poll claimed nothing because no slot was free."""
         return self.poll is not None and self.poll.wanted <= 0
@@ -117,7 +114,7 @@ class Outlook(NamedTuple):
         if poll.wanted <= 0:
             return Pause(CLAIM_IN_DOUBT_PAUSE)  # a free slot wakes the poller sooner; a written outcome does not
         if poll.got is None:
-            too_old = now - self.looked_at > self._believed_for() or (self.claims_full and self.low_water.overdue(now))
+            too_old = now - self.looked_at > self._believed_for() or (self.busy and self.low_water.overdue(now))
             return Look() if too_old and not poll.looked else self.claim(poll.wanted, now)
         if poll.got == poll.wanted or poll.cut:
             return Pause(0)
@@ -137,8 +134,8 @@ class Outlook(NamedTuple):
         return ClaimDue(heads, wanted, self.reach.chunk(len(heads), wanted), others, tiers)
 
     def _believed_for(self) -> float:
-        """Return how old known state may get; a node whose claims come back full checks further lanes soon."""
-        if self.claims_full:
+        """Return how old known state may get; a node whose claims follow each other checks further lanes soon."""
+        if self.busy:
             return min(BUSY_FRESH, self.fresh) if self.stale or self.many_lanes else self.fresh
         return 0.0 if self.stale else self.fresh
 
@@ -159,16 +156,17 @@ class Outlook(NamedTuple):
     def begin_poll(self, wanted: int, now: float) -> Outlook:
         """Begin a poll, with room for so many jobs. In a steady stream the next one is taken to be there."""
         begun = self._replace(poll=Poll(wanted))
-        if not self.arrivals.steady(now) or self.claims_full:
+        if not self.arrivals.steady(now) or self.busy:
             return begun
         store_now = self.store_now(now)
         levels: list[Level] = [(*level, None) for level in self.arrivals.levels if level[0] in self.answer.queues]
-        return begun._replace(heads={**self.heads, **dict.fromkeys(levels, store_now)})
+        known = {level: min(self.heads.get(level, store_now), store_now) for level in levels}
+        return begun._replace(heads={**self.heads, **known})
 
     def begin_look(self, now: float) -> Outlook:
         """Begin a query: what is reported from now on may be missing in its answer."""
         since = self.lanes_since if self.lanes_left else now
-        hurry = self.poll is not None and self.poll.got is None and not self.claims_full and bool(self.due(now))
+        hurry = self.poll is not None and self.poll.got is None and not self.busy and bool(self.due(now))
         return self._replace(
             looked_at=now,
             stale=False,
@@ -198,13 +196,15 @@ class Outlook(NamedTuple):
         got = len(jobs)
         full = got == claim.wanted
         cut = not full and is_cut(jobs, claim.chunk)
+        guessed = not got and not self.busy and self.arrivals.steady(now)  # a poll that the strategy did not ask for
         return self._replace(
             low_water=self.low_water.after_claim(jobs, self.store_now(now)) if jobs and marks else self.low_water,
             poll=Poll(claim.wanted, got, frozenset(map(level_of, claim.heads)), cut),
-            arrivals=self.arrivals if full else self.arrivals.after_claim(jobs, now),
-            recent=(*self.recent, (claim.wanted, got))[-WINDOW:],
+            arrivals=self.arrivals if full or cut else self.arrivals.after_claim(jobs, now),
+            recent=self.recent if guessed else (*self.recent, (claim.wanted, got))[-WINDOW:],
             last_job=now if got else self.last_job,
             reach=self.reach.after_claim(claim, jobs, cut=cut),
+            busy=full or cut,
         )
 
     def rested(self) -> Outlook:
@@ -235,7 +235,7 @@ class Outlook(NamedTuple):
             if queue in self.answer.queues:
                 key = (queue, level, None)
                 heads[key] = min(heads.get(key, store_now), store_now)
-                stale |= self.claims_full  # it may be in a lane, found by the next look
+                stale |= self.busy  # it may be in a lane, found by the next look
             else:
                 stale = True  # a queue not seen before, or a paused one
         return self._replace(woken=True, stale=stale, heads=heads)
