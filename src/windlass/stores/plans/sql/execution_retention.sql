@@ -25,4 +25,4 @@ DELETE FROM windlass_external_wait WHERE (execution_id, step, path, round) IN (
 DELETE FROM windlass_part WHERE execution_id {in_ids}
 
 -- name: purge_executions :count
-DELETE FROM windlass_execution WHERE id {in_ids} AND status <> 'OPEN'
+DELETE FROM windlass_execution WHERE id {in_ids} AND coalesce(status, '') <> 'OPEN'
