@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
+from tests.support.waiting import until
 from windlass import ConfigurationError, Settings, Windlass
 from windlass.cli.main import main
 from windlass.stores.postgres import version
@@ -68,11 +69,12 @@ def test_a_connection_to_a_server_that_is_too_old_is_closed(pg_url: str, refused
     for _ in range(3):
         with pytest.raises(ConfigurationError, match=refused):
             app.migrate()
-    with psycopg.connect(pg_url) as connection:
+    with psycopg.connect(pg_url, autocommit=True) as connection:
         sessions = (
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        assert connection.execute(sessions).fetchone() == (0,)
+        # The server ends a session a moment after its client has closed the connection.
+        until(lambda: connection.execute(sessions).fetchone() == (0,), "the end of refused sessions")
     app.close()
 
 
