@@ -117,27 +117,28 @@ class Windlass(WorkerHost, Declarations, AppPipelines, AppSchedules, Reads, Move
         self.settings = in_force(settings)
         self.url, is_default = choose_url(url)
         self.allow = check_modules(allow, "allow")
+        store = Store.open(self.url, clock or SystemClock(), is_default=is_default)
         self.registry = Registry(
             self.allow,
             include=include,
             policy=target_policy,
             resolver=invocation_resolver,
             instances=instance_resolver,
+            app=self,
+            database=shared_location(store.database),
         )
-        store = Store.open(self.url, clock or SystemClock(), is_default=is_default)
-        self.registry.app, self.registry.database = self, shared_location(store.database)
         given = Replacements(
             *(retry_policy, error_sanitizer, serializer, executors, coordinator, polling, resilience, authorizer),
             check_middleware(middleware),
         )
         parts = make_parts(store, self.registry, self.settings, given, DeclaredSchedules(self, lambda: self._submitter))
-        self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
-        self._assemble(self._with_pipelines(parts))
+        self._assemble(self._with_submitters(parts))
 
-    def _with_pipelines(self, parts: Parts) -> Parts:
+    def _with_submitters(self, parts: Parts) -> Parts:
+        self._submitter = Submitter(self.registry, parts.serializer, self.settings.jobs, lambda: self._submission_parts)
         submitter = ExecutionSubmitter(lambda: self._execution_parts, self.registry)
-        self._pipelines = DeclaredPipelines(self.registry, pipeline_parts(parts), submitter)
-        self._pipelines.dead_letter_provider = dead_letter_provider(self.settings.pipelines)
+        provider = dead_letter_provider(self.settings.pipelines)
+        self._pipelines = DeclaredPipelines(self.registry, pipeline_parts(parts), submitter, provider)
         return parts._replace(pipelines=self._pipelines)
 
     def _assemble(self, parts: Parts) -> None:

@@ -52,7 +52,7 @@ def test_a_cycle_would_be_found():
 
 
 PACKAGE = Path(windlass.__file__).parent
-WIRED = ("engine", "maintenance", "flow", "failure", "resilience")
+WIRED = ("engine", "failure", "flow", "maintenance", "recurring", "resilience")
 CARRIED = {
     "attempt": "an attempt gathers what becomes of it",
     "attempt.thread": "what its body does on a thread is a part of it",
@@ -75,7 +75,7 @@ def test_no_part_has_an_attribute_set_by_another():
     folders = [path for folder in WIRED for path in (PACKAGE / folder).glob("*.py")]
     found = {
         f"{path.relative_to(PACKAGE)}: {ast.unparse(node)}"
-        for path in [*folders, *PACKAGE.glob("node*.py"), PACKAGE / "publisher.py"]
+        for path in [*folders, *PACKAGE.glob("node*.py"), *PACKAGE.glob("app*.py"), PACKAGE / "publisher.py"]
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
         if ast.unparse(node.value) not in {"self", *CARRIED}

@@ -35,17 +35,22 @@ from windlass.submission.target import TargetFunction
 class DeclaredPipelines:
     """All pipelines of one application, by name and version."""
 
-    def __init__(self, registry: Registry, parts: PipelineParts, submitter: ExecutionSubmitter) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        parts: PipelineParts,
+        submitter: ExecutionSubmitter,
+        dead_letter_provider: Outlet | None = None,
+    ) -> None:
         self._registry = registry
         self._parts = parts
         self.submitter = submitter
         """What stores executions."""
         self._declared: dict[tuple[str, str], AppPipeline] = {}
-        self.dead_letter_provider: Outlet | None = None
+        self.dead_letter_provider = dead_letter_provider
         """Where dead letters go in addition to the store; None: nowhere else."""
-        self.subscribers = Subscribers(lambda: tuple(self._declared.values()))
+        self.subscribers = Subscribers(lambda: tuple(self._declared.values()), self._wake_relays)
         """Those of them that subscribe to publications."""
-        self.subscribers.wake_remote = self._wake_relays
 
     def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:
         """Declare a pipeline; the same name and version twice is an error."""

@@ -71,11 +71,15 @@ class Subscriber(NamedTuple):
 class Subscribers:
     """All pipelines of one application that subscribe, by what is declared now."""
 
-    def __init__(self, pipelines: Callable[[], Iterable[AppPipeline]]) -> None:
+    def __init__(
+        self,
+        pipelines: Callable[[], Iterable[AppPipeline]],
+        wake_remote: Callable[[Collection[tuple[str, str]]], None] = lambda places: None,
+    ) -> None:
         self._pipelines = pipelines
         self.bell = Bell()
         """Wakes what admits from the backlog of this process: a subscriber may have room."""
-        self.wake_remote: Callable[[Collection[tuple[str, str]]], None] = lambda places: None
+        self.wake_remote = wake_remote
         """Called after a commit with the publications and subscribers outside that have new hand-offs."""
 
     @property

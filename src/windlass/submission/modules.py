@@ -12,7 +12,9 @@ from typing import Final
 
 from windlass.errors import ConfigurationError
 from windlass.runtime.global_names import global_name_of
+from windlass.spi import TargetPolicy
 from windlass.submission.error_text import short
+from windlass.submission.target import Unknown
 
 _MODULE: Final = re.compile(r"[^\s:.*/]+(\.[^\s:.*/]+)*")
 _MEANING: Final = {
@@ -48,6 +50,9 @@ class PrefixPolicy:
 
     __slots__ = ("_registered", "allow")
 
+    fixed = True
+    """A target that it allows once is allowed until its name is registered anew."""
+
     def __init__(self, allow: Iterable[str], registered: Container[str]) -> None:
         self.allow = check_modules(allow, "allow")
         self._registered = registered
@@ -58,6 +63,21 @@ class PrefixPolicy:
             return True
         module = target.partition(":")[0]
         return any(module == prefix or module.startswith(f"{prefix}.") for prefix in self.allow)
+
+
+def decision_of(policy: TargetPolicy, target: str) -> bool | Unknown:
+    """Return the policy's decision. Errors are reported without their message, which may hold secrets."""
+    try:
+        answer: object = policy.allows(target)
+    except Exception as error:  # noqa: BLE001 - any error refuses
+        trouble = f"raised {type(error).__name__}"
+    else:
+        if isinstance(answer, bool):
+            return answer
+        trouble = f"answered with {type(answer).__name__}, not True or False"
+    return Unknown(
+        target, f"{target} does not run here: the target policy {trouble}; fix the policy", policy_failed=True
+    )
 
 
 def import_all(modules: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from windlass.errors import SerializationError, TargetNotAllowedError, TargetNot
 from windlass.spi import InstanceResolver, InvocationResolver, TargetPolicy
 from windlass.submission.error_text import short
 from windlass.submission.instances import Instances
-from windlass.submission.modules import PrefixPolicy, check_modules, import_all
+from windlass.submission.modules import PrefixPolicy, check_modules, decision_of, import_all
 from windlass.submission.names import Names
 from windlass.submission.signature import CallSpec, call_spec
 from windlass.submission.target import (
@@ -52,16 +52,19 @@ class Registry:
         resolver: InvocationResolver | None = None,
         instances: InstanceResolver | None = None,
         unknown_for: float = UNKNOWN_FOR,
+        app: object | None = None,
+        database: str | None = None,
     ) -> None:
         self.policy: TargetPolicy = PrefixPolicy(allow, self) if policy is None else policy
         self.resolver: InvocationResolver = ImportResolver() if resolver is None else resolver
         self.instances: InstanceResolver = Instances() if instances is None else instances
         self.include = check_modules(include, "include")
-        self.app: object | None = None
+        self.app = app
         """The application it belongs to; other processes find their own if it is a global."""
-        self.database: str | None = None
+        self.database = database
         """The database of its application; None if no other application can use the same one."""
         self._unknown_for = unknown_for
+        self._fixed = getattr(self.policy, "fixed", False)
         self._names = Names()
         self._known: dict[str, Known] = {}
         self._unknown: dict[str, tuple[float, Unknown]] = {}
@@ -119,19 +122,21 @@ class Registry:
         return None
 
     def resolve(self, target: str) -> Resolution:
-        """Resolve a stored name. The policy is called every time, the rest is cached.
+        """Resolve a stored name. A policy of the user's is called every time, all else is cached.
 
         An alias means the function that claims it, and the policy gets that function's name. Nothing is imported for a
         target that the policy does not allow. If the policy raises, or returns neither True nor False, the target is
         `Unknown` here: it does not run, and nodes whose policy works may take it. Raises `SerializationError` if the
         function exists but its annotations cannot be resolved.
         """
-        allowed = _allows(self.policy, self._names.canonical(target))
+        known = self._known.get(target)
+        if known is not None and self._fixed:
+            return known
+        allowed = decision_of(self.policy, self._names.canonical(target))
         if isinstance(allowed, Unknown):
             return allowed
         if not allowed:
             return self._not_admitted(target)
-        known = self._known.get(target)
         if known is not None:
             return known
         until, unknown = self._unknown.get(target, (0.0, None))
@@ -184,7 +189,7 @@ class Registry:
         except SerializationError as error:
             return Denied(target, str(error))
         # An allowed module may import functions of others (`from os import system`): their module must be allowed too.
-        admitted = home == target or _allows(self.policy, home)
+        admitted = home == target or decision_of(self.policy, home)
         if isinstance(admitted, Unknown):
             return admitted
         if not admitted:
@@ -195,15 +200,14 @@ class Registry:
 
     def admit(self, target: str) -> Known:
         """Resolve a name that is about to be stored; raise if it may not, or could not, run here."""
-        resolution = self.resolve(target)
-        match resolution:
-            case Known():
-                return resolution
-            case Denied():
-                raise TargetNotAllowedError(resolution.error)
-            case Unknown():
-                refused = resolution.policy_failed or resolution.of_another_application
-                raise (TargetNotAllowedError if refused else TargetNotFoundError)(resolution.error)
+        match self.resolve(target):
+            case Known() as known:
+                return known
+            case Denied(error=error):
+                raise TargetNotAllowedError(error)
+            case Unknown() as unknown:
+                refused = unknown.policy_failed or unknown.of_another_application
+                raise (TargetNotAllowedError if refused else TargetNotFoundError)(unknown.error)
 
     def admit_function(self, function: Callable[..., Any]) -> Known:
         """Resolve the name of a function; raise unless it leads to this function and may run."""
@@ -234,21 +238,6 @@ class Registry:
         self._unknown.clear()
         if isinstance(self.instances, Instances):
             self.instances.clear()
-
-
-def _allows(policy: TargetPolicy, target: str) -> bool | Unknown:
-    """Return the policy's decision. Errors are reported without their message, which may hold secrets."""
-    try:
-        answer: object = policy.allows(target)
-    except Exception as error:  # noqa: BLE001 - any error refuses
-        trouble = f"raised {type(error).__name__}"
-    else:
-        if isinstance(answer, bool):
-            return answer
-        trouble = f"answered with {type(answer).__name__}, not True or False"
-    return Unknown(
-        target, f"{target} does not run here: the target policy {trouble}; fix the policy", policy_failed=True
-    )
 
 
 class _Placement(NamedTuple):
