@@ -20,7 +20,7 @@ from windlass.errors import ConfigurationError, StoreUnavailableError
 from windlass.node import Node
 from windlass.node_drain import NodeDrain
 from windlass.parts import Parts
-from windlass.runtime import exits, garbage, loops
+from windlass.runtime import exits, garbage, loops, thread_switches
 from windlass.runtime.forks import after_fork
 from windlass.runtime.local_node import LocalNode
 from windlass.runtime.processes.lifetime import refuse_worker
@@ -205,7 +205,7 @@ class Worker:
         try:
             asyncio.set_event_loop(loop)
             life = loop.create_task(self._run(when_ready, store_wait or StoreWait(), burst=burst))
-            with garbage.seldom():
+            with garbage.seldom(), thread_switches.frequent():
                 return loops.outlive_exits(lambda: loop.run_until_complete(life), life.done)
         finally:
             loops.close(loop)
