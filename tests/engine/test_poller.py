@@ -92,4 +92,10 @@ def test_lag_of_a_claim_counts_from_its_due_time_or_its_creation(due: Any, creat
     """P10.1: a run time in the past is no lag, and a damaged row has none."""
     claim = Claim("id", 1, "default", "shop:charge", 0, 0, 2, due, 100)
     payloads = {} if created is None else {"id": Payload("[[],{}]", None, None, None, None, None, created)}
-    assert _lags(Claimed([claim], payloads)) == lags
+    assert _lags(Claimed([claim], payloads), 1) == lags
+
+
+def test_lags_of_a_large_claim_are_those_of_every_so_many():
+    """P10.1: each of them then counts for as many claims."""
+    claims = [Claim(str(due), 1, "default", "shop:charge", 0, 0, 2, due, 100) for due in range(10)]
+    assert _lags(Claimed(claims, {}), 4) == [100, 96, 92]

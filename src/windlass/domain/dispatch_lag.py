@@ -63,14 +63,14 @@ class RecentLags:
         self._counts: dict[int, int] = {}
         self._before: dict[int, int] = {}
 
-    def count(self, lags_us: Iterable[int], now: float) -> None:
-        """Count the claims of one batch."""
+    def count(self, lags_us: Iterable[int], now: float, weight: int = 1) -> None:
+        """Count the claims of one batch; each lag given stands for `weight` claims."""
         with self._lock:
             self._turn(now)
             counts = self._counts
             for lag in lags_us:
                 bucket = bucket_of(lag)
-                counts[bucket] = counts.get(bucket, 0) + 1
+                counts[bucket] = counts.get(bucket, 0) + weight
 
     def counts(self, now: float) -> dict[int, int]:
         """Return what was counted lately."""

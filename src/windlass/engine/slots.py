@@ -191,10 +191,11 @@ class Slots(Service):
         self._running.discard(attempt)
         self._timeouts.disarm(attempt)
         self._room.pace.add()
-        if self._waiting:
+        waiting = self._waiting
+        if waiting.others or waiting.ready:
             self._fill_slots()
         self.freed.set()
-        if len(self._waiting) <= self._room.enough and self._work.outlook.wants_room and self.room() > 0:
+        if self._work.outlook.wants_room and len(waiting) <= self._room.enough and self.room() > 0:
             self._work.slot_freed()
 
     def _abandon(self, attempt: Attempt) -> None:
