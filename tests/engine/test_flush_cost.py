@@ -25,7 +25,10 @@ from windlass.testing.contract.workbench import FAILURE, Workbench
 FLUSH = 200
 PLAIN = {
     "postgres": ["finish_succeeded"],
-    "sqlite": ["finish_done", "insert_attempts", "release_permits", "finish_hot", "count_ended"],
+    "sqlite": [
+        *("clear_staged", "stage_successes", "finish_done", "insert_attempts"),
+        *("release_permits", "finish_hot", "count_ended"),
+    ],
 }
 
 

@@ -199,7 +199,8 @@ def scans_of_sqlite(connection: sqlite3.Connection, text: str, roots: dict[int, 
     """What a statement reads from its first row or its last on: cursors that are put there by no value."""
     parameters = dict.fromkeys(queries._PARAMETER.findall(text))
     program = connection.execute(f"EXPLAIN {text}", parameters).fetchall()
-    cursors = {row[2]: roots.get(row[3]) for row in program if row[1] in ("OpenRead", "OpenWrite")}
+    opened = [row for row in program if row[1] in ("OpenRead", "OpenWrite")]
+    cursors = {row[2]: roots.get(row[3]) for row in opened if row[4] == 0}  # 1 is the database of temporary tables
     walked = {cursors[row[2]] for row in program if row[1] in ("Rewind", "Last", "Count") and row[2] in cursors}
     return sorted(name for name in walked if name)
 

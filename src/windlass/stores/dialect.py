@@ -15,7 +15,7 @@ import msgspec
 from windlass.domain.admission import Holder
 from windlass.domain.dependencies import CountedGroup, GroupCounts, MemberChange
 from windlass.domain.job import Claim, NewJob, Outcome, Payload
-from windlass.domain.states import JobStatus
+from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import NO_FAILURE, Transition
 from windlass.stores.claim_order import (
     ANY_NUMBER,
@@ -171,16 +171,16 @@ class Dialect:
     def finish(self, transitions: Sequence[Transition], *, alone: bool) -> Plan[list[bool]]:
         """Write terminal transitions: from hot to done, with their history. Return which ones held their fence."""
         del alone
-        rows = [_row(transition) for transition in transitions]
-        text = json_text(rows)
-        ended = yield Step("finish_done", {"rows": text})
-        yield Step("insert_attempts", {"rows": text})
-        yield Step("release_permits", {"rows": text})
-        held = [row[:2] for row in rows] if ended == len(rows) else (yield Step("held", {"rows": text}))
+        yield from self._stage(transitions)
+        ended = yield Step("finish_done")
+        yield Step("insert_attempts")
+        yield Step("release_permits")
+        all_held = ended == len(transitions)
+        held = [(one.job_id, one.fence) for one in transitions] if all_held else (yield Step("held"))
         ids = json_text([job for job, _ in held])
         yield Step("finish_hot", {"ids": ids})
         yield Step("count_ended", {"ids": ids})
-        return _won(rows, held)
+        return [True] * len(transitions) if all_held else won(transitions, held)
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Return jobs to PENDING, due after their delay."""
@@ -192,23 +192,29 @@ class Dialect:
 
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Return which transitions are in the history already, after a commit whose answer was lost."""
-        found = yield Step("applied", {"rows": json_text([_row(t) for t in transitions])})
-        known = {(job, fence) for job, fence in found}
-        return [(t.job_id, t.fence) in known for t in transitions]
+        yield from self._stage(transitions)
+        return won(transitions, (yield Step("applied")))
+
+    def _stage(self, transitions: Sequence[Transition]) -> Plan[None]:
+        """Give transitions to the statements that follow, in a table of the session."""
+        yield Step("clear_staged")
+        if all(transition.move is Move.SUCCEED for transition in transitions):  # as usual: half the columns
+            yield Step("stage_successes", {"rows": json_text([_success(one) for one in transitions])})
+        else:
+            yield Step("stage_transitions", {"rows": json_text([_row(one) for one in transitions])})
 
     def _reopen(self, statement: str, transitions: Sequence[Transition]) -> Plan[list[bool]]:
-        rows = [_row(transition) for transition in transitions]
-        text = json_text(rows)
-        held = yield Step("held", {"rows": text})
-        yield Step("insert_attempts", {"rows": text})
-        yield Step("release_permits", {"rows": text})
+        yield from self._stage(transitions)
+        held = yield Step("held")
+        yield Step("insert_attempts")
+        yield Step("release_permits")
         if any(transition.outcome == "retried" for transition in transitions):
             yield Step("count_retried", {"ids": json_text([job for job, _ in held])})
         yield Step(
             statement,
             rows=[{**t._asdict(), "id": t.job_id, "started_at": t.times.started_at} for t in transitions],
         )
-        return _won(rows, held)
+        return won(transitions, held)
 
     def release_followers(self, parents: Sequence[tuple[str, int]], most: int) -> Plan[Counter[tuple[str, int]]]:
         """Make followers of ended parents due, at most so many; return how many by queue and priority.
@@ -261,14 +267,19 @@ def _row(transition: Transition) -> tuple[Any, ...]:
     )
 
 
+def _success(transition: Transition) -> tuple[Any, ...]:
+    """Return the end of a job that succeeded as the table `successes` of jobs.sql reads it."""
+    return (transition.job_id, transition.fence, transition.number, *transition.times, transition.result)
+
+
 def _payloads(rows: Iterable[Sequence[Any]]) -> dict[str, Payload]:
     return {row[0]: Payload._make(row[1:]) for row in rows}
 
 
-def _won(rows: Sequence[tuple[Any, ...]], held: Sequence[tuple[Any, ...]]) -> list[bool]:
+def won(transitions: Sequence[Transition], held: Iterable[tuple[str, int]]) -> list[bool]:
     """Match by id and fence: a late transition may share its flush with one of the job's current holder."""
-    winners = set(held)
-    return [row[:2] in winners for row in rows]
+    winners = {(job, fence) for job, fence in held}
+    return [(one.job_id, one.fence) in winners for one in transitions]
 
 
 def json_text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from windlass.stores.claim_order import (
     at_least,
 )
 from windlass.stores.columns import NEW_JOB, NEW_JOB_TYPES
-from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, HeadRow, json_text
+from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, HeadRow, json_text, won
 from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres.text import copy_lines, ids, numbers, texts
 from windlass.stores.postgres.transition_columns import TransitionColumns
@@ -199,7 +199,7 @@ class PostgresDialect(Dialect):
         count, ids, fences = yield Step(name, {**params, "expected": len(transitions)}, alone=alone)
         if count == len(transitions):
             return [True] * count
-        return _won(transitions, zip(ids or (), fences or (), strict=True))
+        return won(transitions, zip(ids or (), fences or (), strict=True))
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Make jobs due after their delay."""
@@ -214,13 +214,12 @@ class PostgresDialect(Dialect):
         params["delays"] = numbers(delays)
         params["lanes"] = texts([t.lane for t in transitions])
         rows = yield Step("reopen", params)
-        return _won(transitions, rows)
+        return won(transitions, rows)
 
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Look all of them up with one statement."""
         params = {"ids": ids([t.job_id for t in transitions]), "fences": numbers([t.fence for t in transitions])}
-        found = {(job, fence) for job, fence in (yield Step("applied", params))}
-        return [(t.job_id, t.fence) in found for t in transitions]
+        return won(transitions, (yield Step("applied", params)))
 
     def notify(self, channel: str, payload: str) -> Plan[None]:
         """Notify in the transaction: nothing is sent if it is rolled back."""
@@ -258,12 +257,6 @@ def _sort(rows: list[Sequence[Any]], levels: Collection[int], boost_us: int) -> 
         return (-(row[_PRIORITY] + ((row[_PICKED] - due) // boost_us if boost_us else 0)), due, row[0])
 
     rows.sort(key=_by_due if len(levels) == 1 else rank)
-
-
-def _won(transitions: Sequence[Transition], held: Iterable[tuple[str, int]]) -> list[bool]:
-    """Match by id and fence: a late transition may share its flush with one of the job's current holder."""
-    winners = set(held)
-    return [(t.job_id, t.fence) in winners for t in transitions]
 
 
 CopyColumns = list[Sequence[str | int | None]]

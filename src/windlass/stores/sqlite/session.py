@@ -9,6 +9,9 @@ from typing import Any
 from windlass.stores.plan import SCRIPT, Step
 from windlass.stores.queries import Query, load
 
+NOW = "(SELECT windlass_now())"
+"""The clock as a subquery, which SQLite runs once for a statement: a call of Python for each row waits for the GIL."""
+
 
 class Session:
     """A connection with the named statements."""
@@ -16,6 +19,7 @@ class Session:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self._queries = load("sqlite")
+        connection.execute(self._queries["create_staged"].sql)
         self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
 
     def execute(self, step: Step) -> Any:
@@ -45,7 +49,7 @@ class Session:
         key = (query.name, tuple(sorted(literals.items())) if literals else ())
         text = self._texts.get(key)
         if text is None:
-            text = query.sql.replace("{now}", "windlass_now()")
+            text = query.sql.replace("{now}", NOW)
             for name, value in key[1]:
                 text = text.replace(f"{{{name}}}", str(int(value)))
             self._texts[key] = text

@@ -12,6 +12,10 @@ word text, id id
 id id, fence integer, status text, outcome text, number integer, attempts integer, started_at integer, ended_at integer,
 wait_us integer, result text, error text, error_class text, traceback text, reason text
 
+-- In the order of `_success` in dialect.py.
+-- name: successes :table
+id id, fence integer, number integer, started_at integer, ended_at integer, wait_us integer, result text
+
 -- name: insert_jobs :count
 INSERT INTO windlass_job ({new_job_columns}, created_at) SELECT {new_job_columns}, {now} FROM {new_jobs} n
 
@@ -94,22 +98,36 @@ SELECT id, {payload_columns} FROM windlass_job WHERE id {in_ids}
 SELECT j.id, {j.payload_columns} FROM {ids} i CROSS JOIN windlass_job j
 WHERE j.id = i.id AND length(j.args) + coalesce(length(j.params), 0) + coalesce(length(j.options), 0) <= :small
 
+-- Four statements read the transitions of a flush: parsed once into a table of the session, they cost less than half.
+-- name: stage_transitions :count
+INSERT INTO {staged} (id, fence, status, outcome, number, attempts, started_at, ended_at, wait_us, result, error, error_class, traceback,
+    reason)
+SELECT id, fence, status, outcome, number, attempts, started_at, ended_at, wait_us, result, error, error_class, traceback, reason
+FROM {transitions} t
+
+-- name: stage_successes :count
+INSERT INTO {staged} (id, fence, status, outcome, number, attempts, started_at, ended_at, wait_us, result)
+SELECT id, fence, 'SUCCEEDED', 'succeeded', number, number, started_at, ended_at, wait_us, result FROM {successes} t
+
+-- name: clear_staged :count
+DELETE FROM {staged}
+
 -- name: held :rows
-SELECT h.id, h.fence FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
+SELECT h.id, h.fence FROM {staged} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: finish_done :count
 INSERT INTO windlass_done (id, queue, target, status, fence, attempts, crash_count, node, due, result, error, error_class,
     reason, picked_at, started_at, finished_at)
 SELECT h.id, h.queue, h.target, t.status, h.fence, t.attempts, h.crash_count, h.node, h.due, t.result, t.error, t.error_class,
     t.reason, h.picked_at, t.started_at, t.ended_at
-FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
+FROM {staged} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: insert_attempts :count
 INSERT INTO windlass_attempt (job_id, fence, number, node, picked_at, started_at, ended_at, wait_us, outcome, error_class,
     error, traceback)
 SELECT h.id, h.fence, t.number, h.node, h.picked_at, t.started_at, t.ended_at, t.wait_us, t.outcome, t.error_class, t.error,
     t.traceback
-FROM {transitions} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
+FROM {staged} t CROSS JOIN windlass_hot h WHERE h.id = t.id AND h.fence = t.fence
 
 -- name: finish_hot :count
 DELETE FROM windlass_hot WHERE id {in_ids}
@@ -134,9 +152,11 @@ UPDATE windlass_hot SET crash_count = CASE WHEN crash_count < 1000000 THEN crash
 UPDATE windlass_done SET crash_count = CASE WHEN crash_count < 1000000 THEN crash_count + 1 ELSE crash_count END WHERE id {in_ids}
 
 -- Only the owner of an attempt knows when it started: a `lost` without a start was written by the node that recovered the job.
+-- The last condition never holds. Without it SQLite takes the others for a filter on attempts, and reads the whole table to make it.
 -- name: applied :rows
-SELECT a.job_id, a.fence FROM {transitions} t CROSS JOIN windlass_attempt a
-WHERE a.job_id = t.id AND a.fence = t.fence AND (a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL)
+SELECT a.job_id, a.fence FROM {staged} t CROSS JOIN windlass_attempt a
+WHERE a.job_id = t.id AND a.fence = t.fence
+    AND (a.outcome NOT IN ('lost', 'canceled') OR a.started_at IS NOT NULL OR a.fence <> t.fence)
 
 -- name: insert_lanes :count
 INSERT INTO windlass_lane (queue, lane, created_at, unknown_since)

@@ -64,9 +64,8 @@ UPDATE windlass_gate SET in_use = in_use + :change WHERE name = :name
 -- name: release_permits :count
 INSERT INTO windlass_freed (gate, places)
 SELECT e.value, sum(h.holders) FROM (
-    SELECT r.holds, count(*) AS holders FROM {transitions} t CROSS JOIN windlass_hot r
-    WHERE r.id = t.id AND r.fence = t.fence AND r.holds IS NOT NULL
-        AND EXISTS (SELECT 1 FROM windlass_gate) GROUP BY r.holds
+    SELECT r.holds, count(*) AS holders FROM {staged} t CROSS JOIN windlass_hot r
+    WHERE r.id = t.id AND r.fence = t.fence AND EXISTS (SELECT 1 FROM windlass_gate) GROUP BY r.holds
 ) h CROSS JOIN {each_held} GROUP BY e.value
 
 -- name: release_permit :count

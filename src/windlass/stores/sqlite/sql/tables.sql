@@ -22,6 +22,16 @@ integer
 -- name: real :fragment
 real
 
+-- The transitions of a flush, in a table of the connection that writes them.
+-- name: staged :fragment
+temp.windlass_staged
+
+-- name: create_staged :count
+CREATE TEMP TABLE IF NOT EXISTS windlass_staged (
+    id text, fence integer, status text, outcome text, number integer, attempts integer, started_at integer, ended_at integer,
+    wait_us integer, result text, error text, error_class text, traceback text, reason text
+)
+
 -- name: ids :fragment
 (SELECT value AS id FROM json_each(:ids))
 
