@@ -138,10 +138,7 @@ class Dialect:
         for holds in {holds for _, holds in picked}:
             some = json_text([job for job, held in picked if held == holds])
             yield Step("claim_chosen", {"ids": some, "node": node, "holds": holds})
-        text = json_text(ids)
-        rows = {row[0]: row for row in (yield Step("claimed_rows", {"ids": text}))}
-        small = yield Step("load_small_payloads", {"ids": text, "small": SMALL_PAYLOAD})
-        return Claimed([Claim._make(rows[job]) for job in ids], _payloads(small))
+        return claimed((yield Step("claimed_rows", {"ids": json_text(ids), "small": SMALL_PAYLOAD})))
 
     def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
         """Return the next lanes with waiting jobs."""
@@ -246,6 +243,18 @@ class Dialect:
         """Return the status and outcome of these jobs; unknown ids are left out."""
         rows = yield Step("outcomes", {"ids": self.ids(ids)}, autocommit=True)
         return [Outcome(job, JobStatus(status), *rest) for job, status, *rest in rows if status in STATUSES]
+
+
+_CLAIM = slice(len(Claim._fields))
+_PAYLOAD = slice(len(Claim._fields), None)
+_ARGS = len(Claim._fields) + Payload._fields.index("args")
+"""Positions in a claimed row. Claims are read by position for speed: they come hundreds at a time."""
+
+
+def claimed(rows: Sequence[Sequence[Any]]) -> Claimed:
+    """Return rows of claims, with the columns of a payload where it is small, else with NULL."""
+    claims = [Claim._make(row[_CLAIM]) for row in rows]
+    return Claimed(claims, {row[0]: Payload._make(row[_PAYLOAD]) for row in rows if row[_ARGS] is not None})
 
 
 def _row(transition: Transition) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 from windlass.domain.dependencies import CountedGroup, GroupCounts, MemberChange
-from windlass.domain.job import Claim, NewJob, Payload
+from windlass.domain.job import Claim, NewJob
 from windlass.domain.states import ENTERED, JobStatus, Move
 from windlass.domain.transition import Transition
 from windlass.stores.claim_order import (
@@ -24,7 +24,7 @@ from windlass.stores.claim_order import (
     at_least,
 )
 from windlass.stores.columns import NEW_JOB, NEW_JOB_TYPES
-from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, HeadRow, json_text, won
+from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, HeadRow, claimed, json_text, won
 from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres.text import copy_lines, ids, numbers, texts
 from windlass.stores.postgres.transition_columns import TransitionColumns
@@ -120,7 +120,7 @@ class PostgresDialect(Dialect):
         name = "claim_gated" if allotted else "claim"
         rows = yield Step(name, params, alone=alone, literals={"chunk": request.chunk})
         _sort(rows, {head.level for head in heads}, request.boost_us)
-        return _claimed(rows)
+        return claimed(rows)
 
     def _claim_level(self, request: ClaimRequest, head: Head, allotted: Share | None, *, alone: bool) -> Plan[Claimed]:
         """Claim from one level of a queue or lane, where nothing has to be merged."""
@@ -141,7 +141,7 @@ class PostgresDialect(Dialect):
         else:
             rows = yield Step("claim_lane_level", {**params, "lane": head.lane}, literals={"chunk": chunk})
         rows.sort(key=_by_due)
-        return _claimed(rows)
+        return claimed(rows)
 
     def waiting_lanes(self, after: tuple[str, str], most: int) -> Plan[list[WaitingLane]]:
         """Find the lanes with one statement."""
@@ -227,10 +227,7 @@ class PostgresDialect(Dialect):
 
 
 _PRIORITY, _DUE, _PICKED = (Claim._fields.index(name) for name in ("priority", "due_at", "picked_at"))
-_CLAIM = slice(len(Claim._fields))
-_PAYLOAD = slice(len(Claim._fields), None)
-_ARGS = len(Claim._fields) + Payload._fields.index("args")
-"""Positions in a claimed row. Claims are read by position for speed: they come hundreds at a time."""
+"""Positions in a claimed row."""
 
 _by_due = itemgetter(_DUE, 0)
 """Due time and id of a claimed row."""
@@ -239,11 +236,6 @@ _by_due = itemgetter(_DUE, 0)
 def _holds(allotted: Mapping[QueueLane, Share]) -> str:
     """Return the permits that jobs will hold, as a JSON object by queue and lane."""
     return json_text({f"{queue} {lane or ''}": one.holds for (queue, lane), one in allotted.items() if one.holds})
-
-
-def _claimed(rows: Sequence[Sequence[Any]]) -> Claimed:
-    claims = [Claim._make(row[_CLAIM]) for row in rows]
-    return Claimed(claims, {row[0]: Payload._make(row[_PAYLOAD]) for row in rows if row[_ARGS] is not None})
 
 
 def _sort(rows: list[Sequence[Any]], levels: Collection[int], boost_us: int) -> None:

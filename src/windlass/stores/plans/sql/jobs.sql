@@ -78,8 +78,12 @@ UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fen
 WHERE id {in_ids}
 
 -- The ids of jobs just claimed or ended are joined as a table, in that order: with {in_ids} SQLite would sort them first.
+-- Payloads come along where they are small.
 -- name: claimed_rows :rows
-SELECT h.id, {h.claim_columns} FROM {ids} i CROSS JOIN windlass_hot h WHERE h.id = i.id
+SELECT h.id, {h.claim_columns}, {j.payload_columns}
+FROM {ids} i CROSS JOIN windlass_hot h LEFT JOIN windlass_job j ON j.id = i.id
+    AND length(j.args) + coalesce(length(j.params), 0) + coalesce(length(j.options), 0) <= :small
+WHERE h.id = i.id
 
 -- name: claims_of_node :rows
 SELECT id, {claim_columns} FROM windlass_hot WHERE node = :node AND status = 'RUNNING'
@@ -93,10 +97,6 @@ SELECT h.id, h.fence FROM windlass_hot h WHERE h.id {in_ids} AND {h_runs}
 
 -- name: load_payloads :rows
 SELECT id, {payload_columns} FROM windlass_job WHERE id {in_ids}
-
--- name: load_small_payloads :rows
-SELECT j.id, {j.payload_columns} FROM {ids} i CROSS JOIN windlass_job j
-WHERE j.id = i.id AND length(j.args) + coalesce(length(j.params), 0) + coalesce(length(j.options), 0) <= :small
 
 -- Four statements read the transitions of a flush: parsed once into a table of the session, they cost less than half.
 -- name: stage_transitions :count
